@@ -1,0 +1,111 @@
+// A graph of nodes in execution order, and the collection of graphs that a trace makes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/names.h"
+#include "graph/node.h"
+
+namespace fxtrace {
+
+struct Constant;
+struct Guard;
+struct Execution;
+
+// Owns its nodes.  Copies by value: NodeIds mean the same in the copy.  `users` of every node is kept by the
+// mutators here and by nothing else.
+class Graph {
+ public:
+  // What a node is made of; name and users are the graph's business.
+  struct NodeSpec {
+    Opcode op = Opcode::kPlaceholder;
+    std::string target;
+    std::vector<Argument> args;
+    Kwargs kwargs;
+    Scope scope;
+    Meta meta;
+    std::optional<SourceLocation> source;
+    std::string name_hint;  // empty: made from the target
+  };
+
+  NodeId append(NodeSpec spec);
+
+  const Node& node(NodeId id) const { return nodes_[id.index]; }
+  // For fields that do not take part in the graph's structure.
+  Meta& meta(NodeId id) { return nodes_[id.index].meta; }
+
+  std::size_t size() const { return count_; }
+  // Nodes in execution order.
+  std::vector<NodeId> order() const;
+
+  // Refuses (throws Error, kInternal) a node that is still used.
+  void erase(NodeId id);
+
+  // Undoing: everything appended after mark() disappears with roll_back(), its names too.  Cost follows what
+  // disappears.  Only valid while nothing but append() happened since the mark.
+  struct Mark {
+    std::size_t nodes = 0, names = 0;
+  };
+  Mark mark() const { return {nodes_.size(), names_.mark()}; }
+  void roll_back(const Mark& mark);
+
+ private:
+  void add_users(NodeId id);
+
+  std::vector<Node> nodes_;     // by id; erased ones stay as holes
+  std::vector<bool> erased_;    // by id
+  std::size_t count_ = 0;       // living nodes
+  Names names_;
+};
+
+// Throws Error(kInternal) that names the first thing that is wrong: a use before its definition, users that do
+// not match, a name used twice, placeholders that do not come first, an output that is not last.
+void lint(const Graph& graph);
+
+struct Constant {
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  // Row-major elements, as many as the shape says; absent when there are more than kMaxConstantElements or the
+  // dtype is no plain number.
+  std::optional<std::vector<Argument>> data;
+  std::string record;  // record of the archive when data is absent: "constants/3"
+};
+inline constexpr std::int64_t kMaxConstantElements = 1024;
+
+struct Guard {
+  std::string expr;  // "x.dim() == 2"
+  std::optional<SourceLocation> source;
+};
+
+// Order of execution, with the meaning of FSDP's _ExecutionInfo (torch/distributed/fsdp/_trace_utils.py).
+struct Execution {
+  struct Use {
+    std::string module;               // path
+    std::vector<std::string> params;  // names from the model's root
+  };
+  struct ModuleUses {
+    std::string module;
+    std::vector<Use> uses;
+  };
+  std::vector<std::string> module_forward_order;
+  std::vector<std::string> param_forward_order;
+  std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
+};
+
+struct ModuleGraph {
+  std::string module;  // path of the graph's root
+  std::string type;
+  Graph graph;
+  std::vector<std::pair<std::string, Constant>> constants;             // in order of first use
+  std::vector<std::pair<std::string, ModuleGraph>> subgraphs;          // bodies of control flow
+  std::vector<Guard> guards;
+  std::optional<Execution> execution;  // absent in subgraphs
+};
+
+}  // namespace fxtrace

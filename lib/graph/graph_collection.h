@@ -1,0 +1,64 @@
+// What a trace makes: the whole of the JSON document, as plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace fxtrace {
+
+enum class FailureKind { kDataDependentControlFlow, kUnsupportedOp, kRaised, kLimit, kOther };
+const char* to_string(FailureKind kind);  // "data_dependent_control_flow"
+
+// Why a module's forward could not be followed.
+struct Failure {
+  FailureKind kind = FailureKind::kOther;
+  std::string message;
+  std::string module;  // path of the innermost module
+  std::string op;      // operation, "prim::If"; empty when unknown
+  std::optional<SourceLocation> source;
+};
+
+enum class ModuleStatus { kTraced, kLeaf, kFailed, kUnvisited };
+const char* to_string(ModuleStatus status);
+
+struct ModuleRecord {
+  std::string path;
+  std::string type;
+  ModuleStatus status = ModuleStatus::kUnvisited;
+  std::optional<std::string> alias_of;
+  std::optional<std::string> rule;  // the rule that made it a leaf
+  std::int64_t calls = 0;           // entries in module_forward_order, all graphs together
+  std::optional<Failure> failure;
+};
+
+enum class ParameterKind { kParameter, kBuffer };
+const char* to_string(ParameterKind kind);
+
+struct ParameterRecord {
+  std::string name;  // from the model's root
+  ParameterKind kind = ParameterKind::kParameter;
+  std::vector<std::int64_t> shape;
+  std::string dtype;
+  std::optional<std::string> alias_of;  // tied tensors: the first name
+};
+
+struct GraphCollection {
+  struct Model {
+    std::string file;    // base name
+    std::string kind;    // "torchscript", "exported_program"
+    std::string type;    // of the root
+    std::string method;  // "forward"
+  };
+  Model model;
+  std::string options_json = "{}";  // the options that were asked, as a JSON object on one line
+  std::vector<ModuleRecord> modules;
+  std::vector<ParameterRecord> parameters;
+  std::vector<std::string> unused_parameters;
+  std::vector<ModuleGraph> graphs;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,61 @@
+// One node of a graph: the six opcodes of torch.fx with their fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/argument.h"
+
+namespace fxtrace {
+
+enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
+
+// The torch.fx spelling: "call_function".
+const char* to_string(Opcode op);
+
+// The module whose forward makes the node: qualified name from the model's root, and type.  In the graph's own
+// root module of the model's graph, path is "" and type is absent.
+struct Scope {
+  std::string module_path;
+  std::optional<std::string> module_type;
+  bool operator==(const Scope&) const = default;
+};
+
+// Where in the model's Python source a node comes from.
+struct SourceLocation {
+  std::string file;
+  std::int64_t line = 0;  // from 1; 0 when unknown
+  std::string function;
+  std::string text;  // the source line, without indentation
+  bool operator==(const SourceLocation&) const = default;
+};
+
+// What is known of a node's value.
+struct Meta {
+  using Dim = std::variant<std::int64_t, std::string>;  // a number, or an expression of named dimensions
+  std::optional<std::string> type;                      // "Tensor", "int", "List[Tensor]"
+  std::optional<std::vector<Dim>> shape;
+  std::optional<std::string> dtype;  // "float32"
+  bool operator==(const Meta&) const = default;
+};
+
+using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
+
+struct Node {
+  NodeId id;
+  std::string name;  // unique in the graph, made as torch.fx makes it
+  Opcode op = Opcode::kPlaceholder;
+  std::string target;
+  std::vector<Argument> args;
+  Kwargs kwargs;
+  std::vector<NodeId> users;  // derived by Graph, in the order in which they came to use this node
+  Scope scope;
+  Meta meta;
+  std::optional<SourceLocation> source;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,48 @@
+// The one exception type of fxtrace.  Everything that can go wrong with a file, an option or a model ends up
+// here; only cli.cpp turns it into text and an exit code.  What a model cannot do while it is traced is not an
+// error but data (trace/failure.h).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fxtrace {
+
+enum class ErrorKind {
+  kUsage,     // wrong options: exit code 2
+  kInput,     // the input cannot be read or is not supported: exit code 3
+  kInternal,  // a defect in fxtrace itself: exit code 70
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message, std::vector<std::string> hints = {})
+      : std::runtime_error(message), kind_(kind), hints_(std::move(hints)) {}
+
+  ErrorKind kind() const { return kind_; }
+  // Where the error is: a file, with a record or a line behind it where known.  Empty for wrong usage.
+  const std::string& place() const { return place_; }
+  const std::vector<std::string>& hints() const { return hints_; }
+
+  // Sets the place unless a nearer one is already known.
+  Error& at(const std::string& place) {
+    if (place_.empty()) place_ = place;
+    return *this;
+  }
+
+ private:
+  ErrorKind kind_;
+  std::string place_;
+  std::vector<std::string> hints_;
+};
+
+inline Error usage_error(const std::string& message, std::vector<std::string> hints = {}) {
+  return {ErrorKind::kUsage, message, std::move(hints)};
+}
+inline Error input_error(const std::string& message, std::vector<std::string> hints = {}) {
+  return {ErrorKind::kInput, message, std::move(hints)};
+}
+
+}  // namespace fxtrace

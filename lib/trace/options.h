@@ -1,0 +1,55 @@
+// What a trace is asked to do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/argument.h"
+
+namespace fxtrace {
+
+// One comparison of a rule's `where`: a property of the module against a plain value.
+struct Predicate {
+  std::string attribute;  // "depth", "parameters" (number of elements, submodules included), or a scripted attribute
+  std::string op;         // "==", "!=", "<", "<=", ">", ">="
+  Argument value;         // null, bool, number, string or a list of those
+};
+
+// "TYPE", "@PATH" or "TYPE@PATH": globs over the module's type (or its public alias) and its qualified name.
+struct LeafRule {
+  std::string text;  // as the user wrote it
+  std::optional<std::string> type_glob;
+  std::optional<std::string> path_glob;
+  std::vector<Predicate> where;
+  bool leaf = true;
+};
+
+struct WrapRule {
+  std::string glob;  // over a function's qualified name
+  bool wrap = true;
+};
+
+enum class Hooks { kRun, kSkip };
+
+struct Limits {
+  std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
+  std::int64_t nodes = 1'000'000;     // nodes and module calls in one graph
+  std::int64_t call_depth = 1'000;    // nested module, method and function calls
+};
+
+struct TraceOptions {
+  std::string method = "forward";
+  bool default_leaves = true;
+  std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
+  std::vector<WrapRule> wrap_rules;  // likewise
+  std::optional<std::int64_t> max_depth;
+  Hooks hooks = Hooks::kRun;
+  std::vector<std::string> op_libraries;
+  std::vector<std::string> op_schemas;
+  Limits limits;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,55 @@
+// A model as its front end hands it over: the module tree, the parameters, and a way to run a module's forward
+// on symbolic values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+struct ModuleId {
+  std::uint32_t index = UINT32_MAX;
+  auto operator<=>(const ModuleId&) const = default;
+};
+
+struct ModuleInfo {
+  std::string path;                  // qualified name from the root; "" is the root
+  std::string type;                  // qualified type, demangled: "torch.nn.modules.linear.Linear"
+  std::optional<ModuleId> parent;    // absent for the root
+  std::optional<ModuleId> alias_of;  // a shared module's later name: its first; then children stand there only
+  std::vector<ModuleId> children;    // in registration order
+  bool has_forward = false;          // false for containers such as ModuleList
+  std::vector<std::size_t> parameters;  // its own, as indices into Program::parameters(); aliases included
+  // Scripted attributes with plain values (bool, numbers, strings, lists of them), in registration order.
+  std::vector<std::pair<std::string, Argument>> attributes;
+};
+
+class GraphTracer;
+
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  // Every module in pre-order, the root first.
+  virtual const std::vector<ModuleInfo>& modules() const = 0;
+  // Parameters and buffers in registration order.
+  virtual const std::vector<ParameterRecord>& parameters() const = 0;
+  virtual std::string kind() const = 0;              // "torchscript"
+  virtual std::string producer_version() const = 0;  // what the archive says of its version
+
+  // Throws Error(kUsage) when the module has no such method.
+  virtual void check_method(ModuleId module, const std::string& method) const = 0;
+
+  // Records the graph of `method` of `root`: placeholders, everything that runs, output.  Throws TraceFailure
+  // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When
+  // `root_is_leaf`, records the placeholders, one call of the root and the output instead.
+  virtual void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) = 0;
+};
+
+}  // namespace fxtrace

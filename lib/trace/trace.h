@@ -1,0 +1,21 @@
+// The whole trace: the root's graph, then, for every module that failed, the graphs of its direct submodules.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+struct TraceResult {
+  GraphCollection collection;         // model.file and options_json are the caller's to fill
+  std::vector<std::string> warnings;  // rules that matched nothing, ...
+};
+
+// Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong options.
+TraceResult trace(Program& program, const TraceOptions& options);
+
+}  // namespace fxtrace
