@@ -1,0 +1,326 @@
+#include "trace/graph_tracer.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "support/error.h"
+
+namespace fxtrace {
+
+// --- ModuleFacts ---
+
+ModuleFacts::ModuleFacts(const Program& program)
+    : modules_(&program.modules()),
+      parameters_(&program.parameters()),
+      first_parameter_(parameters_->size()),
+      subtree_parameters_(modules_->size()) {
+  by_name_.reserve(parameters_->size());
+  for (std::size_t i = 0; i < parameters_->size(); ++i) by_name_.emplace((*parameters_)[i].name, i);
+  for (std::size_t i = 0; i < parameters_->size(); ++i) {
+    const auto& alias = (*parameters_)[i].alias_of;
+    first_parameter_[i] = alias ? by_name_.at(*alias) : i;
+  }
+}
+
+ModuleId ModuleFacts::first(ModuleId module) const { return info(module).alias_of.value_or(module); }
+
+const std::vector<std::size_t>& ModuleFacts::parameters_of(ModuleId module) const {
+  auto& cached = subtree_parameters_[module.index];
+  if (cached) return *cached;
+  // Explicit stack: module trees of hostile archives may be very deep.
+  std::vector<std::size_t> found;
+  std::unordered_set<std::size_t> seen;
+  std::unordered_set<std::uint32_t> seen_modules;
+  std::vector<ModuleId> pending{module};
+  while (!pending.empty()) {
+    const ModuleId current = first(pending.back());
+    pending.pop_back();
+    if (!seen_modules.insert(current.index).second) continue;
+    for (const std::size_t own : info(current).parameters) {
+      const std::size_t index = first_parameter_[own];
+      if ((*parameters_)[index].kind == ParameterKind::kParameter && seen.insert(index).second) {
+        found.push_back(index);
+      }
+    }
+    const auto& children = info(current).children;
+    pending.insert(pending.end(), children.rbegin(), children.rend());
+  }
+  cached = std::move(found);
+  return *cached;
+}
+
+std::optional<std::size_t> ModuleFacts::find_parameter(const std::string& qualified_name) const {
+  const auto it = by_name_.find(qualified_name);
+  if (it == by_name_.end()) return std::nullopt;
+  const std::size_t index = first_parameter_[it->second];
+  if ((*parameters_)[index].kind != ParameterKind::kParameter) return std::nullopt;
+  return index;
+}
+
+void FailedModules::add(ModuleId module, Failure failure) {
+  if (failures_.emplace(module, std::move(failure)).second) order_.push_back(module);
+}
+
+// --- GraphTracer: nodes ---
+
+GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
+                         FailedModules& failed, ModuleId root)
+    : facts_(facts),
+      rules_(rules),
+      options_(options),
+      failed_(failed),
+      root_(root) {
+  result_.module = facts_.info(root).path;
+  result_.type = facts_.info(root).type;
+  scopes_.push_back({root, scope_of(root)});
+  forward_order_.push_back(root);
+  first_calls_.push_back(root);
+  uses_[root.index];
+}
+
+Scope GraphTracer::scope_of(ModuleId module) const {
+  const ModuleInfo& info = facts_.info(module);
+  if (info.path.empty()) return {"", std::nullopt};
+  return {info.path, info.type};
+}
+
+NodeId GraphTracer::append(Graph::NodeSpec spec) {
+  check_limit();
+  return result_.graph.append(std::move(spec));
+}
+
+void GraphTracer::check_limit() {
+  const std::size_t work = result_.graph.size() + forward_order_.size();
+  if (work < static_cast<std::size_t>(options_.limits.nodes)) return;
+  Failure failure;
+  failure.kind = FailureKind::kLimit;
+  failure.message = "more than " + std::to_string(options_.limits.nodes) +
+                    " nodes and module calls in one graph (--max-nodes)";
+  throw TraceFailure(std::move(failure));
+}
+
+NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta) {
+  return append({Opcode::kPlaceholder, name, std::move(default_value), {}, scopes_.back().scope, std::move(meta),
+                 std::nullopt, name});
+}
+
+NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
+  const auto it = attributes_.find(target);
+  if (it != attributes_.end()) return it->second;
+  const NodeId id = append({Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta),
+                            std::move(source), ""});
+  attributes_.emplace(target, id);
+  if (const auto parameter = facts_.find_parameter(target)) parameter_nodes_.emplace(id.index, *parameter);
+  Undo undo{Undo::kAttribute, {}, {}, target, nullptr};
+  undo_.push_back(std::move(undo));
+  return id;
+}
+
+NodeId GraphTracer::constant(const void* identity, const std::function<Constant()>& make,
+                             std::optional<SourceLocation> source) {
+  const auto it = constants_.find(identity);
+  if (it != constants_.end()) return it->second;
+  Constant value = make();
+  const std::string name = "_tensor_constant" + std::to_string(result_.constants.size());
+  Meta meta;
+  meta.type = "Tensor";
+  meta.dtype = value.dtype;
+  meta.shape.emplace(value.shape.begin(), value.shape.end());
+  const NodeId id =
+      append({Opcode::kGetAttr, name, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
+  result_.constants.emplace_back(name, std::move(value));
+  constants_.emplace(identity, id);
+  undo_.push_back({Undo::kConstant, {}, {}, {}, identity});
+  return id;
+}
+
+NodeId GraphTracer::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                                  std::optional<SourceLocation> source) {
+  use_parameters(args, kwargs);
+  return append({Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs),
+                 scopes_.back().scope, std::move(meta), std::move(source), ""});
+}
+
+NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                                std::optional<SourceLocation> source) {
+  use_parameters(args, kwargs);
+  return append({Opcode::kCallMethod, std::move(target), std::move(args), std::move(kwargs),
+                 scopes_.back().scope, std::move(meta), std::move(source), ""});
+}
+
+void GraphTracer::output(Argument value, Meta meta) {
+  std::vector<Argument> args;
+  args.push_back(std::move(value));
+  append({Opcode::kOutput, "output", std::move(args), {}, scopes_.back().scope, std::move(meta), std::nullopt,
+          "output"});
+}
+
+void GraphTracer::guard(std::string expr, std::optional<SourceLocation> source) {
+  for (const auto& known : result_.guards) {
+    if (known.expr == expr && known.source == source) return;
+  }
+  result_.guards.push_back({std::move(expr), std::move(source)});
+  undo_.push_back({Undo::kGuard, {}, {}, {}, nullptr});
+}
+
+// --- GraphTracer: order of execution ---
+
+void GraphTracer::visit_parameter(std::size_t index) {
+  if (index >= parameter_visited_.size()) parameter_visited_.resize(index + 1);
+  if (parameter_visited_[index]) return;
+  parameter_visited_[index] = true;
+  parameter_order_.push_back(index);
+  undo_.push_back({Undo::kParameter, {}, {}, {}, nullptr});
+}
+
+void GraphTracer::use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs) {
+  if (parameter_nodes_.empty()) return;
+  std::vector<std::size_t> used;
+  const auto look = [&](NodeId id) {
+    const auto it = parameter_nodes_.find(id.index);
+    if (it == parameter_nodes_.end()) return;
+    if (std::find(used.begin(), used.end(), it->second) == used.end()) used.push_back(it->second);
+  };
+  for (const auto& arg : args) for_each_node(arg, look);
+  for (const auto& [name, arg] : kwargs) for_each_node(arg, look);
+  if (used.empty()) return;
+  for (const std::size_t index : used) visit_parameter(index);
+  add_use(current_module(), current_module(), std::move(used));
+}
+
+void GraphTracer::add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters) {
+  uses_[user.index].emplace_back(module, std::move(parameters));
+  undo_.push_back({Undo::kUse, user, {}, {}, nullptr});
+}
+
+void GraphTracer::begin_call(ModuleId module) {
+  check_limit();
+  forward_order_.push_back(module);
+  undo_.push_back({Undo::kForward, module, {}, {}, nullptr});
+  const auto& parameters = facts_.parameters_of(module);
+  if (!parameters.empty()) add_use(current_module(), module, parameters);
+  const auto known = uses_.find(module.index);
+  if (known == uses_.end()) {
+    uses_[module.index];
+    first_calls_.push_back(module);
+    undo_.push_back({Undo::kFirstCall, module, {}, {}, nullptr});
+  } else {
+    undo_.push_back({Undo::kUsesReset, module, std::move(known->second), {}, nullptr});
+    known->second.clear();
+  }
+}
+
+// --- GraphTracer: modules ---
+
+bool GraphTracer::is_leaf(ModuleId module) const { return rules_.is_leaf(module) || failed_.contains(module); }
+
+NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                              std::optional<SourceLocation> source) {
+  begin_call(module);
+  const auto& parameters = facts_.parameters_of(module);
+  if (!parameters.empty()) {
+    add_use(module, module, parameters);
+    for (const std::size_t index : parameters) visit_parameter(index);
+  }
+  const ModuleInfo& info = facts_.info(module);
+  return append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs), scope_of(module),
+                 std::move(meta), std::move(source), ""});
+}
+
+NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
+  const auto& parameters = facts_.parameters_of(root_);
+  if (!parameters.empty()) {
+    add_use(root_, root_, parameters);
+    for (const std::size_t index : parameters) visit_parameter(index);
+  }
+  const ModuleInfo& info = facts_.info(root_);
+  return append({Opcode::kCallModule, info.path, std::move(args), {}, scope_of(root_), std::move(meta),
+                 std::nullopt, info.path.empty() ? "root" : ""});
+}
+
+bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body) {
+  const Mark mark{result_.graph.mark(), undo_.size()};
+  const std::size_t depth = scopes_.size();
+  try {
+    begin_call(module);
+    if (inline_count_[module.index]++ == 0) inlined_.push_back(module);
+    undo_.push_back({Undo::kInlined, module, {}, {}, nullptr});
+    scopes_.push_back({module, scope_of(module)});
+    body();
+    scopes_.pop_back();
+    return true;
+  } catch (TraceFailure& thrown) {
+    scopes_.resize(depth, scopes_.front());
+    roll_back(mark);
+    if (thrown.failure.module.empty()) thrown.failure.module = facts_.info(module).path;
+    failed_.add(module, std::move(thrown.failure));
+    if (inline_count_[module.index] > 0) stale_ = true;
+    return false;
+  }
+}
+
+void GraphTracer::roll_back(const Mark& mark) {
+  while (undo_.size() > mark.undo) {
+    Undo& undo = undo_.back();
+    switch (undo.kind) {
+      case Undo::kForward:
+        forward_order_.pop_back();
+        break;
+      case Undo::kUse:
+        uses_[undo.module.index].pop_back();
+        break;
+      case Undo::kUsesReset:
+        uses_[undo.module.index] = std::move(undo.old_uses);
+        break;
+      case Undo::kParameter:
+        parameter_visited_[parameter_order_.back()] = false;
+        parameter_order_.pop_back();
+        break;
+      case Undo::kFirstCall:
+        uses_.erase(undo.module.index);
+        first_calls_.pop_back();
+        break;
+      case Undo::kAttribute: {
+        const auto it = attributes_.find(undo.key);
+        parameter_nodes_.erase(it->second.index);
+        attributes_.erase(it);
+        break;
+      }
+      case Undo::kConstant:
+        constants_.erase(undo.identity);
+        result_.constants.pop_back();
+        break;
+      case Undo::kInlined:
+        if (--inline_count_[undo.module.index] == 0) inlined_.pop_back();
+        break;
+      case Undo::kGuard:
+        result_.guards.pop_back();
+        break;
+    }
+    undo_.pop_back();
+  }
+  result_.graph.roll_back(mark.graph);
+}
+
+ModuleGraph GraphTracer::take() {
+  const auto names = [&](const std::vector<std::size_t>& parameters) {
+    std::vector<std::string> result;
+    result.reserve(parameters.size());
+    for (const std::size_t index : parameters) result.push_back(facts_.parameter_name(index));
+    return result;
+  };
+  Execution execution;
+  for (const ModuleId module : forward_order_) execution.module_forward_order.push_back(facts_.info(module).path);
+  execution.param_forward_order = names(parameter_order_);
+  for (const ModuleId module : first_calls_) {
+    Execution::ModuleUses uses{facts_.info(module).path, {}};
+    for (const auto& [used, parameters] : uses_[module.index]) {
+      uses.uses.push_back({facts_.info(used).path, names(parameters)});
+    }
+    execution.module_param_usage.push_back(std::move(uses));
+  }
+  result_.execution = std::move(execution);
+  return std::move(result_);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,159 @@
+// Records one graph while a front end runs a module's forward on symbolic values: nodes with their scopes, the
+// order of execution, leaf modules, and what happens when a submodule cannot be followed.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/leaf_rules.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+// Thrown by a front end when the forward that runs cannot be followed.  Caught at the innermost module call,
+// which then becomes a leaf; never seen by users.
+class TraceFailure : public std::exception {
+ public:
+  explicit TraceFailure(Failure f) : failure(std::move(f)) {}
+  const char* what() const noexcept override { return failure.message.c_str(); }
+  Failure failure;
+};
+
+// Facts about a program that every graph of a trace shares.
+class ModuleFacts {
+ public:
+  explicit ModuleFacts(const Program& program);
+
+  // The module under its first path.
+  ModuleId first(ModuleId module) const;
+  const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
+  std::size_t size() const { return modules_->size(); }
+  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied ones
+  // once, by index into Program::parameters().
+  const std::vector<std::size_t>& parameters_of(ModuleId module) const;
+  // Index of the parameter's first name; absent for anything that is not a parameter.
+  std::optional<std::size_t> find_parameter(const std::string& qualified_name) const;
+  const std::string& parameter_name(std::size_t index) const { return (*parameters_)[index].name; }
+
+ private:
+  const std::vector<ModuleInfo>* modules_;
+  const std::vector<ParameterRecord>* parameters_;
+  std::vector<std::size_t> first_parameter_;  // by parameter: index of its first name
+  std::unordered_map<std::string, std::size_t> by_name_;
+  mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
+};
+
+// Modules that failed, in the order in which that was found out.
+class FailedModules {
+ public:
+  bool contains(ModuleId module) const { return failures_.count(module) != 0; }
+  void add(ModuleId module, Failure failure);
+  const std::vector<ModuleId>& order() const { return order_; }
+  const Failure& failure(ModuleId module) const { return failures_.at(module); }
+
+ private:
+  std::vector<ModuleId> order_;
+  std::map<ModuleId, Failure> failures_;
+};
+
+class GraphTracer {
+ public:
+  GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
+              FailedModules& failed, ModuleId root);
+
+  const TraceOptions& options() const { return options_; }
+  const LeafRules& rules() const { return rules_; }
+
+  // --- nodes ---
+  NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
+  // One node for each target, made at the first use.
+  NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
+  // A tensor that has no qualified name.  `identity` tells equal ones.
+  NodeId constant(const void* identity, const std::function<Constant()>& make,
+                  std::optional<SourceLocation> source);
+  NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                       std::optional<SourceLocation> source);
+  NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                     std::optional<SourceLocation> source);
+  void output(Argument value, Meta meta);
+  void guard(std::string expr, std::optional<SourceLocation> source);
+  const Graph& graph() const { return result_.graph; }
+
+  // --- modules ---
+  bool is_leaf(ModuleId module) const;
+  NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                   std::optional<SourceLocation> source);
+  // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone, the
+  // module is a leaf from now on, and the caller records it as one.
+  bool inline_call(ModuleId module, const std::function<void()>& body);
+  ModuleId current_module() const { return scopes_.back().module; }
+  // The stub of a graph whose own root cannot be followed.
+  NodeId call_root(std::vector<Argument> args, Meta meta);
+
+  // --- the end ---
+  // A module was found to fail after a call of it had already been inlined in this graph.
+  bool stale() const { return stale_; }
+  ModuleGraph take();
+  const std::vector<ModuleId>& inlined() const { return inlined_; }
+
+ private:
+  struct OpenScope {
+    ModuleId module;
+    Scope scope;
+  };
+  // One step that roll_back() undoes.
+  struct Undo {
+    enum Kind { kForward, kUse, kUsesReset, kParameter, kFirstCall, kAttribute, kConstant, kInlined, kGuard } kind;
+    ModuleId module;
+    std::vector<std::pair<ModuleId, std::vector<std::size_t>>> old_uses;
+    std::string key;
+    const void* identity = nullptr;
+  };
+  struct Mark {
+    Graph::Mark graph;
+    std::size_t undo;
+  };
+  using Uses = std::vector<std::pair<ModuleId, std::vector<std::size_t>>>;  // module, its parameters
+
+  NodeId append(Graph::NodeSpec spec);
+  void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs);
+  void visit_parameter(std::size_t index);
+  void begin_call(ModuleId module);
+  void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
+  void roll_back(const Mark& mark);
+  void check_limit();
+  Scope scope_of(ModuleId module) const;
+
+  const ModuleFacts& facts_;
+  const LeafRules& rules_;
+  const TraceOptions& options_;
+  FailedModules& failed_;
+  ModuleId root_;
+  ModuleGraph result_;
+  std::vector<OpenScope> scopes_;
+  bool stale_ = false;
+
+  std::unordered_map<std::string, NodeId> attributes_;
+  std::unordered_map<const void*, NodeId> constants_;
+  std::unordered_map<std::uint32_t, std::size_t> parameter_nodes_;  // get_attr node -> parameter
+  std::unordered_map<std::uint32_t, std::size_t> inline_count_;     // by module
+  std::vector<ModuleId> inlined_;
+
+  std::vector<ModuleId> forward_order_;
+  std::vector<std::size_t> parameter_order_;
+  std::vector<bool> parameter_visited_;
+  std::vector<ModuleId> first_calls_;
+  std::unordered_map<std::uint32_t, Uses> uses_;  // by module
+  std::vector<Undo> undo_;
+};
+
+}  // namespace fxtrace

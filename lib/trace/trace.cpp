@@ -1,0 +1,190 @@
+#include "trace/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "trace/graph_tracer.h"
+#include "trace/leaf_rules.h"
+
+namespace fxtrace {
+namespace {
+
+class RecursiveTrace {
+ public:
+  RecursiveTrace(Program& program, const TraceOptions& options)
+      : program_(program), options_(options), rules_(options, program), facts_(program) {}
+
+  TraceResult run() {
+    program_.check_method(ModuleId{0}, options_.method);
+    // A module that fails in a later graph may stand inlined in an earlier one: such graphs are traced again
+    // until nothing new fails.  Every round but the last finds at least one more failed module.
+    do {
+      retraced_ = false;
+      walk();
+    } while (retraced_);
+    return finish();
+  }
+
+ private:
+  struct Traced {
+    ModuleGraph graph;
+    std::vector<ModuleId> inlined;
+    bool stub = false;
+  };
+
+  // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
+  void walk() {
+    order_.clear();
+    std::set<ModuleId> has_graph{ModuleId{0}};
+    std::set<ModuleId> expanded;
+    std::vector<ModuleId> level{ModuleId{0}};
+    for (std::size_t depth = 0; !level.empty(); ++depth) {
+      for (const ModuleId module : level) {
+        ensure_traced(module);
+        order_.push_back(module);
+        for (const ModuleId failed : failed_.order()) level_found_.emplace(failed, depth);
+      }
+      std::vector<ModuleId> newly;
+      for (const ModuleId failed : failed_.order()) {
+        if (level_found_.at(failed) <= depth && expanded.insert(failed).second) newly.push_back(failed);
+      }
+      std::sort(newly.begin(), newly.end());
+      level.clear();
+      for (const ModuleId failed : newly) {
+        for (const ModuleId child : direct_submodules(failed)) {
+          if (!rules_.is_leaf(child) && has_graph.insert(child).second) level.push_back(child);
+        }
+      }
+    }
+  }
+
+  // Containers without a forward stand for their children.
+  std::vector<ModuleId> direct_submodules(ModuleId module) const {
+    std::vector<ModuleId> found;
+    const auto& own = facts_.info(module).children;
+    std::vector<ModuleId> pending(own.rbegin(), own.rend());
+    std::unordered_set<std::uint32_t> seen;
+    while (!pending.empty()) {
+      const ModuleId child = facts_.first(pending.back());
+      pending.pop_back();
+      if (!seen.insert(child.index).second) continue;
+      const ModuleInfo& info = facts_.info(child);
+      if (info.has_forward) {
+        found.push_back(child);
+      } else {
+        pending.insert(pending.end(), info.children.rbegin(), info.children.rend());
+      }
+    }
+    return found;
+  }
+
+  bool still_valid(const Traced& traced, ModuleId root) const {
+    if (traced.stub != is_stub(root)) return false;
+    return std::none_of(traced.inlined.begin(), traced.inlined.end(),
+                        [&](ModuleId module) { return failed_.contains(module); });
+  }
+
+  bool is_stub(ModuleId root) const { return failed_.contains(root) || rules_.is_leaf(root); }
+
+  void ensure_traced(ModuleId root) {
+    const auto known = traced_.find(root);
+    if (known != traced_.end()) {
+      if (still_valid(known->second, root)) return;
+      traced_.erase(known);
+    }
+    retraced_ = true;
+    const std::string method = root.index == 0 ? options_.method : "forward";
+    for (;;) {
+      const bool stub = is_stub(root);
+      GraphTracer tracer(facts_, rules_, options_, failed_, root);
+      try {
+        program_.run(root, method, stub, tracer);
+      } catch (TraceFailure& thrown) {
+        if (stub) throw;
+        // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
+        if (tracer.stale()) continue;
+        if (thrown.failure.module.empty()) thrown.failure.module = facts_.info(root).path;
+        failed_.add(root, std::move(thrown.failure));
+        continue;
+      }
+      if (tracer.stale()) continue;
+      std::vector<ModuleId> inlined = tracer.inlined();
+      traced_.emplace(root, Traced{tracer.take(), std::move(inlined), stub});
+      return;
+    }
+  }
+
+  TraceResult finish() {
+    TraceResult result;
+    GraphCollection& collection = result.collection;
+    collection.model.kind = program_.kind();
+    collection.model.type = facts_.info(ModuleId{0}).type;
+    collection.model.method = options_.method;
+    collection.parameters = program_.parameters();
+
+    std::map<std::string, std::int64_t> calls;
+    std::unordered_set<std::string> used_parameters;
+    std::set<ModuleId> traced;
+    for (const ModuleId root : order_) {
+      Traced& entry = traced_.at(root);
+      if (!entry.stub) traced.insert(root);
+      traced.insert(entry.inlined.begin(), entry.inlined.end());
+      for (const auto& path : entry.graph.execution->module_forward_order) ++calls[path];
+      const auto& order = entry.graph.execution->param_forward_order;
+      used_parameters.insert(order.begin(), order.end());
+    }
+    for (std::uint32_t i = 0; i < facts_.size(); ++i) {
+      const ModuleInfo& info = facts_.info(ModuleId{i});
+      const ModuleId first = facts_.first(ModuleId{i});
+      const ModuleInfo& first_info = facts_.info(first);
+      ModuleRecord record;
+      record.path = info.path;
+      record.type = info.type;
+      if (first.index != i) record.alias_of = first_info.path;
+      const auto called = calls.find(first_info.path);
+      const bool is_called = called != calls.end();
+      if (failed_.contains(first)) {
+        record.status = ModuleStatus::kFailed;
+        record.failure = failed_.failure(first);
+      } else if (traced.count(first) != 0) {
+        record.status = ModuleStatus::kTraced;
+      } else if (is_called) {
+        record.status = ModuleStatus::kLeaf;
+        record.rule = rules_.rule(first);
+      }
+      if (is_called && first.index == i) record.calls = called->second;
+      collection.modules.push_back(std::move(record));
+    }
+    for (const auto& parameter : collection.parameters) {
+      if (parameter.kind == ParameterKind::kParameter && !parameter.alias_of &&
+          used_parameters.count(parameter.name) == 0) {
+        collection.unused_parameters.push_back(parameter.name);
+      }
+    }
+    for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
+    for (const auto& rule : rules_.unmatched()) {
+      result.warnings.push_back("rule '" + rule + "' matched nothing");
+    }
+    return result;
+  }
+
+  Program& program_;
+  const TraceOptions& options_;
+  LeafRules rules_;
+  ModuleFacts facts_;
+  FailedModules failed_;
+  std::map<ModuleId, std::size_t> level_found_;
+  std::map<ModuleId, Traced> traced_;
+  std::vector<ModuleId> order_;
+  bool retraced_ = false;
+};
+
+}  // namespace
+
+TraceResult trace(Program& program, const TraceOptions& options) {
+  return RecursiveTrace(program, options).run();
+}
+
+}  // namespace fxtrace
