@@ -1,0 +1,31 @@
+# Warnings, sanitizers and ccache.  fxtrace_settings(TARGET) applies the first two to one of our own targets.
+
+if(FXTRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(FXTRACE_CCACHE_PROGRAM ccache)
+  mark_as_advanced(FXTRACE_CCACHE_PROGRAM)
+  if(FXTRACE_CCACHE_PROGRAM)
+    # Without this sloppiness ccache declines every file that uses the precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                    ${FXTRACE_CCACHE_PROGRAM})
+  endif()
+endif()
+
+function(fxtrace_settings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
+  if(FXTRACE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${FXTRACE_SANITIZE} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${FXTRACE_SANITIZE})
+  endif()
+endfunction()
+
+# fxtrace_library(NAME SOURCES a.cpp ... LIBRARIES fxtrace::support ...): the static library fxtrace_NAME with the
+# alias fxtrace::NAME; users include its headers from the root of lib/.
+function(fxtrace_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(fxtrace_${name} STATIC ${arg_SOURCES})
+  add_library(fxtrace::${name} ALIAS fxtrace_${name})
+  target_include_directories(fxtrace_${name} PUBLIC ${PROJECT_SOURCE_DIR}/lib)
+  target_link_libraries(fxtrace_${name} PUBLIC ${arg_LIBRARIES})
+  fxtrace_settings(fxtrace_${name})
+endfunction()
