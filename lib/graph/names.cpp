@@ -1,0 +1,330 @@
+#include "graph/names.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+// What torch.fx calls illegal names (torch/fx/graph.py, _illegal_names): Python's keywords, everything in the
+// builtins module of Python 3.11 to 3.13, and the names that generated code imports.  In byte order.
+constexpr std::string_view kIllegalNames[] = {
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "BaseExceptionGroup",
+    "BlockingIOError",
+    "BrokenPipeError",
+    "BufferError",
+    "BytesWarning",
+    "ChildProcessError",
+    "ConnectionAbortedError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "DeprecationWarning",
+    "EOFError",
+    "Ellipsis",
+    "EncodingWarning",
+    "EnvironmentError",
+    "Exception",
+    "ExceptionGroup",
+    "False",
+    "FileExistsError",
+    "FileNotFoundError",
+    "FloatingPointError",
+    "FutureWarning",
+    "GeneratorExit",
+    "IOError",
+    "ImportError",
+    "ImportWarning",
+    "IndentationError",
+    "IndexError",
+    "InterruptedError",
+    "IsADirectoryError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "ModuleNotFoundError",
+    "NameError",
+    "None",
+    "NoneType",
+    "NotADirectoryError",
+    "NotImplemented",
+    "NotImplementedError",
+    "OSError",
+    "OverflowError",
+    "PendingDeprecationWarning",
+    "PermissionError",
+    "ProcessLookupError",
+    "PythonFinalizationError",
+    "RecursionError",
+    "ReferenceError",
+    "ResourceWarning",
+    "RuntimeError",
+    "RuntimeWarning",
+    "StopAsyncIteration",
+    "StopIteration",
+    "SyntaxError",
+    "SyntaxWarning",
+    "SystemError",
+    "SystemExit",
+    "TabError",
+    "TimeoutError",
+    "True",
+    "TypeError",
+    "UnboundLocalError",
+    "UnicodeDecodeError",
+    "UnicodeEncodeError",
+    "UnicodeError",
+    "UnicodeTranslateError",
+    "UnicodeWarning",
+    "UserWarning",
+    "ValueError",
+    "Warning",
+    "ZeroDivisionError",
+    "_IncompleteInputError",
+    "__build_class__",
+    "__debug__",
+    "__doc__",
+    "__import__",
+    "__loader__",
+    "__name__",
+    "__package__",
+    "__spec__",
+    "abs",
+    "aiter",
+    "all",
+    "and",
+    "anext",
+    "any",
+    "as",
+    "ascii",
+    "assert",
+    "async",
+    "await",
+    "bin",
+    "bool",
+    "break",
+    "breakpoint",
+    "bytearray",
+    "bytes",
+    "callable",
+    "chr",
+    "class",
+    "classmethod",
+    "compile",
+    "complex",
+    "continue",
+    "copyright",
+    "credits",
+    "def",
+    "del",
+    "delattr",
+    "device",
+    "dict",
+    "dir",
+    "divmod",
+    "elif",
+    "else",
+    "enumerate",
+    "eval",
+    "except",
+    "exec",
+    "exit",
+    "filter",
+    "finally",
+    "float",
+    "for",
+    "format",
+    "from",
+    "frozenset",
+    "fx_pytree",
+    "getattr",
+    "global",
+    "globals",
+    "hasattr",
+    "hash",
+    "help",
+    "hex",
+    "id",
+    "if",
+    "import",
+    "in",
+    "inf",
+    "input",
+    "int",
+    "is",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "lambda",
+    "len",
+    "license",
+    "list",
+    "locals",
+    "map",
+    "max",
+    "memoryview",
+    "min",
+    "nan",
+    "next",
+    "nonlocal",
+    "not",
+    "object",
+    "oct",
+    "open",
+    "or",
+    "ord",
+    "pass",
+    "pow",
+    "print",
+    "property",
+    "pytree",
+    "quit",
+    "raise",
+    "range",
+    "repr",
+    "return",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "staticmethod",
+    "str",
+    "sum",
+    "super",
+    "torch",
+    "try",
+    "tuple",
+    "type",
+    "vars",
+    "while",
+    "with",
+    "yield",
+    "zip",
+};
+static_assert(std::is_sorted(std::begin(kIllegalNames), std::end(kIllegalNames)));
+
+// First parts of targets that are Python names; operators of torch.ops never live there.
+constexpr std::string_view kPythonRoots[] = {"builtins", "higher_order", "math", "operator", "torch"};
+
+bool is_illegal(std::string_view name) {
+  return std::binary_search(std::begin(kIllegalNames), std::end(kIllegalNames), name);
+}
+
+// The C locale's view of characters, whatever the program's locale is.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_word(char c) { return is_digit(c) || is_lower(c) || is_upper(c) || c == '_'; }
+
+// Runs of characters that no identifier has become one "_"; the result is an identifier.
+std::string to_identifier(std::string_view candidate) {
+  std::string name;
+  name.reserve(candidate.size() + 1);
+  bool in_run = false;
+  for (const char c : candidate) {
+    if (is_word(c)) {
+      name.push_back(c);
+    } else if (!in_run) {
+      name.push_back('_');
+    }
+    in_run = !is_word(c);
+  }
+  if (name.empty()) name = "_unnamed";
+  if (is_digit(name.front())) name.insert(name.begin(), '_');
+  return name;
+}
+
+struct Split {
+  std::string base;
+  std::int64_t number = -1;  // -1: the name has no number
+};
+
+// "add_1" is base "add" with number 1; "_1" and "add1" have no number.  Python's numbers have no end, these
+// have: eighteen digits are the most that surely fit, and a longer run of digits is a part of the base.
+Split split_number(const std::string& name) {
+  std::size_t digits = name.size();
+  while (digits > 0 && is_digit(name[digits - 1])) --digits;
+  const std::size_t length = name.size() - digits;
+  if (length == 0 || length > 18 || digits < 2 || name[digits - 1] != '_') return {name, -1};
+  return {name.substr(0, digits - 1), std::stoll(name.substr(digits))};
+}
+
+// torch.fx's _snake_case: an upper-case letter behind a lower-case one gets a "_" before it.
+std::string snake_case(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 4);
+  char previous = '\0';
+  for (const char c : text) {
+    if (is_upper(c)) {
+      if (is_lower(previous)) out.push_back('_');
+      out.push_back(static_cast<char>(c - 'A' + 'a'));
+    } else {
+      out.push_back(c);
+    }
+    previous = c;
+  }
+  return out;
+}
+
+std::string_view strip_magic(std::string_view name) {
+  if (!name.starts_with("__") || !name.ends_with("__")) return name;
+  return name.size() > 4 ? name.substr(2, name.size() - 4) : std::string_view{};
+}
+
+}  // namespace
+
+std::string Names::create(std::string_view candidate) {
+  std::string name = to_identifier(candidate);
+  auto [base, number] = split_number(name);
+
+  const auto found = count_.find(base);
+  const std::int64_t old_count = found == count_.end() ? -1 : found->second;
+  if (number < 0 || used_.contains(name)) {
+    number = std::max<std::int64_t>(old_count, 0);
+    if (is_illegal(name)) name = base + "_" + std::to_string(++number);
+  }
+  while (used_.contains(name)) name = base + "_" + std::to_string(++number);
+
+  used_.insert(name);
+  count_[base] = number;
+  log_.push_back({name, std::move(base), old_count});
+  return name;
+}
+
+void Names::roll_back(std::size_t mark) {
+  while (log_.size() > mark) {
+    const Entry& entry = log_.back();
+    used_.erase(entry.name);
+    if (entry.old_count < 0) {
+      count_.erase(entry.base);
+    } else {
+      count_[entry.base] = entry.old_count;
+    }
+    log_.pop_back();
+  }
+}
+
+std::string name_candidate(std::string_view target, bool is_function) {
+  if (!is_function) return snake_case(strip_magic(target));
+
+  const std::size_t first_dot = target.find('.');
+  const std::size_t last_dot = target.rfind('.');
+  if (first_dot == std::string_view::npos) return snake_case(strip_magic(target));
+  const std::string_view root = target.substr(0, first_dot);
+  const std::string_view middle =
+      last_dot > first_dot ? target.substr(first_dot + 1, last_dot - first_dot - 1) : std::string_view{};
+  const bool is_operator =
+      !middle.empty() && middle.find('.') == std::string_view::npos &&
+      std::find(std::begin(kPythonRoots), std::end(kPythonRoots), root) == std::end(kPythonRoots);
+  return snake_case(strip_magic(is_operator ? middle : target.substr(last_dot + 1)));
+}
+
+}  // namespace fxtrace
