@@ -1,0 +1,64 @@
+// Globs over dotted names ("torch.nn.modules.linear.Linear", "encoder.layers.3").
+//
+//   *       any characters within one dotted part, none included
+//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part at all
+//   ?       one character, not a dot
+//   [abc]   one character of the set, ranges allowed; [!abc] one that is not in it; never a dot
+//
+// Everything else stands for itself; a special character stands for itself in a set: [*].
+// Matching needs time proportional to the text, times the pattern's length / 64; there is no backtracking.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fxtrace {
+
+class Glob {
+ public:
+  // Throws Error(kUsage) that names the position, counted in characters from 1, of what is wrong.  `whole` is the
+  // text to show in the error and `offset` where the glob starts in it, when it is a part of something longer.
+  explicit Glob(std::string_view pattern) : Glob(pattern, pattern, 0) {}
+  Glob(std::string_view pattern, std::string_view whole, std::size_t offset);
+
+  // Whether the whole of `text` (UTF-8) matches.
+  bool matches(std::string_view text) const;
+
+ private:
+  struct Range {
+    char32_t first, last;
+  };
+  struct Token {
+    enum class Kind {
+      kLiteral,   // one character
+      kSet,       // one character in (or not in) ranges; "?" is the negated empty set
+      kStar,      // any number of characters but dots
+      kAnyStar,   // any number of characters
+      kOptional,  // matches nothing; the "**." that follows may be left out
+    };
+    Kind kind;
+    char32_t literal = 0;
+    bool negated = false;
+    std::vector<Range> ranges = {};
+
+    bool accepts(char32_t c) const;
+    bool is_star() const { return kind == Kind::kStar || kind == Kind::kAnyStar; }
+  };
+  using Bits = std::vector<std::uint64_t>;
+
+  void build_tables();
+  // Adds the states that are reached without reading a character.
+  void close(Bits& states) const;
+
+  std::vector<Token> tokens_;
+  std::string prefix_;           // literal start of every match
+  bool only_literal_ = false;    // the prefix is all there is
+  std::array<Bits, 128> masks_;  // by ASCII character: the tokens that accept it
+  Bits stars_, optionals_;
+  std::size_t words_ = 0;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,34 @@
+#include "support/log.h"
+
+#include <memory>
+#include <ostream>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+namespace fxtrace::log {
+namespace {
+
+std::unique_ptr<spdlog::logger>& logger() {
+  static std::unique_ptr<spdlog::logger> instance;
+  return instance;
+}
+
+}  // namespace
+
+void set_up(std::ostream& err, const Settings& settings) {
+  if (!settings.enabled) {
+    logger().reset();
+    return;
+  }
+  auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(err, /*force_flush=*/true);
+  logger() = std::make_unique<spdlog::logger>("fxtrace", std::move(sink));
+  logger()->set_level(spdlog::level::info);
+  logger()->set_pattern(settings.colour ? "\033[2m%n: %v\033[0m" : "%n: %v");
+}
+
+void info(const std::string& message) {
+  if (logger()) logger()->info(message);
+}
+
+}  // namespace fxtrace::log
