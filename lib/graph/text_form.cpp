@@ -1,0 +1,362 @@
+#include "graph/text_form.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof buffer, "\\x%02x", byte);
+      out += buffer;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string double_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Graph& graph) : graph_(graph) {}
+
+  std::string operator()(const Argument& argument) const { return std::visit(*this, argument.value); }
+
+  std::string operator()(Argument::None) const { return "None"; }
+  std::string operator()(bool value) const { return value ? "True" : "False"; }
+  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return double_text(value); }
+  std::string operator()(const std::complex<double>& value) const {
+    return "complex(" + double_text(value.real()) + ", " + double_text(value.imag()) + ")";
+  }
+  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const Argument::List& list) const { return "[" + joined(list.items) + "]"; }
+  std::string operator()(const Argument::Tuple& tuple) const {
+    return "(" + joined(tuple.items) + (tuple.items.size() == 1 ? ",)" : ")");
+  }
+  std::string operator()(const Argument::Dict& dict) const {
+    std::string out = "{";
+    for (const auto& [key, item] : dict.items) {
+      if (out.size() > 1) out += ", ";
+      out += (*this)(key) + ": " + (*this)(item);
+    }
+    return out + "}";
+  }
+  std::string operator()(const Argument::Slice& slice) const { return "slice(" + joined(slice.parts) + ")"; }
+  std::string operator()(NodeId id) const { return "%" + graph_.node(id).name; }
+  std::string operator()(const Argument::Dtype& dtype) const { return "dtype(" + quoted(dtype.name) + ")"; }
+  std::string operator()(const Argument::Device& device) const {
+    return "device(" + quoted(device.name) + ")";
+  }
+  std::string operator()(const Argument::Layout& layout) const {
+    return "layout(" + quoted(layout.name) + ")";
+  }
+  std::string operator()(const Argument::MemoryFormat& format) const {
+    return "memory_format(" + quoted(format.name) + ")";
+  }
+  std::string operator()(const Argument::GraphRef& graph) const {
+    return "graph(" + quoted(graph.name) + ")";
+  }
+
+  std::string joined(const std::vector<Argument>& items) const {
+    std::string out;
+    for (const auto& item : items) {
+      if (!out.empty()) out += ", ";
+      out += (*this)(item);
+    }
+    return out;
+  }
+
+ private:
+  const Graph& graph_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Reads one line; a cursor with one function per rule of the grammar.
+class LineParser {
+ public:
+  LineParser(std::string_view line, std::size_t number, const std::map<std::string, NodeId>& nodes)
+      : line_(line), number_(number), nodes_(nodes) {}
+
+  Graph::NodeSpec parse() {
+    Graph::NodeSpec spec;
+    expect('%');
+    spec.name_hint = word();
+    expect('=');
+    spec.op = opcode(word());
+    expect('[');
+    const auto end = line_.find("](", position_);
+    if (end == std::string_view::npos) fail("the target does not end with ]");
+    spec.target = line_.substr(position_, end - position_);
+    position_ = end + 1;
+    expect('(');
+    while (!accept(')')) {
+      if (auto name = keyword(); !name.empty()) {
+        spec.kwargs.emplace_back(std::move(name), argument());
+      } else {
+        if (!spec.kwargs.empty()) fail("a positional argument behind a keyword argument");
+        spec.args.push_back(argument());
+      }
+      if (!accept(',') && peek() != ')') fail("expected , or )");
+    }
+    if (accept('#')) {
+      const auto scope = trimmed(line_.substr(position_));
+      const auto colon = scope.find(": ");
+      spec.scope.module_path = scope.substr(0, colon);
+      if (colon != std::string_view::npos) spec.scope.module_type = trimmed(scope.substr(colon + 2));
+      position_ = line_.size();
+    }
+    if (peek() != '\0') fail("something stands behind the node");
+    return spec;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw input_error("graph text, line " + std::to_string(number_) + ", column " +
+                      std::to_string(position_ + 1) + ": " + what);
+  }
+
+  char peek() {
+    while (position_ < line_.size() && (line_[position_] == ' ' || line_[position_] == '\t')) ++position_;
+    return position_ < line_.size() ? line_[position_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++position_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("expected ") + c);
+  }
+  std::string word() {
+    peek();
+    const auto start = position_;
+    while (position_ < line_.size() && is_word(line_[position_])) ++position_;
+    if (position_ == start) fail("expected a name");
+    return std::string(line_.substr(start, position_ - start));
+  }
+  // The name of a keyword argument with its "=", or nothing.
+  std::string keyword() {
+    peek();
+    auto end = position_;
+    while (end < line_.size() && is_word(line_[end])) ++end;
+    if (end == position_ || end >= line_.size() || line_[end] != '=') return {};
+    std::string name(line_.substr(position_, end - position_));
+    position_ = end + 1;
+    return name;
+  }
+
+  Opcode opcode(const std::string& text) const {
+    for (const auto op : {Opcode::kPlaceholder, Opcode::kGetAttr, Opcode::kCallFunction, Opcode::kCallMethod,
+                          Opcode::kCallModule, Opcode::kOutput}) {
+      if (text == to_string(op)) return op;
+    }
+    fail("no opcode: " + text);
+  }
+
+  std::vector<Argument> items(char close, bool* has_comma = nullptr) {
+    std::vector<Argument> found;
+    while (!accept(close)) {
+      found.push_back(argument());
+      const bool comma = accept(',');
+      if (has_comma != nullptr) *has_comma = *has_comma || comma;
+      if (!comma && peek() != close) fail(std::string("expected , or ") + close);
+    }
+    return found;
+  }
+
+  Argument argument() {
+    const char c = peek();
+    if (c == '%') {
+      ++position_;
+      const auto name = word();
+      const auto found = nodes_.find(name);
+      if (found == nodes_.end()) fail("no node above has the name " + name);
+      return found->second;
+    }
+    if (c == '"') return string();
+    if (accept('[')) return Argument::List{items(']')};
+    if (accept('(')) {
+      bool has_comma = false;
+      auto found = items(')', &has_comma);
+      if (found.size() == 1 && !has_comma) fail("a tuple of one needs a comma");
+      return Argument::Tuple{std::move(found)};
+    }
+    if (accept('{')) return dict();
+    if (c == '-' || c == '+' || (c >= '0' && c <= '9')) return number();
+    return named(word());
+  }
+
+  Argument dict() {
+    Argument::Dict dict;
+    while (!accept('}')) {
+      auto key = argument();
+      expect(':');
+      dict.items.emplace_back(std::move(key), argument());
+      if (!accept(',') && peek() != '}') fail("expected , or }");
+    }
+    return dict;
+  }
+
+  std::string string() {
+    expect('"');
+    std::string out;
+    for (;;) {
+      if (position_ >= line_.size()) fail("the string does not end");
+      char c = line_[position_++];
+      if (c == '"') return out;
+      if (c == '\\') {
+        c = position_ < line_.size() ? line_[position_++] : '\0';
+        if (c == 'n') {
+          c = '\n';
+        } else if (c == 't') {
+          c = '\t';
+        } else if (c == 'x') {
+          unsigned value = 0;
+          const auto* first = line_.data() + position_;
+          if (position_ + 2 > line_.size() || std::from_chars(first, first + 2, value, 16).ptr != first + 2) {
+            fail("expected two hexadecimal digits");
+          }
+          position_ += 2;
+          c = static_cast<char>(value);
+        } else if (c != '"' && c != '\\') {
+          fail("unknown escape in a string");
+        }
+      }
+      out += c;
+    }
+  }
+
+  Argument number() {
+    const auto start = position_;
+    if (line_.substr(position_).starts_with("-inf")) {
+      position_ += 4;
+      return -HUGE_VAL;
+    }
+    const auto end = line_.find_first_not_of("+-.0123456789eE", start);
+    const auto text = line_.substr(start, end == std::string_view::npos ? end : end - start);
+    const auto* last = text.data() + text.size();
+    position_ += text.size();
+    if (text.find_first_of(".eE") == std::string_view::npos) {
+      std::int64_t value = 0;
+      if (const auto [ptr, error] = std::from_chars(text.data(), last, value);
+          ptr == last && error == std::errc{}) {
+        return value;
+      }
+    } else {
+      double value = 0;
+      if (const auto [ptr, error] = std::from_chars(text.data(), last, value);
+          ptr == last && error == std::errc{}) {
+        return value;
+      }
+    }
+    position_ = start;
+    fail("no number");
+  }
+
+  Argument named(const std::string& name) {
+    if (name == "None") return Argument{};
+    if (name == "True") return true;
+    if (name == "False") return false;
+    if (name == "inf") return HUGE_VAL;
+    if (name == "nan") return std::nan("");
+    expect('(');
+    auto parts = items(')');
+    if (name == "slice" && parts.size() == 3) return Argument::Slice{std::move(parts)};
+    if (name == "complex" && parts.size() == 2 && parts[0].is<double>() && parts[1].is<double>()) {
+      return std::complex<double>(*parts[0].get_if<double>(), *parts[1].get_if<double>());
+    }
+    const auto* text = parts.size() == 1 ? parts[0].get_if<std::string>() : nullptr;
+    if (text != nullptr) {
+      if (name == "dtype") return Argument::Dtype{*text};
+      if (name == "device") return Argument::Device{*text};
+      if (name == "layout") return Argument::Layout{*text};
+      if (name == "memory_format") return Argument::MemoryFormat{*text};
+      if (name == "graph") return Argument::GraphRef{*text};
+    }
+    fail("no argument: " + name + "(...)");
+  }
+
+  std::string_view line_;
+  std::size_t position_ = 0;
+  std::size_t number_;
+  const std::map<std::string, NodeId>& nodes_;
+};
+
+}  // namespace
+
+std::string print_graph(const Graph& graph) {
+  const Printer printer(graph);
+  std::string out;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    out +=
+        "%" + node.name + " = " + to_string(node.op) + "[" + node.target + "](" + printer.joined(node.args);
+    bool first = node.args.empty();
+    for (const auto& [name, value] : node.kwargs) {
+      out += (first ? "" : ", ") + name + "=" + printer(value);
+      first = false;
+    }
+    out += ")";
+    if (!node.scope.module_path.empty() || node.scope.module_type) out += "  # " + node.scope.module_path;
+    if (node.scope.module_type) out += ": " + *node.scope.module_type;
+    out += "\n";
+  }
+  return out;
+}
+
+Graph parse_graph(std::string_view text) {
+  Graph graph;
+  std::map<std::string, NodeId> nodes;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = text.find('\n');
+    const auto line = trimmed(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    if (line.empty()) continue;
+    auto spec = LineParser(line, number, nodes).parse();
+    const std::string name = spec.name_hint;
+    const NodeId id = graph.append(std::move(spec));
+    if (graph.node(id).name != name) {
+      throw input_error("graph text, line " + std::to_string(number) + ": torch.fx would not name a node " +
+                        name + " here but " + graph.node(id).name);
+    }
+    nodes.emplace(name, id);
+  }
+  return graph;
+}
+
+}  // namespace fxtrace

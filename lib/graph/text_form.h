@@ -1,0 +1,30 @@
+// Graphs as text, to be written and read by people: tests say what a step does to a graph in this form.
+//
+//   %x = placeholder[x]()
+//   %w = get_attr[a.weight]()                                  # a: pkg.Sub
+//   %add_1 = call_function[aten.add.Tensor](%x, %w, alpha=2)   # a: pkg.Sub
+//   %output = output[output](%add_1)
+//
+// One node per line: name, opcode, target, arguments, and behind "#" the scope where it is not the root ("#"
+// path,
+// ": " and type where it has one).  Arguments are Python's literals, and what Python has no literal for is
+// written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
+// layout("strided"), memory_format("contiguous_format"), graph("true_graph_0").  Strings are in double quotes
+// with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold anything but a newline and
+// "](".  Meta and source are not in this form.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace fxtrace {
+
+std::string print_graph(const Graph& graph);
+
+// The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
+// Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
+Graph parse_graph(std::string_view text);
+
+}  // namespace fxtrace
