@@ -42,10 +42,12 @@ bool is_special(char32_t c) { return c == '*' || c == '?' || c == '['; }
 Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset) {
   const auto fail = [&](std::size_t byte, const std::string& what) {
     const std::string_view before = whole.substr(0, std::min(whole.size(), offset + byte));
-    const auto position = std::count_if(before.begin(), before.end(), [](char c) {
-                            return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-                          }) + 1;
-    throw usage_error("wrong glob '" + std::string(whole) + "' at position " + std::to_string(position) + ": " + what);
+    const auto position =
+        std::count_if(before.begin(), before.end(),
+                      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) +
+        1;
+    throw usage_error("wrong glob '" + std::string(whole) + "' at position " + std::to_string(position) +
+                      ": " + what);
   };
   if (pattern.empty()) fail(0, "it is empty");
 
@@ -59,7 +61,8 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
         ++at;
         token.kind = Token::Kind::kAnyStar;
         if (at < pattern.size() && pattern[at] == '*') fail(at, "'***' means nothing, use '*' or '**'");
-        const bool whole_part = (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
+        const bool whole_part =
+            (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
         if (whole_part) {
           // "**.**." says the same as "**."
           while (pattern.substr(at, 4) == ".**.") at += 3;
@@ -110,7 +113,8 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
     prefix_end = i + 1;
   }
   prefix_ = pattern.substr(0, prefix_end);
-  // "a.**.b" matches "a.b" and "**.b" matches "b": what stands before the optional part is still in every match.
+  // "a.**.b" matches "a.b" and "**.b" matches "b": what stands before the optional part is still in every
+  // match.
   build_tables();
 }
 
@@ -149,8 +153,8 @@ void Glob::build_tables() {
 }
 
 void Glob::close(Bits& states) const {
-  // An optional part is entered (one token on) or left out (the token itself, "**" and the dot: three on).  It is
-  // never reached from a star, and stars never stand side by side, so one round of each is enough.
+  // An optional part is entered (one token on) or left out (the token itself, "**" and the dot: three on). It
+  // is never reached from a star, and stars never stand side by side, so one round of each is enough.
   std::uint64_t enter_carry = 0;
   std::uint64_t skip_carry = 0;
   for (std::size_t w = 0; w < words_; ++w) {

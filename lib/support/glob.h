@@ -1,9 +1,9 @@
 // Globs over dotted names ("torch.nn.modules.linear.Linear", "encoder.layers.3").
 //
 //   *       any characters within one dotted part, none included
-//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part at all
-//   ?       one character, not a dot
-//   [abc]   one character of the set, ranges allowed; [!abc] one that is not in it; never a dot
+//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part at
+//   all ?       one character, not a dot [abc]   one character of the set, ranges allowed; [!abc] one that is
+//   not in it; never a dot
 //
 // Everything else stands for itself; a special character stands for itself in a set: [*].
 // Matching needs time proportional to the text, times the pattern's length / 64; there is no backtracking.
@@ -19,8 +19,9 @@ namespace fxtrace {
 
 class Glob {
  public:
-  // Throws Error(kUsage) that names the position, counted in characters from 1, of what is wrong.  `whole` is the
-  // text to show in the error and `offset` where the glob starts in it, when it is a part of something longer.
+  // Throws Error(kUsage) that names the position, counted in characters from 1, of what is wrong.  `whole` is
+  // the text to show in the error and `offset` where the glob starts in it, when it is a part of something
+  // longer.
   explicit Glob(std::string_view pattern) : Glob(pattern, pattern, 0) {}
   Glob(std::string_view pattern, std::string_view whole, std::size_t offset);
 

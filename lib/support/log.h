@@ -11,7 +11,8 @@ struct Settings {
   bool colour = false;   // a terminal, and NO_COLOR is not set
 };
 
-// Where progress goes until the next set_up(); `err` must live as long.  Before the first call nothing is written.
+// Where progress goes until the next set_up(); `err` must live as long.  Before the first call nothing is
+// written.
 void set_up(std::ostream& err, const Settings& settings);
 
 // One line of progress.  Cheap when logging is off.

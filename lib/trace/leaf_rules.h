@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "support/glob.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
@@ -17,18 +19,39 @@ std::string public_alias(const std::string& type);
 // Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of what is wrong.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 
+// Decides modules in this order:
+//   1. --max-depth N: a module N levels below the root, or deeper, is a leaf, whatever the rules say.
+//   Containers
+//      without a forward are not: their children are.
+//   2. The last of the user's rules that matches.  A rule matches when its type glob matches the type or its
+//   public
+//      alias, its path glob the path, and every predicate holds.
+//   3. torch.fx's default rule, unless options.default_leaves is off: modules of torch.nn and torch.ao.nn are
+//   leaves,
+//      except Sequential and what derives from it, containers without a forward, and the model's root.
+//
+// A shared module has one decision.  A path glob matches it when it matches any of its paths, those through
+// shared parents included; its depth is that of its first path.  The root has the path "", which no path glob
+// matches; a type glob or the predicate `depth` does.
+//
+// Predicates compare as Python does: 1 == 1.0, lists and tuples alike, values of different kinds are unequal and have
+// no order.  An attribute that the module does not have matches nothing, not even with "!=".
 class LeafRules {
  public:
-  // Decides every module of `program` at once; torch.fx's default rules come first unless options say otherwise.
+  // Decides every module of `program` at once.  Throws Error(kUsage) for a wrong glob.
   LeafRules(const TraceOptions& options, const Program& program);
 
-  bool is_leaf(ModuleId module) const;
-  // Text of the rule that made the module a leaf; absent when it is none.  "--max-depth 2" for the depth.
+  bool is_leaf(ModuleId module) const { return decisions_[module.index].leaf; }
+  // Text of the rule that made the module a leaf; absent when it is none.  "default" for torch.fx's,
+  // "--max-depth 2" for the depth.
   std::optional<std::string> rule(ModuleId module) const;
-  // Whether calls of the script function with this qualified name stay one call_function.
+
+  // Whether calls of the script function with this qualified name stay one call_function: the last of the
+  // user's rules that matches decides, else functions of torch.nn.functional and torch.functional do.
   bool is_wrapped(std::string_view function) const;
 
-  // User's rules that matched no module (and no function, once tracing is over), in the order given.
+  // User's rules that matched no module (and no function, once tracing is over), in the order given: first
+  // the leaf rules, then the functions' globs.
   std::vector<std::string> unmatched() const;
 
  private:
@@ -36,11 +59,17 @@ class LeafRules {
     bool leaf = false;
     std::string rule;
   };
+  struct FunctionRule {
+    Glob glob;
+    std::string text;
+    bool wrap = true;
+  };
   std::vector<Decision> decisions_;  // by module
-  std::vector<WrapRule> wrap_rules_;
-  mutable std::vector<bool> wrap_matched_;  // by user's wrap rule
-  std::size_t default_wraps_ = 0;
   std::vector<std::string> unmatched_leaf_rules_;
+  std::vector<FunctionRule> function_rules_;
+  // What was asked already: functions are called often, under few names.
+  mutable std::unordered_map<std::string, bool> wrapped_;
+  mutable std::vector<bool> function_rule_matched_;  // by function rule
 };
 
 }  // namespace fxtrace

@@ -1,0 +1,506 @@
+#include "archive/file_kind.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "archive/pickle_scan.h"
+#include "archive/zip_archive.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+
+constexpr std::size_t kHeadSize = 65'536;
+constexpr std::size_t kPickleSize = 4'000'000;  // of a pickle in an archive; the beginning is enough
+constexpr std::size_t kMaxCandidates = 100;     // folders in a zip that might be an archive's root
+
+const char kUseTorchScript[] = "use torch.jit.script/trace and torch.jit.save";
+const char kNotYet[] = "this version of fxtrace traces TorchScript only: ";
+
+std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
+  std::uint64_t value = 0;
+  for (int i = size - 1; i >= 0; --i)
+    value = (value << 8) | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
+  return value;
+}
+
+bool has_at(std::string_view bytes, std::size_t at, std::string_view magic) {
+  return bytes.size() >= at + magic.size() && bytes.substr(at, magic.size()) == magic;
+}
+
+FileInfo make(FileKind kind, std::string what, std::string advice) {
+  FileInfo info;
+  info.kind = kind;
+  info.what = std::move(what);
+  info.advice = std::move(advice);
+  return info;
+}
+
+// Records such as `version` hold a short number; anything else is not repeated in a message.
+std::string short_text(const ZipArchive& zip, const std::string& record) {
+  if (!zip.contains(record)) return {};
+  std::string text = zip.read(record, 64);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  return plain ? text : std::string();
+}
+
+FileInfo from_saved_object(const PickleScan& scan, const std::string& how) {
+  const std::string what = describe(scan);
+  const bool has_code =
+      what.find("module") != std::string::npos || what.find("GraphModule") != std::string::npos;
+  if (has_code) {
+    return make(FileKind::kTorchSave, what + " " + how + ": it names Python classes but holds no graph",
+                "load it in Python, then "s + kUseTorchScript);
+  }
+  return make(FileKind::kTorchSave, what + " " + how + ": it holds no graph",
+              "load it into its model in Python, then "s + kUseTorchScript);
+}
+
+// --- zip archives ---
+
+// The folders in which PyTorch's records may stand: "" and every first part of a name, in order.
+std::vector<std::string> candidate_roots(const ZipArchive& zip) {
+  std::vector<std::string> roots;
+  for (const auto& entry : zip.entries()) {
+    const std::size_t slash = entry.name.find('/');
+    std::string root = slash == std::string::npos ? std::string() : entry.name.substr(0, slash);
+    if (!roots.empty() && roots.back() == root) continue;
+    if (std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
+    if (roots.size() == kMaxCandidates) break;
+  }
+  return roots;
+}
+
+bool has_folder(const ZipArchive& zip, const std::string& folder, std::string_view suffix = {}) {
+  return std::any_of(zip.entries().begin(), zip.entries().end(), [&](const ZipArchive::Entry& entry) {
+    return entry.name.size() > folder.size() && entry.name.starts_with(folder) &&
+           entry.name.ends_with(suffix);
+  });
+}
+
+std::string producer_version(const ZipArchive& zip, const std::string& prefix) {
+  for (const char* record : {"version", ".data/version", "archive_version"}) {
+    std::string version = short_text(zip, prefix + record);
+    if (!version.empty()) return version;
+  }
+  return {};
+}
+
+std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::string& root) {
+  const std::string prefix = root.empty() ? "" : root + "/";
+  const auto has = [&](const char* record) { return zip.contains(prefix + record); };
+  FileInfo info;
+  if (has("serialized_exported_program.json")) {
+    info = make(FileKind::kExportedProgram, "an exported program in the layout of PyTorch before 2.8",
+                kNotYet + "in Python, save the model with torch.jit.script/trace"s);
+  } else if (has_folder(zip, prefix + "models/", ".json") && has("archive_format") &&
+             short_text(zip, prefix + "archive_format") == "pt2") {
+    info = make(FileKind::kExportedProgram, "an exported program (torch.export.save)",
+                kNotYet + "in Python, save the model with torch.jit.script/trace"s);
+  } else if (has_folder(zip, prefix + "data/aotinductor/")) {
+    info = make(FileKind::kAotInductor, "an AOTInductor package: compiled machine code, which holds no graph",
+                "start from the model in Python: "s + kUseTorchScript);
+  } else if (has(".data/extern_modules")) {
+    info =
+        make(FileKind::kTorchPackage, "a torch.package archive: Python code and pickles, which hold no graph",
+             "import the model with torch.package.PackageImporter, then "s + kUseTorchScript);
+  } else if (has("bytecode.pkl")) {
+    info = make(FileKind::kLiteInterpreter, "a TorchScript model for the lite interpreter (mobile)",
+                "save the scripted module with torch.jit.save instead of _save_for_lite_interpreter");
+  } else if (has("data.pkl") && has("constants.pkl")) {
+    info = make(FileKind::kTorchScript, "a TorchScript archive", "");
+    if (root.empty()) {
+      info.kind = FileKind::kZip;
+      info.what = "a TorchScript archive without its root folder";
+      info.advice = "zip it again with everything inside of one folder";
+    }
+  } else if (has("model.json") && has_folder(zip, prefix + "code/")) {
+    info = make(FileKind::kTorchScript, "a TorchScript archive of PyTorch 1.0 or 1.1", "");
+  } else if (has("data.pkl")) {
+    info =
+        from_saved_object(scan_pickle(zip.read(prefix + "data.pkl", kPickleSize)), "saved with torch.save");
+  } else {
+    return std::nullopt;
+  }
+  info.root = root;
+  info.producer_version = producer_version(zip, prefix);
+  return info;
+}
+
+FileInfo identify_zip(const std::string& path) {
+  const ZipArchive zip(path);
+  if (zip.entries().empty()) return make(FileKind::kZip, "an empty zip archive", "check how it was made");
+  std::optional<FileInfo> found;
+  for (const std::string& root : candidate_roots(zip)) {
+    auto info = identify_in_root(zip, root);
+    if (!info) continue;
+    if (info->kind == FileKind::kTorchScript) return *info;
+    if (!found) found = std::move(info);
+  }
+  if (found) return *found;
+
+  const auto any_ends_with = [&](std::string_view suffix) {
+    return std::any_of(zip.entries().begin(), zip.entries().end(),
+                       [suffix](const auto& entry) { return entry.name.ends_with(suffix); });
+  };
+  if (any_ends_with("/constants.pkl")) {
+    return make(FileKind::kZip, "a zip archive with a TorchScript archive in a folder of a folder",
+                "unzip it and zip the inner folder");
+  }
+  if (any_ends_with(".npy")) {
+    return make(FileKind::kOtherModel, "a NumPy archive (npz): arrays, which hold no graph",
+                "start from the model in Python: "s + kUseTorchScript);
+  }
+  if (any_ends_with("model.weights.h5")) {
+    return make(FileKind::kOtherModel, "a Keras model", "fxtrace traces PyTorch models: "s + kUseTorchScript);
+  }
+  if (any_ends_with(".pt") || any_ends_with(".pth") || any_ends_with(".pt2") || any_ends_with(".ptl")) {
+    return make(FileKind::kZip, "a zip archive with a model in it", "unzip it and trace the model");
+  }
+  return make(FileKind::kZip, "a zip archive that PyTorch did not write", kUseTorchScript);
+}
+
+// --- other binary formats ---
+
+bool looks_like_text(std::string_view head) {
+  return std::none_of(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == 0x7f || (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f');
+  });
+}
+
+struct ProtobufField {
+  std::uint64_t number = 0, wire_type = 0, value = 0;  // value: the varint, or the length
+  std::size_t data = 0;                                // where a length-delimited field's bytes start
+};
+
+// The fields of a protobuf message as far as `head` goes; empty when the bytes are none.
+std::vector<ProtobufField> protobuf_fields(std::string_view head, std::uint64_t file_size) {
+  std::vector<ProtobufField> fields;
+  std::size_t at = 0;
+  const auto varint = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && at < head.size(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(head[at++]);
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    return std::nullopt;
+  };
+  while (at < head.size() && fields.size() < 64) {
+    const auto key = varint();
+    if (!key) break;
+    ProtobufField field{*key >> 3, *key & 7, 0, 0};
+    if (field.number == 0) return {};
+    if (field.wire_type == 0) {
+      const auto value = varint();
+      if (!value) break;
+      field.value = *value;
+    } else if (field.wire_type == 2) {
+      const auto length = varint();
+      if (!length) break;
+      if (*length > file_size) return {};
+      field.value = *length;
+      field.data = at;
+    } else {
+      return {};
+    }
+    fields.push_back(field);
+    if (field.wire_type == 2) {
+      if (field.value > head.size() - at) break;
+      at += static_cast<std::size_t>(field.value);
+    }
+  }
+  return fields;
+}
+
+std::optional<FileInfo> identify_protobuf(std::string_view head, std::uint64_t file_size) {
+  const auto fields = protobuf_fields(head, file_size);
+  if (fields.empty() || fields.front().number != 1 || fields.front().wire_type != 0) return std::nullopt;
+  // ModelProto of ONNX: ir_version, then strings, the graph and what follows.
+  bool graph = false;
+  for (const auto& field : fields) {
+    const bool number = field.number == 1 || field.number == 5;
+    const bool other = (field.number >= 2 && field.number <= 8) || field.number == 14 || field.number == 20 ||
+                       field.number == 25 || field.number == 26;
+    if (!(number || other) || number != (field.wire_type == 0)) return std::nullopt;
+    if (field.number >= 2 && field.number <= 6 && field.number != 5) {
+      const std::string_view text =
+          head.substr(field.data, static_cast<std::size_t>(std::min<std::uint64_t>(field.value, 64)));
+      if (field.number != 6 && (field.value > 1'000 || !looks_like_text(text))) return std::nullopt;
+    }
+    graph = graph || field.number == 7 || field.number == 8;
+  }
+  if (!graph || fields.front().value == 0 || fields.front().value > 100) return std::nullopt;
+  return make(FileKind::kOnnx, "an ONNX model", "export the PyTorch model it came from: "s + kUseTorchScript);
+}
+
+std::optional<FileInfo> identify_flatbuffer(std::string_view head) {
+  if (has_at(head, 4, "PTMF")) {
+    return make(FileKind::kLiteInterpreter,
+                "a TorchScript model for the lite interpreter (a mobile flatbuffer)",
+                "save the scripted module with torch.jit.save instead of as a flatbuffer");
+  }
+  if (has_at(head, 4, "TFL3")) {
+    return make(FileKind::kOtherModel, "a TensorFlow Lite model",
+                "fxtrace traces PyTorch models: "s + kUseTorchScript);
+  }
+  if (head.size() >= 8 && head[4] == 'E' && head[5] == 'T' &&
+      std::isdigit(static_cast<unsigned char>(head[6])) != 0) {
+    return make(FileKind::kOtherModel, "an ExecuTorch program",
+                "start from the model in Python: "s + kUseTorchScript);
+  }
+  return std::nullopt;
+}
+
+std::optional<FileInfo> identify_safetensors(std::string_view head, std::uint64_t file_size) {
+  if (!has_at(head, 8, "{") || head.size() < 10 || (head[9] != '"' && head[9] != '}' && head[9] != ' '))
+    return std::nullopt;
+  const std::uint64_t header = little_endian(head, 0, 8);
+  if (header < 2 || header > file_size - 8) return std::nullopt;
+  return make(FileKind::kSafetensors, "a safetensors file: tensors, which hold no graph",
+              "load it into its model in Python, then "s + kUseTorchScript);
+}
+
+constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
+
+std::optional<FileInfo> identify_pickle(const std::string& path, std::string_view head) {
+  if (head.size() < 2 || head[0] != '\x80' || head[1] < 2 || head[1] > 5) return std::nullopt;
+  std::string bytes(head);
+  if (head.size() == kHeadSize) {
+    std::ifstream file(path, std::ios::binary);
+    bytes.resize(kPickleSize);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(file.gcount()));
+  }
+  // Protocol 4 puts a frame between the version and the number.
+  const std::size_t magic = head.substr(0, 32).find(kLegacyMagic);
+  if (magic == 2 || magic == 11) {
+    // Three pickles stand before the object: magic number, protocol version, system.
+    std::size_t at = 0;
+    PickleScan scan;
+    for (int i = 0; i < 4; ++i) {
+      scan = scan_pickle(bytes, at);
+      at = scan.end;
+    }
+    return from_saved_object(scan, "saved with torch.save (legacy format)");
+  }
+  const PickleScan scan = scan_pickle(bytes);
+  if (!scan.valid) return std::nullopt;
+  const std::string what = describe(scan);
+  return make(FileKind::kPickle,
+              "a Python pickle" + (what == "a pickled object" ? ""s : " of " + what) + ": it holds no graph",
+              "load it in Python, then "s + kUseTorchScript);
+}
+
+struct Magic {
+  std::size_t at;
+  std::string_view bytes;
+  FileKind kind;
+  const char* what;
+  const char* advice;  // null: start over from the model in Python
+};
+
+// Formats that a few bytes tell.
+constexpr Magic kMagics[] = {
+    {0, "\x1f\x8b"sv, FileKind::kCompressed, "a gzip file", "decompress it first (gunzip, or tar xzf)"},
+    {0, "BZh"sv, FileKind::kCompressed, "a bzip2 file", "decompress it first (bunzip2)"},
+    {0,
+     "\xfd"
+     "7zXZ\0"sv,
+     FileKind::kCompressed, "an xz file", "decompress it first (unxz)"},
+    {0, "\x28\xb5\x2f\xfd"sv, FileKind::kCompressed, "a zstd file", "decompress it first (unzstd)"},
+    {0, "7z\xbc\xaf\x27\x1c"sv, FileKind::kCompressed, "a 7z archive", "unpack it first"},
+    {0, "Rar!\x1a\x07"sv, FileKind::kCompressed, "a RAR archive", "unpack it first"},
+    {257, "ustar"sv, FileKind::kTar, "a tar archive", "unpack it and trace the model in it"},
+    {0, "GGUF"sv, FileKind::kOtherModel, "a GGUF model (llama.cpp): tensors, which hold no graph", nullptr},
+    {0, "\x89HDF\r\n\x1a\n"sv, FileKind::kOtherModel, "an HDF5 file (Keras, perhaps)", nullptr},
+    {0, "\x93NUMPY"sv, FileKind::kOtherModel, "a NumPy array", nullptr},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     FileKind::kOtherModel, "a program or shared library (ELF): machine code, which holds no graph", nullptr},
+    {0, "version https://git-lfs.github.com/spec/"sv, FileKind::kPointer,
+     "a Git LFS pointer: it stands for the model, which was not downloaded", "fetch it with `git lfs pull`"},
+    {0, "/annex/objects/"sv, FileKind::kPointer,
+     "a git-annex pointer: it stands for the model, which was not downloaded",
+     "fetch it with `git annex get`"},
+};
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
+  return text.size() >= start.size() &&
+         std::equal(start.begin(), start.end(), text.begin(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+         });
+}
+
+FileInfo identify_text(std::string_view head) {
+  std::string_view text = head;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  if (starts_with_ignoring_case(text, "<!doctype html") || starts_with_ignoring_case(text, "<html")) {
+    return make(FileKind::kText,
+                "an HTML page, perhaps an error or log-in page that was saved in place of the model",
+                "download the model again");
+  }
+  if (text.starts_with("<?xml")) {
+    return make(FileKind::kText, "an XML file (an OpenVINO model, perhaps)",
+                "fxtrace traces PyTorch models: "s + kUseTorchScript);
+  }
+  if (text.starts_with("{") || text.starts_with("[")) {
+    const bool ours = text.substr(0, 200).find("fxtrace.graph_collection") != std::string_view::npos;
+    if (ours) {
+      return make(FileKind::kText, "a graph collection, which fxtrace made",
+                  "trace the model that it was made from");
+    }
+    return make(FileKind::kText, "JSON text", "trace the model itself: "s + kUseTorchScript);
+  }
+  for (const char* word : {"import ", "from ", "def ", "class ", "#!", "# ", "\"\"\"", "op_version_set"}) {
+    if (text.starts_with(word)) {
+      return make(FileKind::kText, "source code", "run it in Python and save the model: "s + kUseTorchScript);
+    }
+  }
+  return make(FileKind::kText, "text", "trace the model itself: "s + kUseTorchScript);
+}
+
+FileInfo identify_bytes(const std::string& path, std::string_view head, std::uint64_t size) {
+  if (head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06") || head.starts_with("PK\x06\x06")) {
+    if (!ZipArchive::has_end_record(path)) {
+      return make(FileKind::kBrokenZip, "the beginning of a zip archive: the file was cut off",
+                  "copy or download it again");
+    }
+    return identify_zip(path);
+  }
+  for (const Magic& magic : kMagics) {
+    if (has_at(head, magic.at, magic.bytes)) {
+      return make(
+          magic.kind, magic.what,
+          magic.advice != nullptr ? magic.advice : "start from the model in Python: "s + kUseTorchScript);
+    }
+  }
+  if (auto info = identify_flatbuffer(head)) return *info;
+  if (auto info = identify_safetensors(head, size)) return *info;
+  if (auto info = identify_pickle(path, head)) return *info;
+  if (auto info = identify_protobuf(head, size)) return *info;
+  if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
+  // A zip may have something before its first record.
+  if (ZipArchive::has_end_record(path)) return identify_zip(path);
+  return make(FileKind::kUnknown, "a file of a kind that fxtrace does not know", kUseTorchScript);
+}
+
+[[noreturn]] void fail_to_read(int code) {
+  switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+      throw input_error("there is no such file");
+    case EACCES:
+    case EPERM:
+      throw input_error("the file cannot be read: permission denied");
+    default:
+      throw input_error("the file cannot be read: "s + std::strerror(code));
+  }
+}
+
+[[noreturn]] void fail_on_directory(const std::string& path) {
+  struct stat status{};
+  const auto exists = [&](const char* name) { return ::stat((path + "/" + name).c_str(), &status) == 0; };
+  if (exists("constants.pkl") && exists("data.pkl")) {
+    throw input_error("this is a directory, a TorchScript archive that was unpacked; zip it again");
+  }
+  if (exists("saved_model.pb"))
+    throw input_error("this is a directory, a TensorFlow SavedModel; fxtrace traces PyTorch models");
+  throw input_error("this is a directory; name the model file in it");
+}
+
+FileInfo identify(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
+  if (S_ISDIR(status.st_mode)) fail_on_directory(path);
+  if (!S_ISREG(status.st_mode))
+    throw input_error("this is not a regular file; a model from a pipe is read with `-`");
+
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_to_read(errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(size, kHeadSize)), '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (file.bad()) fail_to_read(errno);
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+
+  FileInfo info = head.empty() ? make(FileKind::kEmpty, "an empty file", "copy or download it again")
+                               : identify_bytes(path, head, size);
+  info.size = size;
+  return info;
+}
+
+}  // namespace
+
+const char* to_string(FileKind kind) {
+  switch (kind) {
+    case FileKind::kTorchScript:
+      return "torchscript";
+    case FileKind::kLiteInterpreter:
+      return "lite_interpreter";
+    case FileKind::kExportedProgram:
+      return "exported_program";
+    case FileKind::kAotInductor:
+      return "aot_inductor";
+    case FileKind::kTorchSave:
+      return "torch_save";
+    case FileKind::kTorchPackage:
+      return "torch_package";
+    case FileKind::kPickle:
+      return "pickle";
+    case FileKind::kSafetensors:
+      return "safetensors";
+    case FileKind::kTar:
+      return "tar";
+    case FileKind::kOnnx:
+      return "onnx";
+    case FileKind::kOtherModel:
+      return "other_model";
+    case FileKind::kCompressed:
+      return "compressed";
+    case FileKind::kZip:
+      return "zip";
+    case FileKind::kBrokenZip:
+      return "broken_zip";
+    case FileKind::kPointer:
+      return "pointer";
+    case FileKind::kText:
+      return "text";
+    case FileKind::kEmpty:
+      return "empty";
+    case FileKind::kUnknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+FileInfo identify_file(const std::string& path) {
+  try {
+    return identify(path);
+  } catch (Error& error) {
+    error.at(path);
+    throw;
+  }
+}
+
+Error not_traceable(const FileInfo& info) {
+  return input_error("this is " + info.what + (info.advice.empty() ? "" : "; " + info.advice));
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,48 @@
+// Read access to the records of a zip archive: zip64, deflated and stored records, anything in between.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace fxtrace {
+
+// Owns the open file.  Only the central directory is read until a record is asked for.  Archives that are
+// made to exhaust time or memory (millions of records, names of many kilobytes) are refused.
+class ZipArchive {
+ public:
+  struct Entry {
+    std::string name;
+    std::uint64_t size = 0;  // uncompressed
+  };
+
+  static constexpr std::uint64_t kMaxEntries = 200'000;
+  static constexpr std::uint64_t kMaxDirectoryBytes = 64'000'000;
+  static constexpr std::size_t kMaxNameLength = 4'096;
+
+  // Whether the file has a zip's end record, wherever it starts.  False for a file that cannot be read.
+  static bool has_end_record(const std::string& path);
+
+  // Throws Error(kInput): not a zip, damaged, or refused.
+  explicit ZipArchive(const std::string& path);
+  ~ZipArchive();
+  ZipArchive(const ZipArchive&) = delete;
+  ZipArchive& operator=(const ZipArchive&) = delete;
+
+  // In the order of the central directory.
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool contains(std::string_view name) const;
+  // The first `max_bytes` of the record.  Throws Error(kInput) when there is no such record or it is damaged.
+  std::string read(std::string_view name, std::size_t max_bytes) const;
+
+ private:
+  struct Handle;
+  std::unique_ptr<Handle> handle_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string_view, std::size_t> index_;  // first entry of each name; views into entries_
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,327 @@
+#include "trace/leaf_rules.h"
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "support/error.h"
+#include "trace/graph_tracer.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::string_view kModules = ".modules.";
+// Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
+constexpr std::size_t kMaxPaths = 256;
+constexpr int kMaxPathDepth = 500;
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+// torch.fx.Tracer.is_leaf_module: the class stands in torch.nn or torch.ao.nn and is no torch.nn.Sequential.
+bool is_default_leaf(const ModuleInfo& module) {
+  if (module.path.empty() || !module.has_forward) return false;
+  if (!starts_with_any(module.type, {"torch.nn.", "torch.ao.nn."})) return false;
+  // What derives from Sequential: the fused modules of quantization, before and in training.
+  return module.type != "torch.nn.modules.container.Sequential" &&
+         !starts_with_any(module.type,
+                          {"torch.ao.nn.intrinsic.modules.fused.", "torch.ao.nn.intrinsic.qat.modules.",
+                           "torch.nn.intrinsic.modules.fused.", "torch.nn.intrinsic.qat.modules."});
+}
+
+// --- comparing values as Python does ---
+
+std::optional<std::int64_t> as_integer(const Argument& value) {
+  if (const auto* boolean = value.get_if<bool>()) return *boolean ? 1 : 0;
+  if (const auto* integer = value.get_if<std::int64_t>()) return *integer;
+  return std::nullopt;
+}
+
+std::optional<double> as_double(const Argument& value) {
+  if (const auto* number = value.get_if<double>()) return *number;
+  if (const auto integer = as_integer(value)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
+const std::vector<Argument>* as_items(const Argument& value) {
+  if (const auto* list = value.get_if<Argument::List>()) return &list->items;
+  if (const auto* tuple = value.get_if<Argument::Tuple>()) return &tuple->items;
+  return nullptr;
+}
+
+// Absent when there is no order between the two and they are of kinds that never are equal.
+std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
+  const auto left = as_integer(a);
+  const auto right = as_integer(b);
+  if (left && right) return *left <=> *right;
+  const auto left_number = as_double(a);
+  const auto right_number = as_double(b);
+  if (left_number && right_number) return *left_number <=> *right_number;
+  const auto* left_text = a.get_if<std::string>();
+  const auto* right_text = b.get_if<std::string>();
+  if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
+  const auto* left_items = as_items(a);
+  const auto* right_items = as_items(b);
+  if (left_items != nullptr && right_items != nullptr) {
+    const std::size_t common = std::min(left_items->size(), right_items->size());
+    for (std::size_t i = 0; i < common; ++i) {
+      const auto order = compare((*left_items)[i], (*right_items)[i]);
+      if (!order || *order != 0) return order ? order : std::partial_ordering::unordered;
+    }
+    return left_items->size() <=> right_items->size();
+  }
+  if (a.is<Argument::None>() && b.is<Argument::None>()) return std::partial_ordering::equivalent;
+  return std::nullopt;
+}
+
+bool holds(const std::string& op, const Argument& actual, const Argument& wanted) {
+  const auto order = compare(actual, wanted);
+  // Values of different kinds are not equal, but have no order.
+  if (!order) return op == "!=";
+  const bool none = actual.is<Argument::None>();
+  if (op == "==") return *order == 0;
+  if (op == "!=") return *order != 0;
+  if (none) return false;
+  if (op == "<") return *order < 0;
+  if (op == "<=") return *order <= 0;
+  if (op == ">") return *order > 0;
+  if (op == ">=") return *order >= 0;
+  throw usage_error("unknown comparison '" + op + "'");
+}
+
+// --- facts about the modules of one program ---
+
+class Modules {
+ public:
+  explicit Modules(const Program& program)
+      : modules_(program.modules()),
+        parameters_(program.parameters()),
+        facts_(program),
+        depths_(modules_.size(), 0) {
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i].parent) depths_[i] = depths_[modules_[i].parent->index] + 1;
+      if (modules_[i].alias_of)
+        aliases_[*modules_[i].alias_of].push_back(ModuleId{static_cast<std::uint32_t>(i)});
+    }
+  }
+
+  std::int64_t depth(std::size_t module) const { return depths_[module]; }
+
+  // Calls f for every path of the module, the first one first, until it returns true.
+  template <class F>
+  bool any_path(std::size_t module, F&& f) {
+    if (f(modules_[module].path)) return true;
+    if (aliases_.empty()) return false;
+    const auto& paths = more_paths(ModuleId{static_cast<std::uint32_t>(module)}, 0);
+    return std::any_of(paths.begin(), paths.end(), f);
+  }
+
+  // Elements of the parameters (no buffers) of the module and its submodules, tied ones once.
+  std::int64_t parameter_elements(std::size_t module) const {
+    std::int64_t total = 0;
+    for (const std::size_t index : facts_.parameters_of(ModuleId{static_cast<std::uint32_t>(module)})) {
+      if (__builtin_add_overflow(total, elements(parameters_[index].shape), &total)) return INT64_MAX;
+    }
+    return total;
+  }
+
+ private:
+  // Every path but the first: those of other occurrences of the module, and those through other paths of the
+  // parent.
+  const std::set<std::string>& more_paths(ModuleId module, int level) {
+    const auto found = more_paths_.find(module);
+    if (found != more_paths_.end()) return found->second;
+    if (level > kMaxPathDepth) return none_;
+    more_paths_[module];  // ends the recursion, should a module ever contain itself
+    std::set<std::string> paths;
+    std::vector<ModuleId> occurrences{module};
+    const auto aliases = aliases_.find(module);
+    if (aliases != aliases_.end())
+      occurrences.insert(occurrences.end(), aliases->second.begin(), aliases->second.end());
+    for (const ModuleId occurrence : occurrences) {
+      const ModuleInfo& info = modules_[occurrence.index];
+      if (occurrence != module) paths.insert(info.path);
+      if (!info.parent || modules_[info.parent->index].path.empty()) continue;
+      const std::string& parent = modules_[info.parent->index].path;
+      if (info.path.size() <= parent.size()) continue;
+      const std::string name = info.path.substr(parent.size());  // with its dot
+      for (const std::string& other : more_paths(*info.parent, level + 1)) {
+        if (paths.size() >= kMaxPaths) break;
+        paths.insert(other + name);
+      }
+    }
+    return more_paths_[module] = std::move(paths);
+  }
+
+  static std::int64_t elements(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) {
+      if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
+    }
+    return count;
+  }
+
+  const std::vector<ModuleInfo>& modules_;
+  const std::vector<ParameterRecord>& parameters_;
+  ModuleFacts facts_;
+  std::vector<std::int64_t> depths_;
+  std::map<ModuleId, std::vector<ModuleId>> aliases_;  // by first occurrence
+  std::map<ModuleId, std::set<std::string>> more_paths_;
+  const std::set<std::string> none_;
+};
+
+// One leaf rule, ready to match.  Many modules have few types, so each type is matched once.
+class Matcher {
+ public:
+  explicit Matcher(const LeafRule& rule) : rule_(rule) {
+    if (rule.type_glob) type_.emplace(*rule.type_glob);
+    if (rule.path_glob) path_.emplace(*rule.path_glob);
+  }
+
+  bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    if (type_ && !matches_type(info.type)) return false;
+    if (path_ && (info.path.empty() || !modules.any_path(module, [this](const std::string& path) {
+          return path_->matches(path);
+        }))) {
+      return false;
+    }
+    return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Predicate& predicate) {
+      return matches_predicate(predicate, info, module, modules);
+    });
+  }
+
+ private:
+  bool matches_type(const std::string& type) {
+    const auto found = types_.find(type);
+    if (found != types_.end()) return found->second;
+    const bool result = type_->matches(type) || type_->matches(public_alias(type));
+    types_.emplace(type, result);
+    return result;
+  }
+
+  static bool matches_predicate(const Predicate& predicate, const ModuleInfo& info, std::size_t module,
+                                Modules& modules) {
+    if (predicate.attribute == "depth")
+      return holds(predicate.op, Argument(modules.depth(module)), predicate.value);
+    if (predicate.attribute == "parameters") {
+      return holds(predicate.op, Argument(modules.parameter_elements(module)), predicate.value);
+    }
+    const auto found =
+        std::find_if(info.attributes.begin(), info.attributes.end(),
+                     [&](const auto& attribute) { return attribute.first == predicate.attribute; });
+    return found != info.attributes.end() && holds(predicate.op, found->second, predicate.value);
+  }
+
+  const LeafRule& rule_;
+  std::optional<Glob> type_;
+  std::optional<Glob> path_;
+  std::unordered_map<std::string, bool> types_;
+};
+
+}  // namespace
+
+std::string public_alias(const std::string& type) {
+  if (!starts_with_any(type, {"torch.nn.", "torch.ao.nn."})) return type;
+  // torch.nn.modules.linear.Linear: the package, "modules", the file, the class.
+  const std::size_t modules = type.find(kModules);
+  if (modules == std::string::npos) return type;
+  const std::size_t file = modules + kModules.size();
+  const std::size_t dot = type.find('.', file);
+  if (dot == std::string::npos || type.find('.', dot + 1) != std::string::npos) return type;
+  return type.substr(0, modules) + type.substr(dot);
+}
+
+LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
+  LeafRule rule;
+  rule.text = text;
+  rule.leaf = leaf;
+  if (text.empty()) throw usage_error("wrong rule '': it is empty; write TYPE, @PATH or TYPE@PATH");
+  const std::size_t at = text.find('@');
+  const std::string_view whole = text;
+  if (at != 0) {
+    const std::string_view type = whole.substr(0, at);
+    Glob check(type, whole, 0);
+    rule.type_glob = type;
+  }
+  if (at != std::string::npos) {
+    if (at + 1 == text.size()) throw usage_error("wrong rule '" + text + "': nothing stands after the '@'");
+    const std::string_view path = whole.substr(at + 1);
+    Glob check(path, whole, at + 1);
+    rule.path_glob = path;
+  }
+  return rule;
+}
+
+LeafRules::LeafRules(const TraceOptions& options, const Program& program)
+    : decisions_(program.modules().size()) {
+  std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
+  for (const auto& rule : options.wrap_rules)
+    function_rules_.push_back({Glob(rule.glob), rule.glob, rule.wrap});
+  function_rule_matched_.assign(function_rules_.size(), false);
+
+  Modules modules(program);
+  std::vector<bool> matched(matchers.size(), false);
+  const auto& infos = program.modules();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    const ModuleInfo& info = infos[i];
+    if (info.alias_of) continue;
+    Decision& decision = decisions_[i];
+    bool decided = false;
+    // The last rule that matches decides; the others are asked only as long as it is not known that they
+    // match something.
+    for (std::size_t r = matchers.size(); r-- > 0;) {
+      if (decided && matched[r]) continue;
+      if (!matchers[r].matches(info, i, modules)) continue;
+      matched[r] = true;
+      if (!decided) {
+        decided = true;
+        decision.leaf = options.leaf_rules[r].leaf;
+        decision.rule = options.leaf_rules[r].text;
+      }
+    }
+    if (!decided && options.default_leaves && is_default_leaf(info)) decision = {true, "default"};
+    if (!decision.leaf && options.max_depth && info.has_forward && modules.depth(i) >= *options.max_depth) {
+      decision = {true, "--max-depth " + std::to_string(*options.max_depth)};
+    }
+  }
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].alias_of) decisions_[i] = decisions_[infos[i].alias_of->index];
+  }
+  for (std::size_t r = 0; r < matchers.size(); ++r) {
+    if (!matched[r]) unmatched_leaf_rules_.push_back(options.leaf_rules[r].text);
+  }
+}
+
+std::optional<std::string> LeafRules::rule(ModuleId module) const {
+  const Decision& decision = decisions_[module.index];
+  if (!decision.leaf) return std::nullopt;
+  return decision.rule;
+}
+
+bool LeafRules::is_wrapped(std::string_view function) const {
+  std::string name(function);
+  const auto found = wrapped_.find(name);
+  if (found != wrapped_.end()) return found->second;
+  bool wrapped = starts_with_any(function, {"torch.nn.functional.", "torch.functional."});
+  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
+    if (!function_rules_[i].glob.matches(function)) continue;
+    wrapped = function_rules_[i].wrap;
+    function_rule_matched_[i] = true;
+  }
+  wrapped_.emplace(std::move(name), wrapped);
+  return wrapped;
+}
+
+std::vector<std::string> LeafRules::unmatched() const {
+  std::vector<std::string> rules = unmatched_leaf_rules_;
+  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
+    if (!function_rule_matched_[i]) rules.push_back(function_rules_[i].text);
+  }
+  return rules;
+}
+
+}  // namespace fxtrace
