@@ -4,10 +4,14 @@ if(FXTRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(FXTRACE_CCACHE_PROGRAM ccache)
   mark_as_advanced(FXTRACE_CCACHE_PROGRAM)
   if(FXTRACE_CCACHE_PROGRAM)
-    # Without this sloppiness ccache declines every file that uses the precompiled header.
+    # Without this sloppiness, and -fpch-preprocess for g++, ccache declines files that use a precompiled header.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                     ${FXTRACE_CCACHE_PROGRAM})
   endif()
+endif()
+
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fpch-preprocess)
 endif()
 
 function(fxtrace_settings target)
@@ -27,5 +31,4 @@ function(fxtrace_library name)
   add_library(fxtrace::${name} ALIAS fxtrace_${name})
   target_include_directories(fxtrace_${name} PUBLIC ${PROJECT_SOURCE_DIR}/lib)
   target_link_libraries(fxtrace_${name} PUBLIC ${arg_LIBRARIES})
-  fxtrace_settings(fxtrace_${name})
 endfunction()
