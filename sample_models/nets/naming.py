@@ -1,0 +1,30 @@
+"""Names that need quoting in every output format."""
+
+import torch
+from torch import Tensor, nn
+
+from nets.sample import Sample, call, tensor
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict({'say "hi" {x|y} <b>&\\': nn.Linear(4, 4), "größe": nn.ReLU(), "a b": nn.Tanh(),
+                                    "0": nn.Identity()})
+        self.add = nn.Linear(4, 4)
+        self.input = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.parts.values():
+            x = part(x)
+        return torch.add(self.input(self.add(x)), x)
+
+
+def traced() -> torch.jit.ScriptModule:
+    return torch.jit.trace(Net().eval(), torch.zeros(2, 4))
+
+
+SAMPLES = [
+    Sample("naming", "traced", "module names with quotes, braces, blanks and letters beyond ASCII", traced,
+           [call(tensor(2, 4))]),
+]

@@ -1,0 +1,161 @@
+"""What the tests share: the program, the samples, and how two results are compared."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SAMPLES = os.path.join(ROOT, "sample_models")
+sys.path.insert(0, SAMPLES)
+
+from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
+
+__all__ = ["make_inputs"]
+
+RULES = {"default": [], "no-default-leaves": ["--no-default-leaves"], "max-depth-1": ["--max-depth", "1"]}
+
+
+def find_program(given: str | None) -> str | None:
+    """--fxtrace, $FXTRACE, or the newest build."""
+    program = given or os.environ.get("FXTRACE")
+    if program:
+        return os.path.abspath(program)
+    builds = glob.glob(os.path.join(ROOT, "build", "*", "bin", "fxtrace"))
+    return max(builds, key=os.path.getmtime, default=None)
+
+
+def samples() -> list[dict]:
+    with open(os.path.join(SAMPLES, "manifest.json"), encoding="utf-8") as file:
+        return json.load(file)["samples"]
+
+
+def sample_path(sample: dict) -> str:
+    return os.path.join(SAMPLES, sample["file"])
+
+
+def expected_failures(sample: dict, rules: str) -> list[str]:
+    failed = sample["failed"]
+    if rules == "no-default-leaves":
+        failed = sample.get("failed_no_default_leaves", failed)
+    if rules == "max-depth-1":  # everything below the root is a leaf
+        failed = [path for path in failed if path == ""]
+    return sorted(failed)
+
+
+class Program:
+    def __init__(self, path: str):
+        self.path = path
+        self._validator: Any = None
+
+    def run(self, *args: str) -> subprocess.CompletedProcess:
+        return subprocess.run([self.path, *args], capture_output=True, timeout=600)
+
+    def stdout(self, *args: str) -> bytes:
+        done = self.run(*args)
+        assert done.returncode == 0, f"{args}: exit {done.returncode}\n{done.stderr.decode(errors='replace')}"
+        return done.stdout
+
+    def trace(self, model: str, *options: str) -> dict:
+        """The collection; validated against its schema."""
+        collection = json.loads(self.stdout("trace", model, "-f", "json", *options))
+        self.validate(collection)
+        return collection
+
+    def validate(self, collection: dict) -> None:
+        if self._validator is None:
+            import jsonschema
+
+            with open(os.path.join(ROOT, "schemas", "graph_collection.schema.json"), encoding="utf-8") as file:
+                self._validator = jsonschema.Draft202012Validator(json.load(file))
+        errors = [f"{error.json_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)]
+        assert not errors, "schema: " + "; ".join(errors[:5])
+
+
+def check_dot(dot: bytes) -> None:
+    """Graphviz draws it and has nothing to say."""
+    done = subprocess.run(["dot", "-Tsvg"], input=dot, capture_output=True, timeout=300)
+    assert done.returncode == 0 and not done.stderr, done.stderr.decode(errors="replace")[:1000]
+    assert done.stdout.rstrip().endswith(b"</svg>")
+
+
+def failed_modules(collection: dict) -> list[str]:
+    return sorted(module["path"] for module in collection["modules"] if module["status"] == "failed")
+
+
+def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
+    """The first place where two results differ in any bit, or None."""
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(actual, torch.Tensor):
+            return f"{path}: a tensor became {type(actual).__name__}"
+        if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
+            return f"{path}: {expected.dtype}{list(expected.shape)} became {actual.dtype}{list(actual.shape)}"
+        if expected.is_quantized:
+            return difference(expected.int_repr(), actual.int_repr(), path + ".int_repr()")
+        a, b = expected.detach().contiguous().reshape(-1), actual.detach().contiguous().reshape(-1)
+        if torch.equal(a.view(torch.uint8), b.view(torch.uint8)):
+            return None
+        worst = (a.to(torch.float64) - b.to(torch.float64)).abs().max().item()
+        return f"{path}: values differ, by up to {worst}"
+    if isinstance(expected, (list, tuple)):
+        if not isinstance(actual, (list, tuple)) or len(expected) != len(actual):
+            return f"{path}: {type(expected).__name__}({len(expected)}) became {str(actual)[:80]}"
+        if isinstance(expected, list) != isinstance(actual, list):
+            return f"{path}: a {type(expected).__name__} became a {type(actual).__name__}"
+        found = (difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(expected, actual)))
+        return next((text for text in found if text), None)
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict) or list(expected) != list(actual):
+            return f"{path}: keys {list(expected)} became {str(actual)[:80]}"
+        found = (difference(expected[key], actual[key], f"{path}[{key!r}]") for key in expected)
+        return next((text for text in found if text), None)
+    if type(expected) is not type(actual) or (expected != actual and expected == expected):
+        return f"{path}: {expected!r} became {actual!r}"
+    return None
+
+
+def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kwargs: dict) -> None:
+    """Runs the archive and the rebuilt graph, each on its own copy of the model and its inputs."""
+    import copy
+
+    import rebuild
+
+    with torch.no_grad():
+        torch.manual_seed(0)
+        model = rebuild.load(model_path)
+        expected = getattr(model, method)(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        rebuilt = rebuild.rebuild(model_path, graph_json)
+        torch.manual_seed(0)
+        actual = rebuilt(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+    text = difference(expected, actual)
+    assert text is None, f"{text}\n{rebuilt.code}"
+
+
+def check_collection(collection: dict) -> None:
+    """What holds for every collection, beyond its schema."""
+    graphs, modules = collection["graphs"], collection["modules"]
+    status = {module["path"]: module["status"] for module in modules}
+    assert graphs[0]["module"] == "" and modules[0]["path"] == ""
+    assert len({graph["module"] for graph in graphs}) == len(graphs), "a module has two graphs"
+    assert collection["summary"]["graphs"] == len(graphs)
+    assert collection["summary"]["nodes"] == sum(len(graph["nodes"]) for graph in graphs)
+    counts = {kind: sum(module["status"] == kind and module["alias_of"] is None for module in modules)
+              for kind in ("traced", "leaf", "failed", "unvisited")}
+    everything = {kind: sum(module["status"] == kind for module in modules) for kind in counts}
+    assert collection["summary"]["modules"] in (counts, everything)
+    for module in modules:
+        assert (module["failure"] is not None) == (module["status"] == "failed"), module
+    for graph in graphs:
+        path = graph["module"]
+        if path:  # only modules below a failed one, or below a container of such, have a graph
+            parent = path.rpartition(".")[0]
+            assert status[parent] == "failed" or parent not in {other["module"] for other in graphs}, path
+        for node in graph["nodes"]:
+            if node["op"] == "call_module":
+                assert node["target"] in status, node["target"]
+                assert status[node["target"]] in ("leaf", "failed"), node["target"]
+                assert node["scope"]["module_path"] == node["target"] or node["target"] == path, node

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Turns a graph of a GraphCollection into a torch.fx.GraphModule, node by node.
+
+    rebuild.py MODEL COLLECTION [MODULE]     # prints the code of the graph of MODULE, by default the root's
+
+Leaves are the archive's own modules.  Nothing is repaired on the way: a name that torch.fx would not give, a list of
+users that is not what torch.fx derives, or a target that Python does not know is an error.
+"""
+
+import importlib
+import io
+import json
+import math
+import pickle
+import sys
+from typing import Any, Callable
+
+import torch
+from torch import fx
+
+
+class RebuildError(Exception):
+    pass
+
+
+def resolve_function(target: str) -> Callable:
+    """What `target` of a call_function names: an operator under torch.ops, else a Python name."""
+    head, *rest = target.split(".")
+    if head in ("operator", "builtins", "math", "torch"):
+        value: Any = importlib.import_module(head)
+    else:
+        value, rest = torch.ops, [head, *rest]
+    for part in rest:
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            try:
+                value = importlib.import_module(f"{value.__name__}.{part}")
+            except (ImportError, AttributeError):
+                raise RebuildError(f"no such function: {target}") from None
+    if not callable(value):
+        raise RebuildError(f"not a function: {target}")
+    return value
+
+
+def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
+    """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
+    value: Any = model
+    for name in path.split(".") if path else []:
+        children = getattr(value, "_modules", {})
+        value = children[name] if name in children else getattr(value, name)
+    return value
+
+
+_ONE_KEY = {
+    "float": lambda name: {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[name],
+    "complex": lambda parts: complex(*(decode_number(part) for part in parts)),
+    "dtype": lambda name: _of_torch(name, torch.dtype),
+    "device": torch.device,
+    "layout": lambda name: _of_torch(name, torch.layout),
+    "memory_format": lambda name: _of_torch(name, torch.memory_format),
+}
+
+
+def _of_torch(name: str, kind: type) -> Any:
+    value = getattr(torch, name, None)
+    if not isinstance(value, kind):
+        raise RebuildError(f"{name!r} is no {kind.__name__} of torch")
+    return value
+
+
+def decode_number(value: Any) -> Any:
+    return _ONE_KEY["float"](value["float"]) if isinstance(value, dict) else value
+
+
+def decode_constant(constant: dict, name: str, record: Callable[[str], torch.Tensor]) -> torch.Tensor:
+    dtype = _of_torch(constant["dtype"], torch.dtype)
+    if constant["data"] is None:
+        tensor = record(constant["record"])
+        if tensor.dtype != dtype or list(tensor.shape) != constant["shape"]:
+            raise RebuildError(f"constant {name}: record {constant['record']} is {tensor.dtype}{list(tensor.shape)}")
+        return tensor
+
+    def decode(data: Any) -> Any:
+        if isinstance(data, list):
+            return [decode(item) for item in data]
+        return _ONE_KEY["complex"](data["complex"]) if isinstance(data, dict) and "complex" in data \
+            else decode_number(data)
+
+    return torch.tensor(decode(constant["data"]), dtype=dtype).reshape(constant["shape"])
+
+
+class Rebuilder:
+    """`model` is the archive, loaded; `record` gives the tensor of a record of it."""
+
+    def __init__(self, model: torch.nn.Module, record: Callable[[str], torch.Tensor]):
+        self.model = model
+        self.record = record
+
+    def graph_module(self, graph_json: dict) -> fx.GraphModule:
+        self.constants = graph_json["constants"]
+        self.graph_json = graph_json
+        self.attributes: dict[str, Any] = {}  # by the name that fx sees
+        self.seen_as: dict[str, str] = {}  # that name: the target it stands for
+        graph = fx.Graph()
+        nodes: dict[str, fx.Node] = {}
+        for node_json in graph_json["nodes"]:
+            try:
+                self._append(graph, nodes, node_json)
+            except RebuildError as error:
+                raise RebuildError(f"node {node_json['name']}: {error}") from None
+        self._check_users(graph_json, nodes)
+        result = fx.GraphModule(self.attributes, graph, graph_json["type"].split(".")[-1] or "Graph")
+        result.graph.lint()
+        return result
+
+    def _append(self, graph: fx.Graph, nodes: dict, node_json: dict) -> None:
+        name, op, target = node_json["name"], node_json["op"], node_json["target"]
+        if name in nodes:
+            raise RebuildError("the name is taken")
+
+        def decode(value: Any) -> Any:
+            if isinstance(value, list):
+                return [decode(item) for item in value]
+            if not isinstance(value, dict):
+                return value
+            (kind, inner), = value.items()
+            if kind == "node":
+                if inner not in nodes:
+                    raise RebuildError(f"uses {inner}, which does not stand before it")
+                return nodes[inner]
+            if kind == "tuple":
+                return tuple(decode(item) for item in inner)
+            if kind == "dict":
+                return {decode(key): decode(item) for key, item in inner}
+            if kind == "slice":
+                return slice(*(decode(part) for part in inner))
+            if kind == "graph":
+                return self._body(graph, inner)
+            if kind not in _ONE_KEY:
+                raise RebuildError(f"unknown argument: {value}")
+            return _ONE_KEY[kind](inner)
+
+        args = tuple(decode(item) for item in node_json["args"])
+        kwargs = {key: decode(item) for key, item in node_json["kwargs"].items()}
+        if op == "call_function":
+            target = resolve_function(target)
+        elif op in ("call_module", "get_attr"):
+            target = self._attribute(op, target)
+        node = graph.create_node(op, target, args, kwargs, name=name)
+        if node.name != name:
+            raise RebuildError(f"torch.fx would name it {node.name}")
+        nodes[name] = node
+
+    def _attribute(self, op: str, target: str) -> str:
+        if op == "get_attr" and target in self.constants:
+            value: Any = decode_constant(self.constants[target], target, self.record)
+        else:
+            try:
+                value = resolve_attribute(self.model, target)
+            except AttributeError:
+                raise RebuildError(f"the archive has no {target!r}") from None
+        if op == "call_module" and not isinstance(value, torch.nn.Module):
+            raise RebuildError(f"{target!r} is no module")
+        # torch.fx has no name for the root, and its generated code quotes no names.
+        seen = target if target else "root_module"
+        for character in '"\\':
+            seen = seen.replace(character, "_")
+        if self.seen_as.setdefault(seen, target) != target:
+            raise RebuildError(f"{target!r} and {self.seen_as[seen]!r} would both be called {seen}")
+        self.attributes.setdefault(seen, value)
+        return seen
+
+    def _body(self, graph: fx.Graph, name: str) -> fx.Node:
+        body = Rebuilder(self.model, self.record).graph_module(self.graph_json["subgraphs"][name])
+        self.attributes[name] = body
+        return graph.create_node("get_attr", name)
+
+    def _check_users(self, graph_json: dict, nodes: dict) -> None:
+        for node_json in graph_json["nodes"]:
+            users = [user.name for user in nodes[node_json["name"]].users]
+            if users != node_json["users"]:
+                raise RebuildError(f"node {node_json['name']}: users are {node_json['users']}, "
+                                   f"torch.fx derives {users}")
+
+
+def record_reader(path: str) -> Callable[[str], torch.Tensor]:
+    """Reads tensors such as `constants/3` of the archive at `path`: by constants.pkl, for dtype and shape."""
+
+    def read(record: str) -> torch.Tensor:
+        folder, key = record.split("/")
+        reader = torch._C.PyTorchFileReader(path)
+        found = []
+
+        class Unpickler(pickle.Unpickler):
+            def persistent_load(self, saved_id):
+                _, storage_type, storage_key, _, count = saved_id
+                dtype = getattr(storage_type, "dtype", None)
+                data = reader.get_storage_from_record(f"{folder}/{storage_key}", count, dtype or torch.uint8)
+                return storage_key, data, dtype
+
+            def find_class(self, module, name):
+                if module == "torch" and name.endswith("Storage"):
+                    return getattr(torch, name)
+                if name == "_rebuild_tensor_v2":
+                    return rebuild_tensor
+                return super().find_class(module, name)
+
+        def rebuild_tensor(storage, offset, size, stride, *_):
+            storage_key, data, dtype = storage
+            tensor = data.view(dtype).as_strided(size, stride, offset) if dtype else data
+            if storage_key == key:
+                found.append(tensor)
+            return tensor
+
+        Unpickler(io.BytesIO(reader.get_record(folder + ".pkl"))).load()
+        if not found:
+            raise RebuildError(f"no tensor uses record {record}")
+        return found[0]
+
+    return read
+
+
+def load(path: str) -> torch.jit.ScriptModule:
+    return torch.jit.load(path, map_location="cpu")
+
+
+def rebuild(path: str, graph_json: dict, model: torch.nn.Module | None = None) -> fx.GraphModule:
+    """A GraphModule of its own: the archive at `path` is loaded anew unless `model` is given."""
+    return Rebuilder(model if model is not None else load(path), record_reader(path)).graph_module(graph_json)
+
+
+def main() -> int:
+    if len(sys.argv) not in (3, 4):
+        print(__doc__, file=sys.stderr)
+        return 2
+    with open(sys.argv[2], encoding="utf-8") as file:
+        collection = json.load(file)
+    module = sys.argv[3] if len(sys.argv) == 4 else ""
+    graph_json = next(graph for graph in collection["graphs"] if graph["module"] == module)
+    print(rebuild(sys.argv[1], graph_json).code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
