@@ -1,0 +1,24 @@
+// What a command is to the command line.
+#pragma once
+
+#include <functional>
+
+#include "app/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+struct Command {
+  CLI::App* app = nullptr;
+  // Runs the command with what was parsed; returns the exit code or throws Error.
+  std::function<int(Console&)> run;
+};
+
+// Exit codes; those of errors are in cli.cpp.
+inline constexpr int kDone = 0;
+inline constexpr int kModuleFailed = 4;
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,134 @@
+#include "app/commands/trace.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+
+#include "app/model.h"
+#include "app/trace_options.h"
+#include "support/log.h"
+#include "writers/dot_writer.h"
+#include "writers/json_writer.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  std::optional<std::string> format;
+  std::string output;
+  bool verbose = false;
+  bool show_parameters = false;
+  std::optional<std::int64_t> max_label;
+};
+
+// -f, else the suffix of -o, else JSON.
+std::string output_format(const Arguments& arguments) {
+  if (arguments.format) return *arguments.format;
+  for (const char* suffix : {".dot", ".gv"}) {
+    if (arguments.output.ends_with(suffix)) return "dot";
+  }
+  return "json";
+}
+
+int run(const Arguments& arguments, Console& console) {
+  log::set_up(console.err(), {arguments.verbose, console.colour()});
+  const Config config = arguments.trace.resolve();
+  const std::string format = output_format(arguments);
+  if (format != "dot" && (arguments.show_parameters || arguments.max_label)) {
+    throw usage_error("--show-parameters and --max-label are for DOT", {"add -f dot"});
+  }
+
+  const InputFile input(arguments.model, console.in());
+  const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
+  if (info.kind != FileKind::kTorchScript) throw input.with_display(not_traceable(info));
+  const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
+
+  std::size_t modules = 0;
+  std::size_t failed = 0;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.alias_of) continue;
+    ++modules;
+    if (module.status == ModuleStatus::kFailed) ++failed;
+  }
+  const bool to_file = !arguments.output.empty() && arguments.output != "-";
+  const bool refused = config.strict && failed != 0;
+  if (!(refused && to_file)) {
+    write_output(arguments.output, console, [&](std::ostream& out) {
+      if (format == "dot") {
+        DotOptions options;
+        options.parameters = arguments.show_parameters;
+        if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
+        write_dot(collection, out, options);
+      } else {
+        write_json(collection, out);
+      }
+    });
+  }
+  if (failed == 0) return kDone;
+
+  std::string summary =
+      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
+  if (refused) {
+    for (const ModuleRecord& module : collection.modules) {
+      if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
+      summary += (summary.ends_with("trace") ? ": " : "; ") +
+                 (module.path.empty() ? "the root" : module.path) + " (" + module.failure->message + ")";
+      if (summary.size() > 400) {
+        summary += "; ...";
+        break;
+      }
+    }
+    console.error(input.with_display(input_error(summary)));
+    return kModuleFailed;
+  }
+  console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+               (format == "json" ? " (see \"failure\" in the output)" : " (-f json tells why)"));
+  return kDone;
+}
+
+}  // namespace
+
+Command make_trace_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand("trace",
+                                        "Trace a model into torch.fx graphs. MODEL is a TorchScript archive "
+                                        "(torch.jit.save); its weights are not read and its code does not "
+                                        "run. A module that cannot be traced becomes a leaf, and its "
+                                        "submodules get graphs of their own.");
+  app->footer(
+      "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
+      "  fxtrace trace model.pt --leaf '@encoder.layers.*' --no-leaf '**.LSTM' -f dot | dot -Tsvg -o "
+      "model.svg\n");
+  app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+
+  const char* output = "Output";
+  app->add_option("-o,--output", arguments->output,
+                  "write to FILE instead of stdout (-); FILE changes only when everything went well")
+      ->type_name("FILE")
+      ->group(output)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app->add_option("-f,--format", arguments->format,
+                  "default: what FILE's suffix says (.json, .dot, .gv), else json")
+      ->type_name("json|dot")
+      ->group(output)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(CLI::IsMember({"json", "dot"}));
+  app->add_option("--max-label", arguments->max_label, "DOT: cut labels after N characters")
+      ->type_name("N")
+      ->group(output)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(CLI::PositiveNumber);
+  app->add_flag("--show-parameters", arguments->show_parameters, "DOT: list the parameters of leaf modules")
+      ->group(output);
+  app->add_flag("-v,--verbose", arguments->verbose, "say on stderr what is done and how long it takes")
+      ->group(output);
+  arguments->trace.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,57 @@
+#include "app/console.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include <unistd.h>
+
+namespace fxtrace::cli {
+
+std::string one_line(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == '\t') {
+      if (!result.empty() && result.back() != ' ') result += ' ';
+    } else {
+      result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    }
+  }
+  while (!result.empty() && result.back() == ' ') result.pop_back();
+  return result;
+}
+
+Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(in), out_(out), err_(err) {
+  const char* no_color = std::getenv("NO_COLOR");
+  colour_ = &err == &std::cerr && ::isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+}
+
+std::string Console::label(const char* text, const char* colour) const {
+  return colour_ ? std::string("\033[") + colour + "m" + text + "\033[0m" : text;
+}
+
+void Console::note(const std::string& message) { err_ << "fxtrace: " << one_line(message) << std::endl; }
+
+void Console::warning(const std::string& message) {
+  err_ << "fxtrace: " << label("warning:", "1;33") << " " << one_line(message) << std::endl;
+}
+
+void Console::error(const Error& error) {
+  err_ << "fxtrace: " << label("error:", "1;31") << " ";
+  if (!error.place().empty()) err_ << one_line(error.place()) << ": ";
+  err_ << one_line(error.what()) << "\n";
+  for (const auto& hint : error.hints()) err_ << "hint: " << one_line(hint) << "\n";
+  err_.flush();
+}
+
+void Console::flush_out() {
+  errno = 0;
+  out_.flush();
+  if (out_) return;
+  const int code = errno;
+  throw input_error(std::string("cannot write") + (code != 0 ? std::string(": ") + std::strerror(code) : ""))
+      .at("stdout");
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,42 @@
+// The streams of one run, and the form of what fxtrace says on stderr.
+#pragma once
+
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include "support/error.h"
+
+namespace fxtrace::cli {
+
+class Console {
+ public:
+  Console(std::istream& in, std::ostream& out, std::ostream& err);
+
+  std::istream& in() { return in_; }
+  std::ostream& out() { return out_; }
+  std::ostream& err() { return err_; }
+  bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
+
+  // Each is one line, "fxtrace: ..."; control characters of names that come from files do not reach the
+  // terminal.
+  void note(const std::string& message);
+  void warning(const std::string& message);
+  void error(const Error& error);
+
+  // Throws Error(kInput) when what was written to stdout did not get there.
+  void flush_out();
+
+ private:
+  std::string label(const char* text, const char* colour) const;
+
+  std::istream& in_;
+  std::ostream& out_;
+  std::ostream& err_;
+  bool colour_ = false;
+};
+
+// `text` with control characters replaced, line breaks by spaces.
+std::string one_line(const std::string& text);
+
+}  // namespace fxtrace::cli

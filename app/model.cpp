@@ -1,0 +1,50 @@
+#include "app/model.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "app/torchscript_loader.h"
+#include "support/log.h"
+#include "trace/config.h"
+
+namespace fxtrace::cli {
+namespace {
+
+class Timer {
+ public:
+  std::string milliseconds() const {
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start_;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f ms", passed.count());
+    return text;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
+                           bool strict, Console& console) {
+  log::info(input.display() + " is " + info.what);
+  const Timer load_time;
+  LoadResult loaded = with_input(input, [&] { return load_torchscript_archive(input.path(), options); });
+  log::info("loaded " + std::to_string(loaded.program->modules().size()) + " modules and " +
+            std::to_string(loaded.program->parameters().size()) + " parameters and buffers in " +
+            load_time.milliseconds());
+  for (const auto& warning : loaded.warnings) console.warning(warning);
+
+  const Timer trace_time;
+  TraceResult result = trace(*loaded.program, options);
+  std::size_t nodes = 0;
+  for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
+  log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
+            std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
+  for (const auto& warning : result.warnings) console.warning(warning);
+  result.collection.model.file = input.base_name();
+  result.collection.options_json = options_json(options, strict);
+  return std::move(result.collection);
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,30 @@
+// Loading the model that a command was given.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/console.h"
+#include "app/files.h"
+#include "archive/file_kind.h"
+#include "trace/options.h"
+#include "trace/trace.h"
+
+namespace fxtrace::cli {
+
+// Runs f; errors get the input's name for their place.
+template <class F>
+auto with_input(const InputFile& input, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw input.with_display(error);
+  }
+}
+
+// Loads and traces a TorchScript archive; warnings go to the console.  model.file and options_json are filled
+// in.
+GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
+                           bool strict, Console& console);
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,59 @@
+#include "app/torchscript_loader.h"
+
+#include <filesystem>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include "support/error.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr char kLibrary[] = "libfxtrace_torchscript.so";
+
+using LoadFunction = decltype(&fxtrace_load_torchscript);
+
+std::vector<std::filesystem::path> library_folders() {
+  std::error_code failed;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return {};
+  const auto folder = program.parent_path();
+  return {folder, folder / FXTRACE_PLUGIN_DIR, folder / ".." / "lib"};
+}
+
+void* open_library() {
+  for (const auto& folder : library_folders()) {
+    const auto path = folder / kLibrary;
+    std::error_code failed;
+    if (!std::filesystem::exists(path, failed)) continue;
+    // Local: LibTorch's symbols must not meet the program's.
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return library;
+    const char* reason = ::dlerror();
+    throw input_error(
+        std::string("LibTorch, which reads TorchScript, cannot be loaded: ") +
+            (reason != nullptr ? reason : "unknown reason"),
+        {"build fxtrace against the LibTorch that is installed (2.13), or put its lib folder into "
+         "LD_LIBRARY_PATH"});
+  }
+  throw input_error(std::string("TorchScript needs ") + kLibrary +
+                        ", which is neither beside fxtrace nor in its lib folder",
+                    {"build fxtrace with -DFXTRACE_TORCHSCRIPT=ON, or install it with cmake --install"});
+}
+
+}  // namespace
+
+LoadResult load_torchscript_archive(const std::string& path, const TraceOptions& options) {
+  static void* const library = open_library();  // once it is there; an exception means to try again
+  static const auto load = reinterpret_cast<LoadFunction>(::dlsym(library, "fxtrace_load_torchscript"));
+  if (load == nullptr) {
+    throw input_error(std::string(kLibrary) + " is not that of this fxtrace",
+                      {"install both from the same build"});
+  }
+  LoadResult result;
+  load(path, options, result);
+  return result;
+}
+
+}  // namespace fxtrace::cli

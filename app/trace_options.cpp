@@ -1,0 +1,137 @@
+#include "app/trace_options.h"
+
+#include <filesystem>
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "app/files.h"
+#include "support/error.h"
+#include "support/glob.h"
+#include "trace/leaf_rules.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// A library named without a folder is looked for here first, then where the system looks.
+std::string library_path(const std::string& name, const std::filesystem::path& folder) {
+  std::error_code failed;
+  const std::filesystem::path path(name);
+  if (path.is_absolute()) return name;
+  const auto here = folder / path;
+  if (!std::filesystem::exists(here, failed)) return name;
+  return here.has_parent_path() ? here.string() : "./" + here.string();
+}
+
+}  // namespace
+
+void TraceArguments::add_to(CLI::App& app) {
+  // Options that may be repeated are taken down as they come, which keeps the order across options.
+  const auto repeatable = [&](const char* name, const char* type, const char* group, const char* description,
+                              std::function<void(const std::string&)> add) {
+    app.add_option_function<std::string>(name, std::move(add), description)
+        ->type_name(type)
+        ->group(group)
+        ->trigger_on_parse();
+  };
+  const auto rule = [&](const char* name, const char* type, const char* group, const char* description,
+                        Rule::Kind kind) {
+    repeatable(name, type, group, description,
+               [this, kind](const std::string& text) { rules_.push_back({kind, text}); });
+  };
+  const auto single = [&](const char* name, auto& target, const char* type, const char* group,
+                          const char* description) {
+    return app.add_option(name, target, description)
+        ->type_name(type)
+        ->group(group)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+
+  const char* what = "What is traced";
+  single("--method", method_, "NAME", what, "the method of the root to trace; default forward");
+  single("--hooks", hooks_, "run|skip", what, "trace forward hooks (the default), or leave them out")
+      ->check(CLI::IsMember({"run", "skip"}));
+  single("--config", config_file_, "FILE", what,
+         "any of these options from a JSON file, rules with conditions among them; options of the command "
+         "line come "
+         "after those of the file");
+  app.add_flag("--strict", strict_,
+               "exit with 4 when some module failed to trace, and leave an output file as it was")
+      ->group(what);
+
+  const char* leaves = "Leaves, kept as one call";
+  rule(
+      "--leaf", "RULE", leaves,
+      "modules that match are leaves; RULE is TYPE, @PATH or TYPE@PATH, globs over the module's type (or its "
+      "public "
+      "alias) and its path: * stays within one dotted part, ** crosses parts. Repeatable; the last rule that "
+      "matches a module decides",
+      Rule::Kind::kLeaf);
+  rule("--no-leaf", "RULE", leaves, "modules that match are traced into", Rule::Kind::kNoLeaf);
+  app.add_flag(
+         "--no-default-leaves", no_default_leaves_,
+         "start without the default rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not")
+      ->group(leaves);
+  single("--max-depth", max_depth_, "N", leaves, "modules N levels below the root are leaves")
+      ->check(CLI::NonNegativeNumber);
+  rule("--wrap", "GLOB", leaves,
+       "calls of script functions that match stay one call_function, as those of torch.nn.functional and "
+       "torch.functional do. Repeatable",
+       Rule::Kind::kWrap);
+  rule("--no-wrap", "GLOB", leaves, "functions that match are traced into", Rule::Kind::kNoWrap);
+
+  const char* operators = "Custom operators";
+  repeatable("--op-library", "LIB", operators, "load a library that registers operators. Repeatable",
+             [this](const std::string& text) { op_libraries_.push_back(text); });
+  repeatable("--op-schema", "SCHEMA", operators,
+             "only declare an operator: 'my::op(Tensor x, int n) -> Tensor'. Repeatable",
+             [this](const std::string& text) { op_schemas_.push_back(text); });
+
+  const char* limits = "Limits; a module that goes beyond fails";
+  const Limits defaults;
+  const auto limit = [&](const char* name, auto& target, const char* description, std::int64_t value) {
+    single(name, target, "N", limits, (description + ("; default " + std::to_string(value))).c_str())
+        ->check(CLI::PositiveNumber);
+  };
+  limit("--max-iterations", max_iterations_, "loop iterations and function calls in one call of a module",
+        defaults.iterations);
+  limit("--max-nodes", max_nodes_, "nodes and module calls in one graph", defaults.nodes);
+  limit("--max-call-depth", max_call_depth_, "nested calls of modules, methods and functions",
+        defaults.call_depth);
+}
+
+Config TraceArguments::resolve() const {
+  Config config;
+  TraceOptions& options = config.options;
+  if (config_file_) {
+    read_config(read_small_file(*config_file_), *config_file_, config);
+    const auto folder = std::filesystem::path(*config_file_).parent_path();
+    for (auto& library : options.op_libraries) library = library_path(library, folder);
+  }
+  if (method_) options.method = *method_;
+  for (const Rule& rule : rules_) {
+    switch (rule.kind) {
+      case Rule::Kind::kLeaf:
+      case Rule::Kind::kNoLeaf:
+        options.leaf_rules.push_back(parse_leaf_rule(rule.text, rule.kind == Rule::Kind::kLeaf));
+        break;
+      case Rule::Kind::kWrap:
+      case Rule::Kind::kNoWrap:
+        Glob check(rule.text);
+        options.wrap_rules.push_back({rule.text, rule.kind == Rule::Kind::kWrap});
+        break;
+    }
+  }
+  if (no_default_leaves_) options.default_leaves = false;
+  if (max_depth_) options.max_depth = max_depth_;
+  if (hooks_) options.hooks = *hooks_ == "skip" ? Hooks::kSkip : Hooks::kRun;
+  for (const auto& library : op_libraries_) options.op_libraries.push_back(library_path(library, {}));
+  options.op_schemas.insert(options.op_schemas.end(), op_schemas_.begin(), op_schemas_.end());
+  if (max_iterations_) options.limits.iterations = *max_iterations_;
+  if (max_nodes_) options.limits.nodes = *max_nodes_;
+  if (max_call_depth_) options.limits.call_depth = *max_call_depth_;
+  config.strict = config.strict || strict_;
+  return config;
+}
+
+}  // namespace fxtrace::cli
