@@ -1,4 +1,7 @@
-"""Names that need quoting in every output format."""
+"""Names that need quoting in every output format.
+
+LibTorch itself cannot load module names with quotes or letters beyond ASCII.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +12,7 @@ from nets.sample import Sample, call, tensor
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.parts = nn.ModuleDict({'say "hi" {x|y} <b>&\\': nn.Linear(4, 4), "größe": nn.ReLU(), "a b": nn.Tanh(),
+        self.parts = nn.ModuleDict({"say 'hi' {x|y} <b>&": nn.Linear(4, 4), "100%": nn.ReLU(), "a b": nn.Tanh(),
                                     "0": nn.Identity()})
         self.add = nn.Linear(4, 4)
         self.input = nn.Linear(4, 4)
@@ -17,7 +20,7 @@ class Net(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for part in self.parts.values():
             x = part(x)
-        return torch.add(self.input(self.add(x)), x)
+        return torch.add(self.input(self.add(x)), x)  # größer, für alle "x"
 
 
 def traced() -> torch.jit.ScriptModule:
@@ -25,6 +28,6 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("naming", "traced", "module names with quotes, braces, blanks and letters beyond ASCII", traced,
-           [call(tensor(2, 4))]),
+    Sample("naming", "traced", "module names with braces, blanks and angles, source text with quotes and beyond ASCII",
+           traced, [call(tensor(2, 4))]),
 ]

@@ -1,5 +1,6 @@
 """What the tests share: the program, the samples, and how two results are compared."""
 
+import copy
 import glob
 import json
 import os
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
+import rebuild
 import torch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -120,14 +122,11 @@ def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
 
 def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kwargs: dict) -> None:
     """Runs the archive and the rebuilt graph, each on its own copy of the model and its inputs."""
-    import copy
-
-    import rebuild
-
     with torch.no_grad():
         torch.manual_seed(0)
         model = rebuild.load(model_path)
-        expected = getattr(model, method)(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        run = model if method == "forward" else getattr(model, method)  # hooks run where the model itself is called
+        expected = run(*copy.deepcopy(args), **copy.deepcopy(kwargs))
         rebuilt = rebuild.rebuild(model_path, graph_json)
         torch.manual_seed(0)
         actual = rebuilt(*copy.deepcopy(args), **copy.deepcopy(kwargs))

@@ -162,10 +162,7 @@ class Rebuilder:
                 raise RebuildError(f"the archive has no {target!r}") from None
         if op == "call_module" and not isinstance(value, torch.nn.Module):
             raise RebuildError(f"{target!r} is no module")
-        # torch.fx has no name for the root, and its generated code quotes no names.
-        seen = target if target else "root_module"
-        for character in '"\\':
-            seen = seen.replace(character, "_")
+        seen = target if target else "root_module"  # torch.fx has no name for the root
         if self.seen_as.setdefault(seen, target) != target:
             raise RebuildError(f"{target!r} and {self.seen_as[seen]!r} would both be called {seen}")
         self.attributes.setdefault(seen, value)
