@@ -1,0 +1,200 @@
+// Branches, loops and exceptions: followed where plain values decide, assumed where only an exception hangs on them.
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+
+#include "torchscript/convert.h"
+#include "torchscript/interpreter.h"
+
+namespace fxtrace {
+
+namespace prim = c10::prim;
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+bool always_raises(const Block& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
+    if (node->kind() == prim::RaiseException) return true;
+    return node->kind() == prim::If && always_raises(*node->blocks()[0]) && always_raises(*node->blocks()[1]);
+  });
+}
+
+// The constant that the block gives back as its only result, when it does nothing else.
+std::optional<bool> constant_result(const Block& block) {
+  if (block.outputs().size() != 1) return std::nullopt;
+  const auto value = torch::jit::toIValue(block.outputs()[0]);
+  if (!value || !value->isBool()) return std::nullopt;
+  return value->toBool();
+}
+
+// Nothing in the block does more than compute its results.
+bool is_pure(const Block& block) {
+  return std::all_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
+    if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction || node->kind() == prim::SetAttr ||
+        node->kind() == prim::Enter || node->kind() == prim::Exit || node->kind() == prim::Loop) {
+      return false;
+    }
+    const auto* schema = node->maybeSchema();
+    if (schema != nullptr && schema->is_mutable()) return false;
+    return std::all_of(node->blocks().begin(), node->blocks().end(), [](const Block* inner) { return is_pure(*inner); });
+  });
+}
+
+// The branch of an `if` that is left when an exception is all that the other one is for.
+std::optional<bool> branch_without_raise(const Node* node) {
+  const bool first = always_raises(*node->blocks()[0]);
+  const bool second = always_raises(*node->blocks()[1]);
+  if (first == second) return std::nullopt;
+  return second;
+}
+
+// How `a and b`, `a or b` are written: an `if` with one boolean result, one branch a constant.
+struct ShortCircuit {
+  bool is_and;
+};
+std::optional<ShortCircuit> short_circuit(const Node* node) {
+  if (node->outputs().size() != 1 || node->output()->type()->kind() != c10::TypeKind::BoolType) return std::nullopt;
+  if (constant_result(*node->blocks()[1]) == false) return ShortCircuit{true};
+  if (constant_result(*node->blocks()[0]) == true) return ShortCircuit{false};
+  return std::nullopt;
+}
+
+// What the value must be for no exception to be raised, when nothing but that hangs on it.
+std::optional<bool> required(const Value* value) {
+  if (value->uses().size() != 1) return std::nullopt;
+  const Node* user = value->uses()[0].user;
+  if (user->kind() == c10::aten::__not__) {
+    const auto negated = required(user->output());
+    return negated ? std::optional<bool>(!*negated) : std::nullopt;
+  }
+  // Result of a block: what the `if` around it must give.
+  if (user->kind() == prim::Return && user->owningBlock()->owningNode() != nullptr) {
+    const Node* outer = user->owningBlock()->owningNode();
+    if (outer->kind() == prim::If && short_circuit(outer)) return required(outer->output());
+    return std::nullopt;
+  }
+  if (user->kind() != prim::If) return std::nullopt;
+  if (const auto branch = branch_without_raise(user)) return branch;
+  const auto circuit = short_circuit(user);
+  if (!circuit) return std::nullopt;
+  const auto result = required(user->output());
+  if (!result) return std::nullopt;
+  if (circuit->is_and && *result) return true;
+  if (!circuit->is_and && !*result) return false;
+  return std::nullopt;
+}
+
+// Whether the value only decides, through any `and` and `or`, about exceptions.
+bool only_guards(const Value* value) {
+  return std::all_of(value->uses().begin(), value->uses().end(), [](const torch::jit::Use& use) {
+    const Node* user = use.user;
+    if (user->kind() == prim::Return && user->owningBlock()->owningNode() != nullptr) {
+      const Node* outer = user->owningBlock()->owningNode();
+      return outer->kind() == prim::If && short_circuit(outer) && only_guards(outer->output());
+    }
+    if (user->kind() != prim::If) return false;
+    return branch_without_raise(user).has_value() || (short_circuit(user) && only_guards(user->output()));
+  });
+}
+
+}  // namespace
+
+void Interpreter::choose(const IrNode* node, bool branch) {
+  const IrBlock& block = *node->blocks()[branch ? 0 : 1];
+  run_block(block);
+  Values results = outputs(block);
+  for (std::size_t i = 0; i < results.size(); ++i) set(node->outputs()[i], std::move(results[i]));
+}
+
+void Interpreter::run_if(const IrNode* node) {
+  const at::IValue condition = value(node->input(0));
+  if (condition.isBool()) return choose(node, condition.toBool());
+  if (!assume(node, condition)) {
+    fail(FailureKind::kDataDependentControlFlow, "an `if` depends on an input: " + describe(condition), node);
+  }
+}
+
+// Takes the branch that raises nothing, when the `if` is there for an exception only.
+bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
+  const bool known = find_proxy(condition) != nullptr;  // else part of an expression that was left out
+  const auto guard = [&](bool holds) {
+    if (tracer_ == nullptr) return;
+    std::string text = known ? describe(condition) : "";
+    const auto source = location(node);
+    if (!known && source) text = source->text;
+    if (text.empty()) return;
+    if (!holds) text = "not (" + text + ")";
+    tracer_->guard(std::move(text), source);
+  };
+  if (const auto branch = branch_without_raise(node)) {
+    guard(*branch);
+    choose(node, *branch);
+    return true;
+  }
+  const auto circuit = short_circuit(node);
+  if (!circuit) return false;
+  const auto result = required(node->output());
+  if (known && result && *result == circuit->is_and) {
+    // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
+    guard(circuit->is_and);
+    choose(node, circuit->is_and);
+    return true;
+  }
+  if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1])) return false;
+  // Which half decides is not known, and need not be: the guard is the whole expression, as written.
+  set(node->output(), at::IValue::uninitialized());
+  return true;
+}
+
+void Interpreter::run_loop(const IrNode* node) {
+  const at::IValue limit = value(node->input(0));
+  at::IValue condition = value(node->input(1));
+  if (!limit.isInt()) {
+    fail(FailureKind::kDataDependentControlFlow, "the length of a loop depends on an input: " + describe(limit), node);
+  }
+  const IrBlock& body = *node->blocks()[0];
+  Values carried;
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
+  for (std::int64_t trip = 0; trip < limit.toInt(); ++trip) {
+    if (!condition.isBool()) {
+      fail(FailureKind::kDataDependentControlFlow,
+           "whether a loop goes on depends on an input: " + describe(condition), node);
+    }
+    if (!condition.toBool()) break;
+    count_step(node);
+    set(body.inputs()[0], trip);
+    for (std::size_t i = 0; i < carried.size(); ++i) set(body.inputs()[i + 1], std::move(carried[i]));
+    run_block(body);
+    Values results = outputs(body);
+    condition = std::move(results[0]);
+    carried.assign(std::make_move_iterator(results.begin() + 1), std::make_move_iterator(results.end()));
+  }
+  for (std::size_t i = 0; i < carried.size(); ++i) set(node->outputs()[i], std::move(carried[i]));
+}
+
+void Interpreter::count_step(const IrNode* node) {
+  if (++steps_ <= options_.limits.iterations) return;
+  fail(FailureKind::kLimit,
+       "more than " + std::to_string(options_.limits.iterations) +
+           " loop iterations and function calls in one module call (--max-iterations)",
+       node);
+}
+
+void Interpreter::raise(const IrNode* node) {
+  const at::IValue& message = value(node->input(0));
+  std::string type = "Exception";
+  if (node->inputs().size() > 1 && value(node->input(1)).isString()) {
+    type = value(node->input(1)).toStringRef();
+    type = type.substr(type.rfind('.') + 1);
+  }
+  std::string text = message.isString() ? message.toStringRef() : "";
+  if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
+    fail(FailureKind::kRaised, readable_message(text), node);
+  }
+  fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,157 @@
+#include "torchscript/convert.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/class_type.h>
+#include <c10/core/ScalarType.h>
+
+#include <array>
+#include <cctype>
+
+namespace fxtrace {
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string readable_message(std::string_view text) {
+  const auto trace = text.find("\nException raised from");
+  if (trace != std::string_view::npos) text = text.substr(0, trace);
+  std::string line;
+  bool space = false;
+  for (const char c : text) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      space = !line.empty();
+      continue;
+    }
+    if (space) line += ' ';
+    space = false;
+    line += c;
+  }
+  constexpr std::size_t kMaxMessage = 600;
+  if (line.size() > kMaxMessage) {
+    line.resize(kMaxMessage);
+    line += "...";
+  }
+  return line;
+}
+
+std::string dtype_name(at::ScalarType type) {
+  return std::string(c10::getDtypeNames(type).first);
+}
+
+std::string memory_format_name(std::int64_t format) {
+  static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format", "channels_last",
+                                                        "channels_last_3d"};
+  const auto index = static_cast<std::size_t>(format);
+  return index < kNames.size() ? kNames[index] : "memory_format(" + std::to_string(format) + ")";
+}
+
+std::string layout_name(std::int64_t layout) {
+  const auto index = static_cast<std::size_t>(layout);
+  // The C++ enumeration: Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, Jagged.
+  static constexpr std::array<const char*, 8> kByValue = {"strided",    "sparse_coo", "sparse_csr", "_mkldnn",
+                                                          "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"};
+  return index < kByValue.size() ? kByValue[index] : "layout(" + std::to_string(layout) + ")";
+}
+
+std::string demangle(std::string_view name) {
+  constexpr std::string_view kRoot = "__torch__.";
+  constexpr std::string_view kMangle = "___torch_mangle_";
+  if (name.substr(0, kRoot.size()) == kRoot) name.remove_prefix(kRoot.size());
+  std::string result;
+  while (!name.empty()) {
+    const auto dot = name.find('.');
+    const std::string_view part = name.substr(0, dot);
+    if (part.substr(0, kMangle.size()) != kMangle) {
+      if (!result.empty()) result += '.';
+      result += part;
+    }
+    if (dot == std::string_view::npos) break;
+    name.remove_prefix(dot + 1);
+  }
+  return result;
+}
+
+std::string type_name(const c10::Type& type) {
+  const auto join = [](c10::ArrayRef<c10::TypePtr> types) {
+    std::string text;
+    for (const auto& inner : types) {
+      if (!text.empty()) text += ", ";
+      text += type_name(*inner);
+    }
+    return text;
+  };
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType:
+      return "Tensor";
+    case c10::TypeKind::ListType:
+      return "List[" + join(type.containedTypes()) + "]";
+    case c10::TypeKind::OptionalType:
+      return "Optional[" + type_name(*type.castRaw<c10::OptionalType>()->getElementType()) + "]";
+    case c10::TypeKind::DictType:
+      return "Dict[" + join(type.containedTypes()) + "]";
+    case c10::TypeKind::FutureType:
+      return "Future[" + join(type.containedTypes()) + "]";
+    case c10::TypeKind::TupleType: {
+      const auto& tuple = *type.castRaw<c10::TupleType>();
+      if (tuple.name()) return demangle(tuple.name()->qualifiedName());
+      return "Tuple[" + (tuple.containedTypes().empty() ? "()" : join(tuple.containedTypes())) + "]";
+    }
+    case c10::TypeKind::ClassType:
+    case c10::TypeKind::InterfaceType:
+    case c10::TypeKind::EnumType: {
+      const auto* named = type.castRaw<c10::NamedType>();
+      return named != nullptr && named->name() ? demangle(named->name()->qualifiedName()) : type.annotation_str();
+    }
+    default:
+      return type.annotation_str();
+  }
+}
+
+bool may_hold_tensor(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType:
+    case c10::TypeKind::AnyType:
+    case c10::TypeKind::VarType:
+    case c10::TypeKind::ClassType:
+    case c10::TypeKind::InterfaceType:
+    case c10::TypeKind::FutureType:
+    case c10::TypeKind::AnyListType:
+    case c10::TypeKind::AnyTupleType:
+      return true;
+    default:
+      break;
+  }
+  for (const auto& inner : type.containedTypes()) {
+    if (may_hold_tensor(*inner)) return true;
+  }
+  return false;
+}
+
+std::optional<std::vector<Argument>> elements(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.detach().contiguous().resolve_conj().resolve_neg().flatten();
+  std::vector<Argument> result;
+  result.reserve(static_cast<std::size_t>(dense.numel()));
+  if (dense.scalar_type() == at::kBool) {
+    for (std::int64_t i = 0; i < dense.numel(); ++i) result.emplace_back(dense[i].item<bool>());
+  } else if (c10::isIntegralType(dense.scalar_type(), false)) {
+    const at::Tensor wide = dense.to(at::kLong);
+    const auto* data = wide.const_data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < wide.numel(); ++i) result.emplace_back(data[i]);
+  } else if (c10::isComplexType(dense.scalar_type())) {
+    const at::Tensor wide = dense.to(at::kComplexDouble);
+    const auto* data = wide.const_data_ptr<c10::complex<double>>();
+    for (std::int64_t i = 0; i < wide.numel(); ++i) {
+      result.emplace_back(std::complex<double>(data[i].real(), data[i].imag()));
+    }
+  } else if (c10::isFloatingType(dense.scalar_type())) {
+    const at::Tensor wide = dense.to(at::kDouble);
+    const auto* data = wide.const_data_ptr<double>();
+    for (std::int64_t i = 0; i < wide.numel(); ++i) result.emplace_back(data[i]);
+  } else {
+    return std::nullopt;
+  }
+  return result;
+}
+
+}  // namespace fxtrace

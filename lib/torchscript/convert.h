@@ -1,0 +1,37 @@
+// LibTorch's values, types and names in fxtrace's terms.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/argument.h"
+
+namespace fxtrace {
+
+// First line of a message; LibTorch's go on with C++ stacks.
+std::string first_line(std::string_view text);
+// LibTorch's message for a failed load on one line, without "Exception raised from" and what follows.
+std::string readable_message(std::string_view text);
+
+std::string dtype_name(at::ScalarType type);                    // "float32"
+std::string memory_format_name(std::int64_t format);            // "contiguous_format"
+std::string layout_name(std::int64_t layout);                   // "strided"
+
+// "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net".
+std::string demangle(std::string_view qualified_name);
+// Python's spelling of a type: "Tensor", "Optional[int]", "List[Tensor]", "pkg.Net".
+std::string type_name(const c10::Type& type);
+
+// Whether a value of this type is a tensor or may hold one.
+bool may_hold_tensor(const c10::Type& type);
+
+// Elements of a small dense CPU tensor in row-major order; absent when its dtype is no plain number.
+std::optional<std::vector<Argument>> elements(const at::Tensor& tensor);
+
+}  // namespace fxtrace

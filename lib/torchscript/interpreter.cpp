@@ -1,0 +1,476 @@
+#include "torchscript/interpreter.h"
+
+#include <torch/csrc/jit/ir/constants.h>
+
+#include "support/error.h"
+#include "torchscript/convert.h"
+#include "trace/expression.h"
+
+namespace fxtrace {
+
+namespace prim = c10::prim;
+namespace aten = c10::aten;
+
+Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options)
+    : program_(program), tracer_(tracer), options_(options) {}
+
+// --- entry points ---
+
+void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
+  const auto& object = program_.object(root);
+  torch::jit::Function& function = object->type()->getMethod(method);
+  const auto& schema = function.getSchema();
+  Values values{at::IValue(object)};
+  std::vector<Argument> placeholders;
+  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
+    const auto& formal = schema.arguments()[i];
+    std::vector<Argument> default_value;
+    if (formal.default_value()) {
+      default_value.push_back(argument(*formal.default_value(), nullptr, formal.real_type().get()));
+    }
+    const NodeId id = tracer_->placeholder(formal.name(), std::move(default_value), meta(formal.type()));
+    placeholders.emplace_back(id);
+    values.push_back(make_proxy(id, formal.type()));
+  }
+  const c10::TypePtr result_type =
+      schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
+  if (root_is_leaf) {
+    const NodeId call = tracer_->call_root(std::move(placeholders), meta(result_type));
+    tracer_->output(call, meta(result_type));
+    return;
+  }
+  try {
+    const Values result = run_root(root, function, std::move(values));
+    tracer_->output(argument(result.empty() ? at::IValue() : result[0], nullptr), meta(result_type));
+  } catch (...) {
+    roll_back(0);
+    throw;
+  }
+  roll_back(0);  // the next graph starts from the archive's own state
+}
+
+void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state) {
+  torch::jit::Function* function = object->type()->findMethod("__setstate__");
+  if (function == nullptr || !function->isGraphFunction()) return;
+  try {
+    call_graph_function(*function, {at::IValue(object), state}, nullptr);
+  } catch (const TraceFailure&) {
+    // What is missing now is what the state would not tell without running it.
+  } catch (const std::exception&) {
+    // Likewise: the state does not fit the code.
+  }
+  changes_.clear();
+  remembered_.clear();
+}
+
+// --- values ---
+
+const at::IValue& Interpreter::value(const IrValue* v) const {
+  static const at::IValue none;
+  const auto& values = frames_.back().values;
+  const auto it = values.find(v);
+  return it == values.end() ? none : it->second;
+}
+
+void Interpreter::set(const IrValue* v, at::IValue value) { frames_.back().values[v] = std::move(value); }
+
+Interpreter::Values Interpreter::inputs(const IrNode* node) const {
+  Values values;
+  values.reserve(node->inputs().size());
+  for (const IrValue* input : node->inputs()) values.push_back(value(input));
+  return values;
+}
+
+Interpreter::Values Interpreter::outputs(const IrBlock& block) const {
+  Values values;
+  values.reserve(block.outputs().size());
+  for (const IrValue* output : block.outputs()) values.push_back(value(output));
+  return values;
+}
+
+Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const Values& inputs,
+                                           const std::string& function) {
+  frames_.push_back({function, {}});
+  const auto formals = graph.inputs();
+  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) set(formals[i], inputs[i]);
+  run_block(*graph.block());
+  Values result = outputs(*graph.block());
+  frames_.pop_back();
+  return result;
+}
+
+void Interpreter::run_block(const IrBlock& block) {
+  for (const IrNode* node : block.nodes()) run_node(node);
+}
+
+// --- one node ---
+
+void Interpreter::run_node(const IrNode* node) {
+  switch (node->kind()) {
+    case prim::Constant:
+      if (const auto constant = torch::jit::toIValue(node->output())) set(node->output(), *constant);
+      return;
+    case prim::GetAttr:
+      return get_attribute(node);
+    case prim::SetAttr:
+      return set_attribute(node);
+    case prim::If:
+      return run_if(node);
+    case prim::Loop:
+      return run_loop(node);
+    case prim::RaiseException:
+      return raise(node);
+    case prim::CallMethod:
+      return call_method(node);
+    case prim::CallFunction:
+      return call_function(node);
+    case prim::ListConstruct:
+    case prim::TupleConstruct:
+    case prim::DictConstruct:
+    case prim::CreateObject:
+      return construct(node);
+    case prim::TupleUnpack:
+    case prim::ListUnpack:
+      return unpack(node);
+    case prim::isinstance:
+      return is_instance(node);
+    case prim::Enter:
+      return context_manager(node, true);
+    case prim::Exit:
+      return context_manager(node, false);
+    case prim::fork:
+    case prim::awaitable: {
+      // Nothing runs at the same time here: the result of the body stands for the future.
+      const Values result = run_graph(*node->g(c10::attr::Subgraph), inputs(node), frames_.back().function);
+      return set(node->output(), result.empty() ? at::IValue() : result[0]);
+    }
+    case prim::Print:
+    case aten::warn:
+      return;  // no effect on any value
+    default:
+      if (!run_value_node(node)) run_operator(node);
+  }
+}
+
+// Nodes whose result is one of their inputs, or a part of one.  False when the node is another kind.
+bool Interpreter::run_value_node(const IrNode* node) {
+  switch (node->kind()) {
+    case aten::wait:
+    case prim::awaitable_wait:
+    case prim::awaitable_nowait:
+      set(node->output(), value(node->input(0)));
+      return true;
+    case prim::Uninitialized:
+      set(node->output(), at::IValue::uninitialized());
+      return true;
+    case prim::unchecked_cast:
+    case prim::unchecked_unwrap_optional:
+    case aten::_unwrap_optional: {
+      const at::IValue& whole = value(node->input(0));
+      const Proxy* proxy = find_proxy(whole);
+      if (proxy == nullptr) {
+        if (node->kind() == aten::_unwrap_optional && whole.isNone()) {
+          fail(FailureKind::kRaised, "AssertionError: Unwrapping null optional", node);
+        }
+        set(node->output(), whole);
+        return true;
+      }
+      if (node->kind() == aten::_unwrap_optional && proxy->type->kind() == c10::TypeKind::OptionalType &&
+          tracer_ != nullptr) {
+        tracer_->guard(describe(whole) + " is not None", location(node));
+      }
+      const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
+      set(node->output(), make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor));
+      return true;
+    }
+    case prim::TupleIndex: {
+      const at::IValue& tuple = value(node->input(0));
+      const at::IValue& index = value(node->input(1));
+      if (!index.isInt()) fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
+      std::int64_t i = index.toInt();
+      if (tuple.isTuple()) {
+        const auto size = static_cast<std::int64_t>(tuple.toTupleRef().size());
+        if (i < 0) i += size;
+        if (i < 0 || i >= size) fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
+        set(node->output(), tuple.toTupleRef().elements()[static_cast<std::size_t>(i)]);
+      } else {
+        set(node->output(), record_call("operator.getitem", {argument(tuple, node), i}, {}, node->output()->type(), node));
+      }
+      return true;
+    }
+    case prim::TupleSlice: {
+      const at::IValue& tuple = value(node->input(0));
+      const std::int64_t begin = node->i(c10::attr::beg);
+      const std::int64_t end = node->i(c10::attr::end);
+      if (tuple.isTuple()) {
+        const auto& items = tuple.toTupleRef().elements();
+        std::vector<at::IValue> part;
+        for (std::int64_t i = begin; i < end; ++i) part.push_back(items.at(static_cast<std::size_t>(i)));
+        set(node->output(), c10::ivalue::Tuple::create(std::move(part)));
+      } else {
+        Argument::Slice slice{{begin, end, Argument::None{}}};
+        set(node->output(), record_call("operator.getitem", {argument(tuple, node), std::move(slice)}, {},
+                                        node->output()->type(), node));
+      }
+      return true;
+    }
+    case prim::ModuleContainerIndex: {
+      const at::IValue& container = value(node->input(0));
+      const at::IValue& key = value(node->input(1));
+      if (!container.isObject() || !(key.isInt() || key.isString())) {
+        fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input", node);
+      }
+      const auto& type = *container.toObjectRef().type();
+      std::string name = key.isString() ? key.toStringRef() : std::to_string(key.toInt());
+      if (key.isInt() && key.toInt() < 0) {
+        std::size_t children = 0;
+        for (std::size_t i = 0; i < type.numAttributes(); ++i) {
+          if (type.getAttribute(i)->is_module()) ++children;
+        }
+        name = std::to_string(static_cast<std::int64_t>(children) + key.toInt());
+      }
+      if (!type.findAttributeSlot(name)) fail(FailureKind::kRaised, "IndexError: no submodule " + name, node);
+      set(node->output(), container.toObjectRef().getAttr(name));
+      return true;
+    }
+    case aten::__is__:
+    case aten::__isnot__:
+      return compare_identity(node);
+    default:
+      // Symbols that LibTorch has no constant for.
+      static const c10::Symbol is_grad_enabled = c10::Symbol::aten("is_grad_enabled");
+      static const c10::Symbol set_grad_enabled = c10::Symbol::aten("set_grad_enabled");
+      if (node->kind() == is_grad_enabled) {
+        set(node->output(), grad_enabled_);
+        return true;
+      }
+      if (node->kind() == set_grad_enabled) {
+        const at::IValue& enabled = value(node->input(0));
+        if (enabled.isBool()) grad_enabled_ = enabled.toBool();
+        return true;
+      }
+      return false;
+  }
+}
+
+bool Interpreter::compare_identity(const IrNode* node) {
+  const at::IValue& left = value(node->input(0));
+  const at::IValue& right = value(node->input(1));
+  const bool is = node->kind() == aten::__is__;
+  if (left.isNone() && right.isNone()) {
+    set(node->output(), is);
+    return true;
+  }
+  if (!left.isNone() && !right.isNone()) return false;
+  const at::IValue& other = left.isNone() ? right : left;
+  const Proxy* proxy = find_proxy(other);
+  if (proxy == nullptr || !c10::NoneType::get()->isSubtypeOf(*proxy->type)) {
+    set(node->output(), !is);
+    return true;
+  }
+  set(node->output(), record_call(is ? "operator.is_" : "operator.is_not",
+                                  {argument(left, node), argument(right, node)}, {}, node->output()->type(), node));
+  return true;
+}
+
+void Interpreter::is_instance(const IrNode* node) {
+  const at::IValue& object = value(node->input(0));
+  const c10::TypePtr type = dynamic_type(object);
+  bool possible = false;
+  for (const auto& candidate : node->tys(c10::attr::types)) {
+    if (type->isSubtypeOf(*candidate)) return set(node->output(), true);
+    possible = possible || candidate->isSubtypeOf(*type);
+  }
+  if (possible && !is_plain(object)) {
+    fail(FailureKind::kDataDependentControlFlow,
+         "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input", node);
+  }
+  set(node->output(), false);
+}
+
+// --- containers ---
+
+void Interpreter::construct(const IrNode* node) {
+  Values values = inputs(node);
+  const c10::TypePtr& type = node->output()->type();
+  switch (node->kind()) {
+    case prim::ListConstruct: {
+      c10::impl::GenericList list(type->expectRef<c10::ListType>().getElementType());
+      list.reserve(values.size());
+      for (auto& item : values) list.push_back(std::move(item));
+      return set(node->output(), std::move(list));
+    }
+    case prim::TupleConstruct: {
+      const auto tuple = type->cast<c10::TupleType>();
+      if (tuple && tuple->name()) {
+        return set(node->output(), c10::ivalue::Tuple::createNamed(std::move(values), tuple));
+      }
+      return set(node->output(), c10::ivalue::Tuple::create(std::move(values)));
+    }
+    case prim::DictConstruct: {
+      const auto& dict_type = type->expectRef<c10::DictType>();
+      c10::impl::GenericDict dict(dict_type.getKeyType(), dict_type.getValueType());
+      for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
+        if (!is_plain(values[i])) fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
+        dict.insert_or_assign(values[i], values[i + 1]);
+      }
+      return set(node->output(), std::move(dict));
+    }
+    default: {  // prim::CreateObject
+      const auto class_type = type->expect<c10::ClassType>();
+      if (type->is_module()) fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
+      set(node->output(), c10::ivalue::Object::create(c10::StrongTypePtr(class_type->compilation_unit(), class_type),
+                                                      class_type->numAttributes()));
+    }
+  }
+}
+
+at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
+                                      const IrNode* node) {
+  return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {}, type, node);
+}
+
+void Interpreter::unpack(const IrNode* node) {
+  const at::IValue sequence = value(node->input(0));
+  const auto results = node->outputs();
+  if (find_proxy(sequence) != nullptr) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i]->hasUses()) set(results[i], unpacked_item(sequence, i, results[i]->type(), node));
+    }
+    return;
+  }
+  Values items;
+  if (sequence.isTuple()) {
+    items.assign(sequence.toTupleRef().elements().begin(), sequence.toTupleRef().elements().end());
+  } else if (sequence.isList()) {
+    items = sequence.toListRef().vec();
+  } else {
+    fail(FailureKind::kRaised, "a value that is no sequence is unpacked", node);
+  }
+  if (items.size() != results.size()) {
+    fail(FailureKind::kRaised,
+         "ValueError: expected " + std::to_string(results.size()) + " elements but found " + std::to_string(items.size()),
+         node);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) set(results[i], std::move(items[i]));
+}
+
+// --- attributes ---
+
+at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::string& name,
+                                  const c10::TypePtr& type, const IrNode* node) {
+  const auto slot = object.type()->findAttributeSlot(name);
+  if (!slot) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  const at::IValue current = *slot < object.slots().size() ? object.getSlot(*slot) : at::IValue();
+  const Proxy* proxy = find_proxy(current);
+  const bool opaque_proxy = proxy != nullptr && !proxy->node.valid();
+  if (!current.isTensor() && !opaque_proxy) {
+    // An attribute that only __setstate__ would have filled.
+    const bool missing = current.isNone() && !c10::NoneType::get()->isSubtypeOf(*type);
+    if (!missing) return current;
+  }
+  if (tracer_ == nullptr) return make_proxy(NodeId{}, type);
+  const std::string* path = program_.find_path(&object);
+  if (path == nullptr) {
+    if (current.isTensor()) return current;
+    fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
+  }
+  const std::string target = path->empty() ? name : *path + "." + name;
+  Meta known = meta(type);
+  if (current.isTensor()) {
+    known.type = "Tensor";
+    known.dtype = dtype_name(current.toTensor().scalar_type());
+    known.shape.emplace(current.toTensor().sizes().begin(), current.toTensor().sizes().end());
+  }
+  const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
+  return make_proxy(tracer_->get_attr(target, std::move(known), location(node)), static_type);
+}
+
+void Interpreter::get_attribute(const IrNode* node) {
+  const at::IValue holder = value(node->input(0));
+  const std::string& name = node->s(c10::attr::name);
+  if (find_proxy(holder) != nullptr) {
+    return set(node->output(), record_call("builtins.getattr", {argument(holder, node), name}, {},
+                                           node->output()->type(), node));
+  }
+  if (!holder.isObject()) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  set(node->output(), attribute(holder.toObjectRef(), name, node->output()->type(), node));
+}
+
+void Interpreter::set_attribute(const IrNode* node) {
+  const at::IValue holder = value(node->input(0));
+  const std::string& name = node->s(c10::attr::name);
+  if (!holder.isObject()) {
+    fail(FailureKind::kUnsupportedOp, "attribute '" + name + "' of a value that depends on an input is set", node);
+  }
+  const auto object = holder.toObject();
+  const std::size_t slot = object->type()->getAttributeSlot(name);
+  changes_.push_back({holder, slot < object->slots().size() ? object->getSlot(slot) : at::IValue(), slot});
+  object->setSlot(slot, value(node->input(1)));
+}
+
+// --- undoing ---
+
+void Interpreter::remember(const at::IValue& container) {
+  const void* identity = container.internalToPointer();
+  const auto known = remembered_.find(identity);
+  if (known != remembered_.end() && known->second >= call_mark_) return;
+  Change change{container, {}, 0};
+  if (container.isList()) {
+    change.before = container.toList().copy();
+  } else {
+    change.before = container.toGenericDict().copy();
+  }
+  remembered_[identity] = changes_.size();
+  changes_.push_back(std::move(change));
+}
+
+void Interpreter::roll_back(std::size_t mark) {
+  while (changes_.size() > mark) {
+    Change& change = changes_.back();
+    if (change.container.isObject()) {
+      change.container.toObject()->setSlot(change.slot, std::move(change.before));
+    } else if (change.container.isList()) {
+      auto list = change.container.toList();
+      list.clear();
+      for (const auto& item : change.before.toListRef()) list.push_back(item);
+      remembered_.erase(change.container.internalToPointer());
+    } else {
+      auto dict = change.container.toGenericDict();
+      dict.clear();
+      for (const auto& entry : change.before.toGenericDict()) dict.insert(entry.key(), entry.value());
+      remembered_.erase(change.container.internalToPointer());
+    }
+    changes_.pop_back();
+  }
+}
+
+// --- telling ---
+
+std::optional<SourceLocation> Interpreter::location(const IrNode* node) {
+  if (node == nullptr || frames_.empty()) return std::nullopt;
+  return program_.location(node, frames_.back().function);
+}
+
+std::string Interpreter::describe(const at::IValue& value) const {
+  const Proxy* proxy = find_proxy(value);
+  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return "a value";
+  return expression(tracer_->graph(), proxy->node);
+}
+
+void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node) {
+  Failure failure;
+  failure.kind = kind;
+  failure.message = std::move(message);
+  if (node != nullptr) failure.op = node->kind().toQualString();
+  failure.source = location(node);
+  throw TraceFailure(std::move(failure));
+}
+
+Meta Interpreter::meta(const c10::TypePtr& type) const {
+  Meta known;
+  known.type = type_name(*type);
+  return known;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,120 @@
+// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  What only sees plain values is
+// computed by LibTorch's own operators; everything else is recorded.
+#pragma once
+
+#include <ATen/core/function.h>
+#include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "torchscript/torchscript_program.h"
+#include "torchscript/value.h"
+#include "trace/graph_tracer.h"
+
+namespace fxtrace {
+
+class Interpreter {
+ public:
+  // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node: that is
+  // how a __setstate__ is followed.
+  Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options);
+
+  // Records the graph of a method (see Program::run).
+  void trace(ModuleId root, const std::string& method, bool root_is_leaf);
+  // Follows object.__setstate__(state); what cannot be followed leaves attributes without values.
+  void set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state);
+
+ private:
+  using Values = std::vector<at::IValue>;
+  using IrNode = torch::jit::Node;
+  using IrBlock = torch::jit::Block;
+  using IrValue = torch::jit::Value;
+
+  // One activation of a graph function.
+  struct Frame {
+    std::string function;
+    std::unordered_map<const IrValue*, at::IValue> values;
+  };
+  // One change to a value that lives longer than the call that makes it; see mark() and roll_back().
+  struct Change {
+    at::IValue container;  // list, dict or object
+    at::IValue before;     // copy of the list or dict, or the attribute's old value
+    std::size_t slot = 0;
+  };
+
+  // --- running (interpreter.cpp) ---
+  Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);
+  void run_block(const IrBlock& block);
+  void run_node(const IrNode* node);
+  bool run_value_node(const IrNode* node);
+  const at::IValue& value(const IrValue* v) const;
+  void set(const IrValue* v, at::IValue value);
+  Values inputs(const IrNode* node) const;
+  Values outputs(const IrBlock& block) const;
+  void get_attribute(const IrNode* node);
+  void set_attribute(const IrNode* node);
+  at::IValue unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
+                           const IrNode* node);
+  void unpack(const IrNode* node);
+  void construct(const IrNode* node);
+  void is_instance(const IrNode* node);
+  bool compare_identity(const IrNode* node);
+
+  // --- control flow (control_flow.cpp) ---
+  void run_if(const IrNode* node);
+  void run_loop(const IrNode* node);
+  void raise(const IrNode* node);
+  bool assume(const IrNode* node, const at::IValue& condition);
+  void choose(const IrNode* node, bool branch);
+  void count_step(const IrNode* node);
+
+  // --- calls (calls.cpp) ---
+  void call_method(const IrNode* node);
+  void call_function(const IrNode* node);
+  at::IValue call_module(ModuleId module, torch::jit::Function& forward, Values arguments, const IrNode* node);
+  at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
+  bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
+  Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
+  void context_manager(const IrNode* node, bool enter);
+
+  // --- operators (operators of the graph: record.cpp) ---
+  void run_operator(const IrNode* node);
+  void execute(const IrNode* node, Values values);
+  bool is_structural(const c10::FunctionSchema& schema, const Values& values) const;
+  void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor);
+  at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs, const c10::TypePtr& type,
+                         const IrNode* node, Proxy::Flavor flavor = Proxy::Flavor::kValue);
+  // Positional arguments and keyword-only ones, those at their defaults left out.
+  std::pair<std::vector<Argument>, Kwargs> arguments(const c10::FunctionSchema& schema, const Values& values,
+                                                     std::size_t first, const IrNode* node);
+  Argument argument(const at::IValue& value, const IrNode* node, const c10::Type* formal = nullptr);
+  Argument number_argument(std::int64_t number, const c10::Type* formal) const;
+  at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
+                       const IrNode* node);
+  Meta meta(const c10::TypePtr& type) const;
+
+  // --- undoing ---
+  std::size_t mark() const { return changes_.size(); }
+  void remember(const at::IValue& container);
+  void roll_back(std::size_t mark);
+
+  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
+  std::string describe(const at::IValue& value) const;
+  std::optional<SourceLocation> location(const IrNode* node);
+
+  TorchScriptProgram& program_;
+  GraphTracer* tracer_;
+  const TraceOptions& options_;
+  std::vector<Frame> frames_;
+  std::vector<Change> changes_;
+  std::unordered_map<const void*, std::size_t> remembered_;  // container -> its newest change
+  std::size_t call_mark_ = 0;                                // changes_ at the start of the innermost module call
+  std::int64_t steps_ = 0;                                   // in the innermost module call
+  bool grad_enabled_ = true;
+};
+
+}  // namespace fxtrace

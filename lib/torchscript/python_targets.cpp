@@ -1,0 +1,156 @@
+#include "torchscript/python_targets.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fxtrace {
+namespace {
+
+using Table = std::unordered_map<std::string_view, std::string_view>;
+
+// Operators on plain numbers, strings and lists; with a tensor among the arguments they are operators.
+const Table& plain_targets() {
+  static const Table table = {
+      {"aten::add", "operator.add"},
+      {"aten::add_", "operator.iadd"},
+      {"aten::sub", "operator.sub"},
+      {"aten::mul", "operator.mul"},
+      {"aten::div", "operator.truediv"},
+      {"aten::floordiv", "operator.floordiv"},
+      {"aten::remainder", "operator.mod"},
+      {"aten::pow", "operator.pow"},
+      {"aten::neg", "operator.neg"},
+      {"aten::eq", "operator.eq"},
+      {"aten::ne", "operator.ne"},
+      {"aten::lt", "operator.lt"},
+      {"aten::le", "operator.le"},
+      {"aten::gt", "operator.gt"},
+      {"aten::ge", "operator.ge"},
+      {"aten::__and__", "operator.and_"},
+      {"aten::__or__", "operator.or_"},
+      {"aten::__xor__", "operator.xor"},
+      {"aten::__lshift__", "operator.lshift"},
+      {"aten::__rshift__", "operator.rshift"},
+      {"aten::sum", "builtins.sum"},
+      {"aten::any", "builtins.any"},
+      {"aten::all", "builtins.all"},
+      {"aten::abs", "builtins.abs"},
+      {"prim::abs", "builtins.abs"},
+      {"prim::min", "builtins.min"},
+      {"prim::max", "builtins.max"},
+      {"aten::mathremainder", "math.remainder"},
+      {"aten::copy", "builtins.list"},
+      {"aten::list", "builtins.list"},
+      {"aten::keys", "builtins.list"},
+      {"aten::get", "builtins.dict.get"},
+      {"aten::sorted", "builtins.sorted"},
+      {"aten::divmod", "builtins.divmod"},
+      {"aten::ord", "builtins.ord"},
+      {"aten::chr", "builtins.chr"},
+      {"aten::hex", "builtins.hex"},
+      {"aten::oct", "builtins.oct"},
+      {"aten::bin", "builtins.bin"},
+      {"aten::extend", "operator.iadd"},
+      {"aten::_set_item", "operator.setitem"},
+      {"aten::Delete", "operator.delitem"},
+  };
+  return table;
+}
+
+// Operators that Python does by a name of its own, whatever the arguments.
+const Table& python_targets() {
+  static const Table table = {
+      {"aten::Int", "builtins.int"},
+      {"aten::IntImplicit", "builtins.int"},
+      {"aten::Float", "builtins.float"},
+      {"aten::FloatImplicit", "builtins.float"},
+      {"aten::Bool", "builtins.bool"},
+      {"aten::Complex", "builtins.complex"},
+      {"aten::ComplexImplicit", "builtins.complex"},
+      {"aten::ScalarImplicit", "torch.Tensor.item"},
+      {"aten::len", "builtins.len"},
+      {"aten::str", "builtins.str"},
+      {"aten::format", "builtins.str.format"},
+      {"aten::__not__", "operator.not_"},
+      {"aten::__contains__", "operator.contains"},
+      {"aten::__getitem__", "operator.getitem"},
+      {"aten::__is__", "operator.is_"},
+      {"aten::__isnot__", "operator.is_not"},
+      {"aten::tensor", "torch.tensor"},
+      {"aten::as_tensor", "torch.as_tensor"},
+  };
+  return table;
+}
+
+// Same name and meaning in Python's math module; those that give a float there and an integer here are left out.
+const std::unordered_set<std::string_view>& math_functions() {
+  static const std::unordered_set<std::string_view> names = {
+      "ceil",  "floor", "sqrt",  "exp",  "log",   "log2",      "log10", "log1p",   "sin",     "cos",     "tan",
+      "asin",  "acos",  "atan",  "sinh", "cosh",  "tanh",      "asinh", "acosh",   "atanh",   "fabs",    "factorial",
+      "gamma", "lgamma", "erf",  "erfc", "expm1", "degrees",   "radians", "isnan", "isinf",   "isfinite", "atan2",
+      "fmod",  "gcd",   "trunc", "modf", "frexp", "copysign",  "ldexp"};
+  return names;
+}
+
+const std::unordered_set<std::string_view>& tensor_attributes() {
+  static const std::unordered_set<std::string_view> names = {
+      "dtype",     "device",        "layout",  "is_cuda", "is_cpu",  "is_xla", "is_sparse", "is_sparse_csr",
+      "is_quantized", "is_mkldnn",  "is_vulkan", "is_mps", "is_ipu", "is_xpu", "is_meta",   "is_mtia", "is_hpu",
+      "is_maia",   "is_nested",     "requires_grad", "grad", "data", "shape",  "name",      "itemsize", "ndim",
+      "nbytes",    "type",          "index",   "names"};
+  return names;
+}
+
+bool has_tensor(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
+    const c10::Type* type = argument.type().get();
+    if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+    return type->kind() == c10::TypeKind::TensorType;
+  });
+}
+
+}  // namespace
+
+PythonTarget python_target(const c10::FunctionSchema& schema) {
+  const std::string& full = schema.name();
+  const std::string_view name = full;
+  const auto colon = name.find("::");
+  const std::string_view space = name.substr(0, colon);
+  const std::string_view base = name.substr(colon + 2);
+  const bool aten = space == "aten";
+  const bool prim = space == "prim";
+  if (aten || prim) {
+    if (const auto it = python_targets().find(name); it != python_targets().end()) {
+      return {std::string(it->second), TargetForm::kSame};
+    }
+    if (prim && tensor_attributes().count(base) != 0) return {std::string(base), TargetForm::kAttribute};
+    if (!has_tensor(schema)) {
+      const auto& formals = schema.arguments();
+      const c10::TypeKind result =
+          schema.returns().empty() ? c10::TypeKind::NoneType : schema.returns()[0].type()->kind();
+      if (name == "aten::slice") return {"operator.getitem", TargetForm::kSlice};
+      if (name == "aten::append") return {"operator.iadd", TargetForm::kExtendOne};
+      if (name == "aten::pow" && result == c10::TypeKind::FloatType) return {"math.pow", TargetForm::kSame};
+      if (const auto it = plain_targets().find(name); it != plain_targets().end()) {
+        return {std::string(it->second), TargetForm::kSame};
+      }
+      if (aten && math_functions().count(base) != 0 && result != c10::TypeKind::ComplexType) {
+        return {"math." + std::string(base), TargetForm::kSame};
+      }
+      if (aten && !formals.empty() && formals[0].type()->kind() == c10::TypeKind::StringType) {
+        return {"builtins.str." + std::string(base), TargetForm::kSame};
+      }
+      const bool container = !formals.empty() && (formals[0].type()->kind() == c10::TypeKind::ListType ||
+                                                  formals[0].type()->kind() == c10::TypeKind::DictType);
+      if (aten && container && schema.is_mutable()) return {std::string(base), TargetForm::kUnsupported};
+      if (name == "aten::items" || name == "aten::values") return {std::string(base), TargetForm::kUnsupported};
+    }
+  }
+  std::string target = std::string(space) + "." + std::string(base) + ".";
+  target += schema.overload_name().empty() ? "default" : schema.overload_name();
+  return {target, TargetForm::kOperator};
+}
+
+}  // namespace fxtrace

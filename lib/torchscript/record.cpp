@@ -1,0 +1,343 @@
+// Operators: carried out by LibTorch where everything is known, recorded as nodes where it is not.
+#include <ATen/core/enum_type.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "torchscript/convert.h"
+#include "torchscript/interpreter.h"
+#include "torchscript/operators.h"
+#include "torchscript/python_targets.h"
+
+namespace fxtrace {
+
+namespace prim = c10::prim;
+namespace {
+
+constexpr std::size_t kMaxContainer = std::size_t{1} << 24;  // elements of a list, characters of a string
+
+// Operators on lists and dicts that only move their elements around: LibTorch's own do it for proxies too.
+const std::unordered_set<std::string>& structural_operators() {
+  static const std::unordered_set<std::string> names = {
+      "aten::append", "aten::insert",  "aten::extend",   "aten::pop",    "aten::reverse",      "aten::clear",
+      "aten::copy",   "aten::list",    "aten::add",      "aten::add_",   "aten::__getitem__",  "aten::_set_item",
+      "aten::Delete", "aten::len",     "aten::mul",      "aten::slice",  "aten::keys",         "aten::values",
+      "aten::items",  "aten::update",  "aten::get",      "aten::dict",   "aten::__contains__", "aten::setdefault",
+      "aten::popitem"};
+  return names;
+}
+
+const c10::Type* without_optional(const c10::Type* type) {
+  while (type != nullptr && type->kind() == c10::TypeKind::OptionalType) {
+    type = type->castRaw<c10::OptionalType>()->getElementType().get();
+  }
+  return type;
+}
+
+bool is_container(const at::IValue& value) { return value.isList() || value.isGenericDict(); }
+
+// Whether elements of any type fit here.
+bool takes_anything(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::VarType) return true;
+  if (type.kind() == c10::TypeKind::ListType) return takes_anything(*type.containedTypes()[0]);
+  if (type.kind() == c10::TypeKind::TupleType) {
+    return std::any_of(type.containedTypes().begin(), type.containedTypes().end(),
+                       [](const auto& inner) { return takes_anything(*inner); });
+  }
+  if (type.kind() == c10::TypeKind::DictType) return takes_anything(*type.containedTypes()[1]);
+  return false;
+}
+
+// An operation that would take more memory than a model has reason to ask for.
+bool is_excessive(const std::string& name, const std::vector<at::IValue>& values) {
+  std::size_t size = 1;
+  std::int64_t number = 1;
+  for (const auto& value : values) {
+    if (value.isList()) size = std::max(size, value.toListRef().size());
+    if (value.isString()) size = std::max(size, value.toStringRef().size());
+    if (value.isInt()) number = std::max(number, value.toInt());
+  }
+  if (name == "aten::mul" || name == "prim::rangelist" || name == "aten::ljust" || name == "aten::rjust" ||
+      name == "aten::center" || name == "aten::zfill" || name == "aten::expandtabs") {
+    const bool sized = name != "aten::mul" || std::any_of(values.begin(), values.end(), [](const auto& value) {
+      return value.isList() || value.isString();
+    });
+    return sized && static_cast<std::uint64_t>(number) > kMaxContainer / size;
+  }
+  if (name == "aten::replace" || name == "aten::join") return size > kMaxContainer / 16;
+  return false;
+}
+
+bool is_too_large(const at::IValue& value) {
+  if (value.isString()) return value.toStringRef().size() > kMaxContainer;
+  return value.isList() && value.toListRef().size() > kMaxContainer;
+}
+
+// Operators whose effect is on the process, not on a value: never carried out here.
+bool changes_process(const std::string& name) { return name == "aten::manual_seed" || name == "aten::seed"; }
+
+}  // namespace
+
+void Interpreter::run_operator(const IrNode* node) {
+  if (node->kind() == prim::tolist) {
+    set(node->output(), record_call("torch.Tensor.tolist", {argument(value(node->input(0)), node)}, {},
+                                    node->output()->type(), node));
+    return;
+  }
+  const c10::FunctionSchema* schema = node->maybeSchema();
+  if (schema == nullptr) {
+    fail(FailureKind::kUnsupportedOp, std::string(node->kind().toQualString()) + " cannot be followed", node);
+  }
+  Values values = inputs(node);
+  if (is_structural(*schema, values)) return execute(node, std::move(values));
+  const bool makes_tensor = std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
+    return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
+  });
+  if (!makes_tensor && !is_declared_operator(schema->name()) && !changes_process(schema->name()) &&
+      std::all_of(values.begin(), values.end(), is_plain)) {
+    return execute(node, std::move(values));
+  }
+  record(node, *schema, values);
+}
+
+bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
+  if (structural_operators().count(schema.name()) == 0) return false;
+  const auto& formals = schema.arguments();
+  if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size()) return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const c10::Type& formal = *formals[i].type();
+    if (!takes_anything(formal)) {
+      if (!is_plain(values[i])) return false;
+    } else if (formal.kind() != c10::TypeKind::VarType && !is_container(values[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Interpreter::execute(const IrNode* node, Values values) {
+  const c10::FunctionSchema& schema = *node->maybeSchema();
+  if (is_excessive(schema.name(), values)) {
+    fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements", node);
+  }
+  if (schema.is_mutable()) {
+    for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
+      const auto* alias = schema.arguments()[i].alias_info();
+      if (alias != nullptr && alias->isWrite() && is_container(values[i])) remember(values[i]);
+    }
+  }
+  try {
+    torch::jit::Stack stack(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+    if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
+    node->getOperation()(stack);
+    const auto results = node->outputs();
+    for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) {
+      if (is_too_large(stack[i])) {
+        fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
+             node);
+      }
+      set(results[i], std::move(stack[i]));
+    }
+  } catch (const TraceFailure&) {
+    throw;
+  } catch (const std::exception& e) {
+    fail(FailureKind::kRaised, readable_message(e.what()), node);
+  }
+}
+
+void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+  if (tracer_ == nullptr) {
+    for (const IrValue* output : node->outputs()) set(output, make_proxy(NodeId{}, output->type()));
+    return;
+  }
+  for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
+    const auto* alias = schema.arguments()[i].alias_info();
+    const bool numbers_or_dict = is_container(values[i]) && schema.arguments()[i].type()->kind() != c10::TypeKind::TensorType &&
+                                 !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
+                                   schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
+    if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
+      fail(FailureKind::kUnsupportedOp,
+           schema.name() + ": a list or dict made while tracing is changed by a value that depends on an input", node);
+    }
+  }
+  const PythonTarget target = python_target(schema);
+  auto [args, kwargs] = arguments(schema, values, 0, node);
+  Proxy::Flavor flavor = Proxy::Flavor::kValue;
+  switch (target.form) {
+    case TargetForm::kUnsupported:
+      fail(FailureKind::kUnsupportedOp, schema.name() + " of a value that depends on an input", node);
+    case TargetForm::kAttribute:
+      args = {argument(values[0], node), target.name};
+      if (target.name == "dtype") flavor = Proxy::Flavor::kDtype;
+      if (target.name == "layout") flavor = Proxy::Flavor::kLayout;
+      set_recorded(node, tracer_->call_function("builtins.getattr", std::move(args), {}, meta(node->output()->type()),
+                                                location(node)), flavor);
+      return;
+    case TargetForm::kSlice: {
+      Argument::Slice slice;
+      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(argument(values.at(i), node));
+      args = {argument(values[0], node), std::move(slice)};
+      break;
+    }
+    case TargetForm::kExtendOne:
+      args = {argument(values[0], node), Argument::List{{argument(values.at(1), node)}}};
+      break;
+    case TargetForm::kSame: {
+      // A Python function knows nothing of TorchScript's defaults; and where a dtype is compared, so is a dtype.
+      const bool dtype = std::any_of(values.begin(), values.end(), [](const at::IValue& value) {
+        const Proxy* proxy = find_proxy(value);
+        return proxy != nullptr && proxy->flavor == Proxy::Flavor::kDtype;
+      });
+      static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
+      if (dtype) {
+        for (std::size_t i = 0; i < args.size(); ++i) args[i] = argument(values[i], node, dtype_type.get());
+      }
+      break;
+    }
+    case TargetForm::kOperator:
+      break;
+  }
+  Meta known;
+  if (node->outputs().size() == 1) {
+    known = meta(node->output()->type());
+  } else if (!node->outputs().empty()) {
+    std::vector<c10::TypePtr> types;
+    for (const IrValue* output : node->outputs()) types.push_back(output->type());
+    known = meta(c10::TupleType::create(std::move(types)));
+  } else {
+    known = meta(c10::NoneType::get());
+  }
+  set_recorded(node,
+               tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known), location(node)),
+               flavor);
+}
+
+void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor) {
+  const auto results = node->outputs();
+  if (results.size() == 1) {
+    const c10::TypePtr& type = results[0]->type();
+    return set(results[0], type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(recorded, type, flavor));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]->hasUses()) continue;
+    const NodeId item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
+                                               meta(results[i]->type()), location(node));
+    set(results[i], make_proxy(item, results[i]->type()));
+  }
+}
+
+at::IValue Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
+                                    const c10::TypePtr& type, const IrNode* node, Proxy::Flavor flavor) {
+  if (tracer_ == nullptr) return make_proxy(NodeId{}, type, flavor);
+  const NodeId id =
+      tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type), location(node));
+  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, flavor);
+}
+
+std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::FunctionSchema& schema,
+                                                                const Values& values, std::size_t first,
+                                                                const IrNode* node) {
+  std::vector<Argument> args;
+  Kwargs kwargs;
+  std::size_t needed = 0;  // positional arguments up to the last that is not at its default
+  const auto& formals = schema.arguments();
+  for (std::size_t i = first; i < values.size(); ++i) {
+    if (i >= formals.size()) {  // more arguments than the schema names: aten::format
+      args.push_back(argument(values[i], node));
+      needed = args.size();
+      continue;
+    }
+    const c10::Argument& formal = formals[i];
+    static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
+    const c10::Type* type = formal.real_type().get();
+    // aten::to.prim_dtype and its kin call a dtype an integer even in their schemas.
+    if (formal.name() == "dtype" && without_optional(type)->kind() == c10::TypeKind::IntType) type = dtype_type.get();
+    Argument value = argument(values[i], node, type);
+    const bool at_default = formal.default_value() && argument(*formal.default_value(), node, type) == value;
+    if (formal.kwarg_only()) {
+      if (!at_default) kwargs.emplace_back(formal.name(), std::move(value));
+    } else {
+      args.push_back(std::move(value));
+      if (!at_default) needed = args.size();
+    }
+  }
+  args.resize(needed);
+  return {std::move(args), std::move(kwargs)};
+}
+
+Argument Interpreter::number_argument(std::int64_t number, const c10::Type* formal) const {
+  if (formal == nullptr) return number;
+  switch (formal->kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      return Argument::Dtype{dtype_name(static_cast<at::ScalarType>(number))};
+    case c10::TypeKind::LayoutType:
+      return Argument::Layout{layout_name(number)};
+    case c10::TypeKind::MemoryFormatType:
+      return Argument::MemoryFormat{memory_format_name(number)};
+    default:
+      return number;
+  }
+}
+
+Argument Interpreter::argument(const at::IValue& value, const IrNode* node, const c10::Type* formal) {
+  formal = without_optional(formal);
+  if (const Proxy* proxy = find_proxy(value)) {
+    if (!proxy->node.valid()) {
+      if (tracer_ == nullptr) return Argument::None{};
+      fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
+    }
+    return proxy->node;
+  }
+  if (value.isNone()) return Argument::None{};
+  if (value.isBool()) return value.toBool();
+  if (value.isInt()) return number_argument(value.toInt(), formal);
+  if (value.isDouble()) return value.toDouble();
+  if (value.isComplexDouble()) {
+    const auto number = value.toComplexDouble();
+    return std::complex<double>(number.real(), number.imag());
+  }
+  if (value.isString()) return value.toStringRef();
+  if (value.isDevice()) return Argument::Device{value.toDevice().str()};
+  if (value.isEnum()) return argument(value.toEnumHolder()->value(), node);
+  if (value.isTensor()) {
+    if (tracer_ == nullptr) return Argument::None{};
+    const at::Tensor tensor = value.toTensor();
+    if (!tensor.defined()) return Argument::None{};
+    return tracer_->constant(
+        tensor.unsafeGetTensorImpl(), [&] { return program_.archive().constant(tensor); }, location(node));
+  }
+  if (value.isList()) {
+    const c10::Type* element = nullptr;
+    if (formal != nullptr && formal->kind() == c10::TypeKind::ListType) element = formal->containedTypes()[0].get();
+    // A comparison of a dtype with a list of dtypes.
+    if (formal != nullptr && formal->kind() == c10::TypeKind::ScalarTypeType) element = formal;
+    Argument::List list;
+    for (const auto& item : value.toListRef()) list.items.push_back(argument(item, node, element));
+    return list;
+  }
+  if (value.isTuple()) {
+    Argument::Tuple tuple;
+    for (const auto& item : value.toTupleRef().elements()) tuple.items.push_back(argument(item, node));
+    return tuple;
+  }
+  if (value.isGenericDict()) {
+    Argument::Dict dict;
+    for (const auto& entry : value.toGenericDict()) {
+      dict.items.emplace_back(argument(entry.key(), node), argument(entry.value(), node));
+    }
+    return dict;
+  }
+  if (value.isObject() && tracer_ != nullptr) {
+    const auto& object = value.toObjectRef();
+    if (const std::string* path = program_.find_path(&object); path != nullptr && !path->empty()) {
+      return tracer_->get_attr(*path, meta(object.type()), location(node));
+    }
+    fail(FailureKind::kUnsupportedOp,
+         "an object of " + type_name(*object.type()) + " made while tracing is passed on whole", node);
+  }
+  if (tracer_ == nullptr) return Argument::None{};
+  fail(FailureKind::kUnsupportedOp, "a value of type " + type_name(*value.type()) + " cannot stand in a graph", node);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,223 @@
+#include "torchscript/torchscript_program.h"
+
+#include <pthread.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <exception>
+#include <sstream>
+
+#include "support/error.h"
+#include "torchscript/convert.h"
+#include "torchscript/interpreter.h"
+#include "torchscript/operators.h"
+#include "torchscript/plugin.h"
+
+namespace fxtrace {
+
+void with_large_stack(const std::function<void()>& f) {
+  // What recursion in LibTorch's parser and unpickler needs for the worst nesting that fits in a file of some
+  // megabytes; only touched pages count.  Smaller stacks are tried where an address space limit forbids it.
+  constexpr std::size_t kLargest = std::size_t{4} << 30;
+  constexpr std::size_t kSmallest = std::size_t{8} << 20;
+  struct Job {
+    const std::function<void()>* f;
+    std::exception_ptr error;
+  } job{&f, nullptr};
+  const auto start = [](void* data) -> void* {
+    auto& running = *static_cast<Job*>(data);
+    try {
+      (*running.f)();
+    } catch (...) {
+      running.error = std::current_exception();
+    }
+    return nullptr;
+  };
+  pthread_t thread{};
+  bool started = false;
+  for (std::size_t size = kLargest; size >= kSmallest && !started; size /= 2) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size);
+    started = pthread_create(&thread, &attributes, start, &job) == 0;
+    pthread_attr_destroy(&attributes);
+  }
+  if (started) {
+    pthread_join(thread, nullptr);
+  } else {
+    start(&job);
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
+    : archive_(std::move(archive)) {
+  read_modules();
+  initialize(options);
+}
+
+TorchScriptProgram::~TorchScriptProgram() {
+  with_large_stack([this] { archive_.reset(); });
+}
+
+std::string TorchScriptProgram::producer_version() const {
+  return "TorchScript format " + std::to_string(archive_->format_version());
+}
+
+void TorchScriptProgram::read_modules() {
+  read_module(archive_->module()._ivalue(), "", std::nullopt);
+}
+
+// Identity of a tensor: tied parameters are separate tensors over the same bytes.
+static std::string identity(const at::Tensor& tensor) {
+  std::ostringstream text;
+  if (tensor.has_storage() && tensor.numel() > 0 && tensor.storage().data() != nullptr) {
+    text << tensor.storage().data() << '+' << tensor.storage_offset() << tensor.sizes() << tensor.dtype();
+    if (tensor.layout() == at::kStrided) text << tensor.strides();
+  } else {
+    text << tensor.unsafeGetTensorImpl();
+  }
+  return text.str();
+}
+
+namespace {
+
+// A value that the predicates of leaf rules can look at.
+std::optional<Argument> plain_attribute(const at::IValue& value) {
+  if (value.isBool()) return Argument(value.toBool());
+  if (value.isInt()) return Argument(value.toInt());
+  if (value.isDouble()) return Argument(value.toDouble());
+  if (value.isString()) return Argument(value.toStringRef());
+  if (value.isNone()) return Argument(Argument::None{});
+  const auto list = [](const auto& items) -> std::optional<Argument> {
+    Argument::List result;
+    for (const auto& item : items) {
+      auto element = plain_attribute(item);
+      if (!element) return std::nullopt;
+      result.items.push_back(std::move(*element));
+    }
+    return Argument(std::move(result));
+  };
+  constexpr std::size_t kMaxElements = 64;  // a rule that compares longer lists is a mistake
+  if (value.isList() && value.toListRef().size() <= kMaxElements) return list(value.toListRef());
+  if (value.isTuple() && value.toTupleRef().size() <= kMaxElements) return list(value.toTupleRef().elements());
+  return std::nullopt;
+}
+
+}  // namespace
+
+void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, std::string path,
+                                     std::optional<ModuleId> parent) {
+  const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
+  const auto& type = *object->type();
+  ModuleInfo info;
+  info.path = path;
+  info.type = type.name() ? demangle(type.name()->qualifiedName()) : "";
+  info.parent = parent;
+  info.has_forward = type.findMethod("forward") != nullptr;
+  const auto [known, is_new] = module_ids_.emplace(object.get(), id);
+  if (!is_new) info.alias_of = known->second;
+  modules_.push_back(std::move(info));
+  objects_.push_back(object);
+  if (!is_new) return;
+  paths_.emplace(object.get(), path);
+
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (std::size_t i = 0; i < type.numAttributes() && i < object->slots().size(); ++i) {
+    const std::string& name = type.getAttributeName(i);
+    const at::IValue& value = object->slots()[i];
+    if (value.isTensor()) {
+      const bool parameter = type.is_parameter(i);
+      if (!parameter && !type.is_buffer(i)) continue;
+      const at::Tensor tensor = value.toTensor();
+      if (!tensor.defined()) continue;
+      ParameterRecord record;
+      record.name = prefix + name;
+      record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
+      record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
+      record.dtype = dtype_name(tensor.scalar_type());
+      const auto [first, fresh] = tensors_.emplace(identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
+      if (!fresh) record.alias_of = parameters_[first->second].name;
+      modules_[id.index].parameters.push_back(parameters_.size());
+      parameters_.push_back(std::move(record));
+    } else if (value.isObject()) {
+      if (!value.toObjectRef().type()->is_module()) paths_.emplace(&value.toObjectRef(), prefix + name);
+    } else if (auto plain = plain_attribute(value)) {
+      modules_[id.index].attributes.emplace_back(name, std::move(*plain));
+    }
+  }
+  for (std::size_t i = 0; i < type.numAttributes() && i < object->slots().size(); ++i) {
+    const at::IValue& value = object->slots()[i];
+    if (!value.isObject() || !value.toObjectRef().type()->is_module()) continue;
+    const ModuleId child{static_cast<std::uint32_t>(modules_.size())};
+    modules_[id.index].children.push_back(child);
+    read_module(value.toObject(), prefix + type.getAttributeName(i), id);
+  }
+}
+
+// Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
+// parameters are known to exist.
+void TorchScriptProgram::initialize(const TraceOptions& options) {
+  Interpreter interpreter(*this, nullptr, options);
+  for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i].alias_of) continue;
+    const at::IValue* state = archive_->find_state(objects_[i].get());
+    if (state == nullptr) continue;
+    interpreter.set_state(objects_[i], *state);
+    for (std::size_t slot = 0; slot < objects_[i]->slots().size(); ++slot) {
+      if (auto plain = plain_attribute(objects_[i]->slots()[slot])) {
+        modules_[i].attributes.emplace_back(objects_[i]->type()->getAttributeName(slot), std::move(*plain));
+      }
+    }
+  }
+}
+
+void TorchScriptProgram::check_method(ModuleId module, const std::string& method) const {
+  const auto& type = *objects_[module.index]->type();
+  if (type.findMethod(method) != nullptr) return;
+  std::string known;
+  for (const auto* function : type.methods()) known += (known.empty() ? "" : ", ") + function->name();
+  throw usage_error("the root module has no method '" + method + "'",
+                    {known.empty() ? "it has no methods at all" : "its methods are: " + known});
+}
+
+void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) {
+  with_large_stack([&] { Interpreter(*this, &tracer, tracer.options()).trace(root, method, root_is_leaf); });
+}
+
+std::optional<ModuleId> TorchScriptProgram::find_module(const c10::ivalue::Object* object) const {
+  const auto it = module_ids_.find(object);
+  return it == module_ids_.end() ? std::nullopt : std::optional<ModuleId>(it->second);
+}
+
+const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* object) const {
+  const auto it = paths_.find(object);
+  return it == paths_.end() ? nullptr : &it->second;
+}
+
+std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Node* node, const std::string& function) {
+  const auto known = locations_.find(node);
+  if (known != locations_.end()) return known->second;
+  auto found = archive_->debug_records().find(node->sourceRange());
+  if (found && found->function.empty()) found->function = function;
+  locations_.emplace(node, found);
+  return found;
+}
+
+LoadResult load_torchscript(const std::string& path, const TraceOptions& options) {
+  LoadResult result;
+  with_large_stack([&] {
+    auto archive = std::make_unique<TorchScriptArchive>(path);
+    result.warnings = provide_operators(archive->code(), options);
+    archive->load();
+    result.program = std::make_unique<TorchScriptProgram>(std::move(archive), options);
+  });
+  return result;
+}
+
+}  // namespace fxtrace
+
+extern "C" __attribute__((visibility("default"))) void fxtrace_load_torchscript(const std::string& path,
+                                                                                const fxtrace::TraceOptions& options,
+                                                                                fxtrace::LoadResult& result) {
+  result = fxtrace::load_torchscript(path, options);
+}

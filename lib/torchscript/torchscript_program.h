@@ -1,0 +1,64 @@
+// A loaded TorchScript archive as the tracer sees it.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "torchscript/archive.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace torch::jit {
+struct Node;
+}
+
+namespace fxtrace {
+
+class TorchScriptProgram : public Program {
+ public:
+  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
+  ~TorchScriptProgram() override;
+
+  const std::vector<ModuleInfo>& modules() const override { return modules_; }
+  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
+  std::string kind() const override { return "torchscript"; }
+  std::string producer_version() const override;
+  void check_method(ModuleId module, const std::string& method) const override;
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+
+  // --- for the interpreter ---
+  // The module under its first path; absent for objects that are no modules of the tree.
+  std::optional<ModuleId> find_module(const c10::ivalue::Object* object) const;
+  const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const { return objects_[module.index]; }
+  // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
+  const std::string* find_path(const c10::ivalue::Object* object) const;
+  // Where the node comes from in Python.  `function` names the method or function that holds it.
+  std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
+  const TorchScriptArchive& archive() const { return *archive_; }
+
+ private:
+  void read_modules();
+  void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, std::string path,
+                   std::optional<ModuleId> parent);
+  void initialize(const TraceOptions& options);
+
+  std::unique_ptr<TorchScriptArchive> archive_;
+  std::vector<ModuleInfo> modules_;
+  std::vector<ParameterRecord> parameters_;
+  std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
+  std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
+  std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
+  std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
+  std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
+};
+
+// Runs `f` on a thread with a stack large enough for what hostile archives nest; exceptions come through.
+void with_large_stack(const std::function<void()>& f);
+
+}  // namespace fxtrace

@@ -1,0 +1,37 @@
+// Values of the symbolic interpreter: LibTorch's own IValues, in which a proxy may stand for any value that depends
+// on an input.  A proxy is a capsule, so LibTorch's lists, dicts, tuples and objects hold it like any other value,
+// with their own aliasing and their own operators.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include "graph/argument.h"
+
+namespace fxtrace {
+
+struct Proxy : torch::CustomClassHolder {
+  // What Python has where TorchScript has an integer.
+  enum class Flavor { kValue, kDtype, kLayout };
+
+  Proxy(NodeId node_id, c10::TypePtr static_type, Flavor f = Flavor::kValue)
+      : node(node_id), type(std::move(static_type)), flavor(f) {}
+
+  // Invalid for a value that is never looked at (an attribute that __setstate__ would have computed).
+  NodeId node;
+  c10::TypePtr type;
+  Flavor flavor;
+};
+
+at::IValue make_proxy(NodeId node, c10::TypePtr type, Proxy::Flavor flavor = Proxy::Flavor::kValue);
+
+// The proxy that `value` is; null for anything else.
+const Proxy* find_proxy(const at::IValue& value);
+
+// Neither a proxy nor a tensor nor an object, and none inside.
+bool is_plain(const at::IValue& value);
+
+// Type of the value as it is now; a proxy's own.
+c10::TypePtr dynamic_type(const at::IValue& value);
+
+}  // namespace fxtrace

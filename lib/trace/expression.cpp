@@ -1,0 +1,100 @@
+#include "trace/expression.h"
+
+#include <array>
+#include <string_view>
+
+namespace fxtrace {
+namespace {
+
+constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxLength = 160;
+
+struct Infix {
+  std::string_view target, symbol;
+};
+constexpr std::array<Infix, 18> kInfix = {{{"operator.add", "+"},      {"operator.sub", "-"},
+                                           {"operator.mul", "*"},      {"operator.truediv", "/"},
+                                           {"operator.floordiv", "//"}, {"operator.mod", "%"},
+                                           {"operator.pow", "**"},     {"operator.eq", "=="},
+                                           {"operator.ne", "!="},      {"operator.lt", "<"},
+                                           {"operator.le", "<="},      {"operator.gt", ">"},
+                                           {"operator.ge", ">="},      {"operator.and_", "and"},
+                                           {"operator.or_", "or"},     {"operator.is_", "is"},
+                                           {"operator.is_not", "is not"}, {"operator.xor", "^"}}};
+
+class Printer {
+ public:
+  explicit Printer(const Graph& graph) : graph_(graph) {}
+
+  std::string print(const Argument& value, int depth, bool nested) const {
+    if (const auto* id = value.get_if<NodeId>()) return node(graph_.node(*id), depth, nested);
+    if (value.is<Argument::None>()) return "None";
+    if (const auto* flag = value.get_if<bool>()) return *flag ? "True" : "False";
+    if (const auto* number = value.get_if<std::int64_t>()) return std::to_string(*number);
+    if (const auto* number = value.get_if<double>()) {
+      std::string text = std::to_string(*number);
+      while (text.size() > 1 && text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
+      return text;
+    }
+    if (const auto* text = value.get_if<std::string>()) return "'" + *text + "'";
+    if (const auto* dtype = value.get_if<Argument::Dtype>()) return "torch." + dtype->name;
+    if (const auto* list = value.get_if<Argument::List>()) return "[" + join(list->items, depth) + "]";
+    if (const auto* tuple = value.get_if<Argument::Tuple>()) return "(" + join(tuple->items, depth) + ")";
+    return "...";
+  }
+
+ private:
+  std::string join(const std::vector<Argument>& items, int depth) const {
+    std::string text;
+    for (const auto& item : items) {
+      if (!text.empty()) text += ", ";
+      if (text.size() > kMaxLength) return text + "...";
+      text += print(item, depth + 1, false);
+    }
+    return text;
+  }
+
+  std::string node(const Node& n, int depth, bool nested) const {
+    if (n.op != Opcode::kCallFunction || depth > kMaxDepth) return n.op == Opcode::kGetAttr ? n.target : n.name;
+    for (const auto& [target, symbol] : kInfix) {
+      if (n.target != target || n.args.size() != 2) continue;
+      const std::string text =
+          print(n.args[0], depth + 1, true) + " " + std::string(symbol) + " " + print(n.args[1], depth + 1, true);
+      return nested ? "(" + text + ")" : text;
+    }
+    if (n.target == "operator.not_" && n.args.size() == 1) return "not " + print(n.args[0], depth + 1, true);
+    if (n.target == "operator.neg" && n.args.size() == 1) return "-" + print(n.args[0], depth + 1, true);
+    if (n.target == "operator.getitem" && n.args.size() == 2) {
+      return print(n.args[0], depth + 1, true) + "[" + print(n.args[1], depth + 1, false) + "]";
+    }
+    if (n.target == "builtins.getattr" && n.args.size() == 2 && n.args[1].is<std::string>()) {
+      return print(n.args[0], depth + 1, true) + "." + std::get<std::string>(n.args[1].value);
+    }
+    if (n.target.rfind("aten.", 0) == 0 && !n.args.empty() && n.args[0].is<NodeId>()) {
+      const std::string name = n.target.substr(5, n.target.find('.', 5) - 5);
+      const std::vector<Argument> rest(n.args.begin() + 1, n.args.end());
+      return print(n.args[0], depth + 1, true) + "." + name + "(" + join(rest, depth) + ")";
+    }
+    constexpr std::string_view kBuiltins = "builtins.";
+    const std::string name =
+        n.target.rfind(kBuiltins, 0) == 0 ? n.target.substr(kBuiltins.size()) : n.target;
+    return name + "(" + join(n.args, depth) + ")";
+  }
+
+  const Graph& graph_;
+};
+
+}  // namespace
+
+std::string expression(const Graph& graph, const Argument& value) {
+  std::string text = Printer(graph).print(value, 0, false);
+  if (text.size() > kMaxLength) {
+    std::size_t end = kMaxLength;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text.resize(end);
+    text += "...";
+  }
+  return text;
+}
+
+}  // namespace fxtrace
