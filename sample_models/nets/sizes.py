@@ -47,8 +47,8 @@ class Traceable(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.attention(x) * self.scale
-        half = x.size(1) // 2
-        return torch.cat([x[:, half:], x[:, :half]], dim=1).reshape(x.size(0), -1)
+        left, right = x.chunk(2, dim=1)
+        return torch.cat([right, left], dim=1).reshape(x.size(0), x.size(1) * 8)
 
 
 def traced() -> torch.jit.ScriptModule:

@@ -90,6 +90,26 @@ def decode_constant(constant: dict, name: str, record: Callable[[str], torch.Ten
     return torch.tensor(decode(constant["data"]), dtype=dtype).reshape(constant["shape"])
 
 
+def _tree(attributes: dict[str, Any]) -> torch.nn.Module:
+    """A module that has each attribute under its dotted name; what stands inside another of them is there already."""
+    root = torch.nn.Module()
+    for path in sorted(attributes, key=lambda path: path.count(".")):
+        *folders, name = path.split(".")
+        place = root
+        for folder in folders:
+            if not hasattr(place, folder):
+                place.add_module(folder, torch.nn.Module())
+            place = getattr(place, folder)
+        value = attributes[path]
+        if isinstance(place, torch.jit.ScriptModule):
+            continue
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+            place.register_buffer(name, value)
+        else:
+            setattr(place, name, value)
+    return root
+
+
 class Rebuilder:
     """`model` is the archive, loaded; `record` gives the tensor of a record of it."""
 
@@ -110,7 +130,7 @@ class Rebuilder:
             except RebuildError as error:
                 raise RebuildError(f"node {node_json['name']}: {error}") from None
         self._check_users(graph_json, nodes)
-        result = fx.GraphModule(self.attributes, graph, graph_json["type"].split(".")[-1] or "Graph")
+        result = fx.GraphModule(_tree(self.attributes), graph, graph_json["type"].split(".")[-1] or "Graph")
         result.graph.lint()
         return result
 
@@ -191,10 +211,9 @@ def record_reader(path: str) -> Callable[[str], torch.Tensor]:
 
         class Unpickler(pickle.Unpickler):
             def persistent_load(self, saved_id):
-                _, storage_type, storage_key, _, count = saved_id
-                dtype = getattr(storage_type, "dtype", None)
-                data = reader.get_storage_from_record(f"{folder}/{storage_key}", count, dtype or torch.uint8)
-                return storage_key, data, dtype
+                _, storage_type, storage_key, *_ = saved_id
+                data = bytearray(reader.get_record(f"{folder}/{storage_key}"))
+                return storage_key, torch.frombuffer(data, dtype=storage_type.dtype)
 
             def find_class(self, module, name):
                 if module == "torch" and name.endswith("Storage"):
@@ -204,8 +223,8 @@ def record_reader(path: str) -> Callable[[str], torch.Tensor]:
                 return super().find_class(module, name)
 
         def rebuild_tensor(storage, offset, size, stride, *_):
-            storage_key, data, dtype = storage
-            tensor = data.view(dtype).as_strided(size, stride, offset) if dtype else data
+            storage_key, data = storage
+            tensor = data.as_strided(size, stride, offset)
             if storage_key == key:
                 found.append(tensor)
             return tensor

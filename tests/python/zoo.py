@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Archives of well-known models with random weights, scripted and traced.
+
+    zoo.py [--zoo-cache DIR] [--list] [NAME ...]     # NAME as in --list: resnet18_scripted, bert_traced, ...
+
+They are small configurations: what counts is the graph.  Each is made by a process of its own and kept in the cache;
+beside NAME.pt stands NAME.inputs.pt, the inputs to run it with.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from typing import Any, Callable
+
+MAKERS: dict[str, Callable[[str], tuple]] = {}
+
+
+def entry(*ways: str):
+    """Registers a function that gives an eager model and its inputs, for each way of making an archive of it."""
+
+    def register(function):
+        for way in ways:
+            MAKERS[f"{function.__name__}_{way}"] = lambda function=function: function()
+        return function
+
+    return register
+
+
+def _image(size: int, batch: int = 1):
+    import torch
+
+    return (torch.randn(batch, 3, size, size),)
+
+
+def _torchvision(name: str, size: int, **options):
+    import tvcompat
+
+    tvcompat.prepare()
+    import torchvision
+
+    return getattr(torchvision.models, name)(weights=None, **options), _image(size)
+
+
+@entry("scripted", "traced")
+def resnet18():
+    return _torchvision("resnet18", 64)
+
+
+@entry("scripted", "traced")
+def mobilenet_v3():
+    return _torchvision("mobilenet_v3_small", 64)
+
+
+@entry("scripted", "traced")
+def efficientnet():
+    return _torchvision("efficientnet_b0", 64)
+
+
+@entry("scripted", "traced")
+def swin():
+    import tvcompat
+
+    tvcompat.prepare()
+    from torchvision.models.swin_transformer import SwinTransformer
+
+    return SwinTransformer(patch_size=[4, 4], embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=[7, 7],
+                           num_classes=10), _image(56)
+
+
+@entry("scripted", "traced")
+def densenet():
+    import tvcompat
+
+    tvcompat.prepare()
+    from torchvision.models import DenseNet
+
+    return DenseNet(growth_rate=8, block_config=(3, 4, 3), num_init_features=16, num_classes=10), _image(64)
+
+
+def _timm(name: str, size: int, **options):
+    import tvcompat
+
+    tvcompat.prepare()
+    import timm
+
+    return lambda scriptable: timm.create_model(name, scriptable=scriptable, exportable=True, num_classes=10,
+                                                **options), _image(size)
+
+
+@entry("scripted", "traced")
+def vit():
+    return _timm("vit_tiny_patch16_224", 64, img_size=64, depth=3)
+
+
+@entry("scripted", "traced")
+def convnext():
+    return _timm("convnext_atto", 64)
+
+
+@entry("scripted", "traced")
+def resnest():
+    return _timm("resnest14d", 64)
+
+
+def _tokens(vocabulary: int, length: int = 9):
+    import torch
+
+    return torch.randint(3, vocabulary, (2, length))
+
+
+SMALL = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 48, "max_position_embeddings": 32}
+FOR_TRACE = {"return_dict": False}
+
+
+def _transformers(name: str, config: str, **options):
+    import tvcompat
+
+    tvcompat.prepare()
+    import transformers
+
+    values = {**options, **FOR_TRACE}
+    return getattr(transformers, name)(getattr(transformers, config)(**values))
+
+
+@entry("traced")
+def bert():
+    return _transformers("BertModel", "BertConfig", attn_implementation="eager", **SMALL), (_tokens(100),)
+
+
+@entry("traced")
+def gpt2():
+    return _transformers("GPT2LMHeadModel", "GPT2Config", vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=32,
+                         use_cache=False, bos_token_id=1, eos_token_id=2), (_tokens(100),)
+
+
+@entry("traced")
+def t5():
+    tokens = _tokens(100)
+    import torch
+
+    return _transformers("T5Model", "T5Config", vocab_size=100, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4,
+                         use_cache=False), (tokens, torch.ones_like(tokens), _tokens(100, 5))
+
+
+@entry("traced")
+def llama():
+    return _transformers("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2, use_cache=False,
+                         **SMALL), (_tokens(100),)
+
+
+@entry("traced")
+def whisper():
+    import torch
+
+    model = _transformers("WhisperModel", "WhisperConfig", vocab_size=100, d_model=32, encoder_layers=2,
+                          decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+                          decoder_ffn_dim=48, num_mel_bins=8, max_source_positions=20, max_target_positions=16,
+                          use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
+    # The second input, the attention mask, plays no part; None cannot be traced.
+    return ByName(model, ["input_features", "decoder_input_ids"]), (torch.randn(1, 8, 40), _tokens(100, 4)[:1])
+
+
+def ByName(model, names: list[str]):
+    """The model, called with keyword arguments."""
+    import torch
+
+    class ByName(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, first, second):
+            return self.model(**dict(zip(names, (first, second))))
+
+    return ByName()
+
+
+def make(name: str, path: str) -> None:
+    import torch
+
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    model: Any
+    model, inputs = MAKERS[name]()
+    scripted = name.endswith("_scripted")
+    if not isinstance(model, torch.nn.Module):
+        model = model(scripted)
+    model.eval()
+    with torch.no_grad():
+        archive = torch.jit.script(model) if scripted else torch.jit.trace(model, inputs, strict=False,
+                                                                           check_trace=False)
+        archive.save(path + ".part")
+    torch.save(inputs, path.removesuffix(".pt") + ".inputs.pt")
+    os.replace(path + ".part", path)
+
+
+def cache_folder(given: str | None) -> str:
+    return os.path.abspath(given or os.environ.get("FXTRACE_ZOO_CACHE")
+                           or os.path.join(tempfile.gettempdir(), "fxtrace-zoo"))
+
+
+def archive(name: str, cache: str) -> str:
+    """The path of the archive, made when the cache has none."""
+    os.makedirs(cache, exist_ok=True)
+    path = os.path.join(cache, name + ".pt")
+    if not os.path.exists(path):
+        done = subprocess.run([sys.executable, os.path.abspath(__file__), "--make", path, name], capture_output=True,
+                              text=True, env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"})
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} could not be made: {done.stderr[-2000:]}")
+    return path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zoo-cache", metavar="DIR")
+    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--make", metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(MAKERS))
+        return 0
+    if options.make:
+        make(options.names[0], options.make)
+        return 0
+    for name in options.names or MAKERS:
+        print(archive(name, cache_folder(options.zoo_cache)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
