@@ -78,8 +78,10 @@ std::vector<Counts> count_parameters(const GraphCollection& collection) {
     const bool is_parameter = list.front()->kind == ParameterKind::kParameter;
     for (const ParameterRecord* parameter : list) {
       const std::string_view owner = parent_path(parameter->name);
+      const bool seen =
+          std::find(pending.begin(), pending.end(), owner) != pending.end();  // two names in one module
       const auto found = by_path.find(owner);
-      if (found != by_path.end()) {
+      if (found != by_path.end() && !seen) {
         Counts& of = counts[found->second];
         add(is_parameter ? of.own_parameters : of.own_buffers, count);
       }

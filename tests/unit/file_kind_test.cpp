@@ -1,0 +1,256 @@
+#include "archive/file_kind.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zip.h>
+
+#include "archive/pickle_scan.h"
+#include "archive/zip_archive.h"
+#include "catch.h"
+
+using namespace fxtrace;
+using namespace std::string_literals;
+
+namespace {
+
+// A folder that goes with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "fxtrace_test.XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string file(const std::string& bytes, const std::string& name = "model.bin") const {
+    const auto path = path_ / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path.string();
+  }
+  std::string zip(const std::vector<std::pair<std::string, std::string>>& records) const {
+    const auto path = path_ / "archive.bin";
+    std::filesystem::remove(path);
+    zip_t* archive = zip_open(path.c_str(), ZIP_CREATE, nullptr);
+    REQUIRE(archive != nullptr);
+    for (const auto& [name, data] : records) {
+      zip_source_t* source = zip_source_buffer(archive, data.data(), data.size(), 0);
+      REQUIRE(zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8) >= 0);
+    }
+    REQUIRE(zip_close(archive) == 0);
+    return path.string();
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string fixture(const std::string& name) { return FXTRACE_SOURCE_DIR "/tests/fixtures/files/" + name; }
+
+std::string message_of(const std::string& path) {
+  try {
+    return not_traceable(identify_file(path)).what();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK(error.place() == path);
+    return error.what();
+  }
+}
+
+std::string little_endian(std::uint64_t value, int size) {
+  std::string bytes;
+  for (int i = 0; i < size; ++i) bytes += static_cast<char>((value >> (8 * i)) & 0xff);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("file kind: files made by PyTorch", "[file_kind]") {
+  struct Case {
+    const char* file;
+    FileKind kind;
+    const char* what;
+    const char* root;
+  };
+  const Case cases[] = {
+      {"torchscript.pt", FileKind::kTorchScript, "a TorchScript archive", "torchscript"},
+      {"torchscript_rezipped.pt", FileKind::kTorchScript, "a TorchScript archive", "torchscript"},
+      {"lite.ptl", FileKind::kLiteInterpreter, "lite interpreter", "lite"},
+      {"flatbuffer.ptl", FileKind::kLiteInterpreter, "lite interpreter", ""},
+      {"exported.pt2", FileKind::kExportedProgram, "an exported program", "exported"},
+      {"state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save: it holds no graph", "state_dict"},
+      {"module.pt", FileKind::kTorchSave, "a whole pickled module (__main__.Net) saved with torch.save", "module"},
+      {"checkpoint.pt", FileKind::kTorchSave, "a checkpoint (a dict with keys 'epoch', 'model') saved", "checkpoint"},
+      {"tensor.pt", FileKind::kTorchSave, "a tensor saved with torch.save", "tensor"},
+      {"legacy_state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save (legacy format)", ""},
+      {"legacy_module.pt", FileKind::kTorchSave, "a whole pickled module (package_net.Plain) saved", ""},
+      {"package.pt", FileKind::kTorchPackage, "a torch.package archive", "package"},
+      {"make.py", FileKind::kText, "source code", ""},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.file);
+    const FileInfo info = identify_file(fixture(c.file));
+    CHECK(std::string(to_string(info.kind)) == to_string(c.kind));
+    CHECK_THAT(info.what, ContainsSubstring(c.what));
+    CHECK(info.root == c.root);
+    CHECK(info.advice.empty() == (c.kind == FileKind::kTorchScript));
+  }
+  CHECK(identify_file(fixture("torchscript.pt")).producer_version == "3");
+  CHECK(identify_file(fixture("exported.pt2")).producer_version == "6");
+}
+
+TEST_CASE("file kind: by the first bytes", "[file_kind]") {
+  const Folder folder;
+  struct Case {
+    std::string bytes;
+    FileKind kind;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"", FileKind::kEmpty, "an empty file"},
+      {"\x1f\x8b\x08"s, FileKind::kCompressed, "a gzip file"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", FileKind::kPointer, "Git LFS pointer"},
+      {"/annex/objects/SHA256E-s1--00.pt\n", FileKind::kPointer, "git-annex pointer"},
+      {"<!DOCTYPE html>\n<html>", FileKind::kText, "an HTML page"},
+      {"\n <HTML>", FileKind::kText, "an HTML page"},
+      {"{\"a\": 1}", FileKind::kText, "JSON text"},
+      {"{ \"format\": \"fxtrace.graph_collection\"", FileKind::kText, "a graph collection"},
+      {"import torch\n", FileKind::kText, "source code"},
+      {"hello", FileKind::kText, "this is text"},
+      {"\x89HDF\r\n\x1a\n"s, FileKind::kOtherModel, "HDF5"},
+      {"GGUF\x03\0\0\0"s, FileKind::kOtherModel, "GGUF"},
+      {"\x1c\0\0\0TFL3"s, FileKind::kOtherModel, "TensorFlow Lite"},
+      {"\x1c\0\0\0PTMF"s, FileKind::kLiteInterpreter, "flatbuffer"},
+      {"\x1c\0\0\0ET12"s, FileKind::kOtherModel, "ExecuTorch"},
+      {little_endian(2, 8) + "{}", FileKind::kSafetensors, "a safetensors file"},
+      {little_endian(9, 8) + "{\"a\": {}}\0\0"s, FileKind::kSafetensors, "a safetensors file"},
+      {std::string(257, 'x') + "ustar\0"s, FileKind::kTar, "a tar archive"},
+      {"\x08\x0a\x12\x07pytorch\x1a\x03\x32.0:\x02\x0a\x00\x42\x02\x10\x11"s, FileKind::kOnnx, "an ONNX model"},
+      {"\x80\x04}."s, FileKind::kPickle, "a Python pickle"},
+      {"\x80\x02]."s, FileKind::kPickle, "a Python pickle of a list"},
+      {"PK\x03\x04 cut off here", FileKind::kBrokenZip, "cut off"},
+      {std::string("\x01\x02\x03\xff", 4), FileKind::kUnknown, "a kind that fxtrace does not know"},
+      {little_endian(1000, 8) + "{\"a\"", FileKind::kUnknown, "does not know"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.message);
+    const std::string path = folder.file(c.bytes);
+    CHECK(std::string(to_string(identify_file(path).kind)) == to_string(c.kind));
+    CHECK_THAT(message_of(path), ContainsSubstring(c.message));
+  }
+}
+
+TEST_CASE("file kind: zip archives", "[file_kind]") {
+  const Folder folder;
+  struct Case {
+    std::vector<std::pair<std::string, std::string>> records;
+    FileKind kind;
+    const char* what;
+  };
+  const Case cases[] = {
+      {{{"m/data.pkl", "\x80\x02}."}, {"m/constants.pkl", ""}}, FileKind::kTorchScript, "a TorchScript archive"},
+      {{{"README", "x"}, {"m/data.pkl", ""}, {"m/constants.pkl", ""}}, FileKind::kTorchScript, "a TorchScript archive"},
+      {{{"data.pkl", ""}, {"constants.pkl", ""}}, FileKind::kZip, "without its root folder"},
+      {{{"a/m/data.pkl", ""}, {"a/m/constants.pkl", ""}}, FileKind::kZip, "in a folder of a folder"},
+      {{{"m/data.pkl", ""}, {"m/constants.pkl", ""}, {"m/bytecode.pkl", ""}}, FileKind::kLiteInterpreter, "lite"},
+      {{{"serialized_exported_program.json", "{}"}, {"version", "5.1"}}, FileKind::kExportedProgram, "before 2.8"},
+      {{{"m/archive_format", "pt2"}, {"m/models/x.json", "{}"}}, FileKind::kExportedProgram, "an exported program"},
+      {{{"m/archive_format", "pt2"}, {"m/data/aotinductor/model/x.so", ""}}, FileKind::kAotInductor, "AOTInductor"},
+      {{{"m/.data/extern_modules", ""}, {"m/x.py", ""}}, FileKind::kTorchPackage, "torch.package"},
+      {{{"m/data.pkl", "garbage"}}, FileKind::kTorchSave, "saved with torch.save"},
+      {{{"a.npy", ""}}, FileKind::kOtherModel, "NumPy"},
+      {{{"dir/model.pt", ""}}, FileKind::kZip, "with a model in it"},
+      {{{"word/document.xml", ""}}, FileKind::kZip, "PyTorch did not write"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.what);
+    const FileInfo info = identify_file(folder.zip(c.records));
+    CHECK(std::string(to_string(info.kind)) == to_string(c.kind));
+    CHECK_THAT(info.what, ContainsSubstring(c.what));
+  }
+}
+
+TEST_CASE("file kind: what cannot be read", "[file_kind]") {
+  const Folder folder;
+  CHECK_THAT(message_of((folder.path() / "missing").string()), ContainsSubstring("no such file"));
+  CHECK_THAT(message_of(folder.path().string()), ContainsSubstring("a directory"));
+  const std::string pipe = (folder.path() / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THAT(message_of(pipe), ContainsSubstring("not a regular file"));
+  folder.file("", "data.pkl");
+  folder.file("", "constants.pkl");
+  CHECK_THAT(message_of(folder.path().string()), ContainsSubstring("unpacked"));
+  if (::geteuid() != 0) {
+    const std::string secret = folder.file("x", "secret");
+    REQUIRE(::chmod(secret.c_str(), 0) == 0);
+    CHECK_THAT(message_of(secret), ContainsSubstring("permission denied"));
+  }
+}
+
+TEST_CASE("file kind: hostile zip archives are refused quickly", "[file_kind]") {
+  const Folder folder;
+  const auto start = std::chrono::steady_clock::now();
+  const auto entry = [](const std::string& name) {
+    return "PK\x01\x02"s + std::string(24, '\0') + little_endian(name.size(), 2) + std::string(16, '\0') + name;
+  };
+  const auto with_end = [](const std::string& directory, std::uint64_t count) {
+    return "PK\x03\x04"s + directory + "PK\x05\x06"s + std::string(4, '\0') + little_endian(count, 2) +
+           little_endian(count, 2) + little_endian(directory.size(), 4) + little_endian(4, 4) + little_endian(0, 2);
+  };
+  std::string many;
+  for (int i = 0; i < 300'000; ++i) many += entry(std::to_string(i));
+  CHECK_THAT(message_of(folder.file(with_end(many, 65'535))), ContainsSubstring("refused"));
+  CHECK_THAT(message_of(folder.file(with_end(entry(std::string(60'000, 'n')), 1))), ContainsSubstring("60000 bytes"));
+  // Names with one hash: "Cw" and "DV" sum up alike, and so does every sequence of them.
+  std::string colliding;
+  for (int i = 0; i < 4'096; ++i) {
+    std::string name;
+    for (int bit = 0; bit < 12; ++bit) name += ((i >> bit) & 1) != 0 ? "Cw" : "DV";
+    colliding += entry(name);
+  }
+  CHECK_THAT(message_of(folder.file(with_end(colliding, 4'096))), ContainsSubstring("collide"));
+  CHECK_THAT(message_of(folder.file("PK\x03\x04" + "PK\x05\x06"s + std::string(6, '\0') + little_endian(1, 2) +
+                                    little_endian(1'000'000, 4) + little_endian(3'000'000'000, 4) + "\0\0"s)),
+             ContainsSubstring("damaged"));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("zip archive: records", "[file_kind]") {
+  const Folder folder;
+  const ZipArchive zip(folder.zip({{"m/a", std::string(100'000, 'a')}, {"m/b", "bytes"}}));
+  REQUIRE(zip.entries().size() == 2);
+  CHECK(zip.entries()[0].size == 100'000);
+  CHECK(zip.contains("m/b"));
+  CHECK_FALSE(zip.contains("m/c"));
+  CHECK(zip.read("m/b", 100) == "bytes");
+  CHECK(zip.read("m/a", 10) == "aaaaaaaaaa");
+  CHECK_THROWS_AS(zip.read("m/c", 1), Error);
+}
+
+TEST_CASE("pickle scan: survives whatever it reads", "[file_kind]") {
+  const std::string bytes = "\x80\x02}q\x01(X\x01\0\0\0ac__main__\nNet\n)\x81}(X\x08\0\0\0_modulesNubs\x85u.0bstR\x93Q"s;
+  for (std::size_t start = 0; start < bytes.size(); ++start) {
+    for (std::size_t size = 0; start + size <= bytes.size(); ++size) {
+      const PickleScan scan = scan_pickle(bytes.substr(start, size));
+      CHECK(scan.end <= size);
+      CHECK_FALSE(describe(scan).empty());
+    }
+  }
+  CHECK(scan_pickle(std::string(1'000'000, '(')).valid);
+  CHECK_FALSE(scan_pickle("\xff").valid);
+}
