@@ -113,42 +113,47 @@ def _tokens(vocabulary: int, length: int = 9):
 
 SMALL = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
          "intermediate_size": 48, "max_position_embeddings": 32}
-FOR_TRACE = {"return_dict": False}
 
 
-def _transformers(name: str, config: str, **options):
+def _transformers(name: str, config: str, inputs: list[str], **options):
+    """The model with named inputs, which gives a tuple: a trace records neither keywords nor classes of outputs."""
+    import torch
     import tvcompat
 
     tvcompat.prepare()
     import transformers
 
-    values = {**options, **FOR_TRACE}
-    return getattr(transformers, name)(getattr(transformers, config)(**values))
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = getattr(transformers, name)(getattr(transformers, config)(**options))
+
+        def forward(self, *values):
+            return self.model(**dict(zip(inputs, values))).to_tuple()
+
+    return Model()
 
 
 @entry("traced")
 def bert():
-    return _transformers("BertModel", "BertConfig", attn_implementation="eager", **SMALL), (_tokens(100),)
+    return _transformers("BertModel", "BertConfig", ["input_ids"], **SMALL), (_tokens(100),)
 
 
 @entry("traced")
 def gpt2():
-    return _transformers("GPT2LMHeadModel", "GPT2Config", vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=32,
-                         use_cache=False, bos_token_id=1, eos_token_id=2), (_tokens(100),)
+    return _transformers("GPT2LMHeadModel", "GPT2Config", ["input_ids"], vocab_size=100, n_embd=32, n_layer=2, n_head=4,
+                         n_positions=32, use_cache=False, bos_token_id=1, eos_token_id=2), (_tokens(100),)
 
 
 @entry("traced")
 def t5():
-    tokens = _tokens(100)
-    import torch
-
-    return _transformers("T5Model", "T5Config", vocab_size=100, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4,
-                         use_cache=False), (tokens, torch.ones_like(tokens), _tokens(100, 5))
+    return _transformers("T5Model", "T5Config", ["input_ids", "decoder_input_ids"], vocab_size=100, d_model=32, d_kv=8,
+                         d_ff=48, num_layers=2, num_heads=4, use_cache=False), (_tokens(100), _tokens(100, 5))
 
 
 @entry("traced")
 def llama():
-    return _transformers("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2, use_cache=False,
+    return _transformers("LlamaForCausalLM", "LlamaConfig", ["input_ids"], num_key_value_heads=2, use_cache=False,
                          **SMALL), (_tokens(100),)
 
 
@@ -156,27 +161,12 @@ def llama():
 def whisper():
     import torch
 
-    model = _transformers("WhisperModel", "WhisperConfig", vocab_size=100, d_model=32, encoder_layers=2,
-                          decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
-                          decoder_ffn_dim=48, num_mel_bins=8, max_source_positions=20, max_target_positions=16,
-                          use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
-    # The second input, the attention mask, plays no part; None cannot be traced.
-    return ByName(model, ["input_features", "decoder_input_ids"]), (torch.randn(1, 8, 40), _tokens(100, 4)[:1])
-
-
-def ByName(model, names: list[str]):
-    """The model, called with keyword arguments."""
-    import torch
-
-    class ByName(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-
-        def forward(self, first, second):
-            return self.model(**dict(zip(names, (first, second))))
-
-    return ByName()
+    model = _transformers("WhisperModel", "WhisperConfig", ["input_features", "decoder_input_ids"], vocab_size=100,
+                          d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+                          decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, num_mel_bins=8,
+                          max_source_positions=20, max_target_positions=16, use_cache=False, pad_token_id=0,
+                          bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
+    return model, (torch.randn(1, 8, 40), _tokens(100, 4)[:1])
 
 
 def make(name: str, path: str) -> None:

@@ -1,0 +1,58 @@
+"""The sample archives themselves: complete, small, portable, and made the same again.  Needs no fxtrace."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import harness
+import pytest
+import rebuild
+
+SAMPLES = {sample["file"]: sample for sample in harness.samples()}
+
+
+def test_manifest_and_folder_agree():
+    archives = {name for name in os.listdir(harness.SAMPLES) if name.endswith(".pt")}
+    assert archives == set(SAMPLES)
+    assert len(archives) >= 18
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_small_and_without_a_path_of_any_machine(name):
+    path = harness.sample_path(SAMPLES[name])
+    assert os.path.getsize(path) < 60_000
+    with zipfile.ZipFile(path) as archive:
+        for record in archive.namelist():
+            if not re.search(r"/(data|constants)/\d+$", record):  # all but weights
+                found = re.search(rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages",
+                                  archive.read(record))
+                assert not found, f"{record}: {found}"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_runs_on_its_inputs(name):
+    sample = SAMPLES[name]
+    for inputs in sample["inputs"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = rebuild.load(harness.sample_path(sample))
+            args, kwargs = harness.make_inputs(inputs)
+            getattr(model, sample["method"])(*args, **kwargs)
+
+
+def test_the_generator_makes_the_same_bytes(tmp_path):
+    """Only with the PyTorch that made them: others write other code."""
+    import torch
+
+    if not torch.__version__.startswith("2.13.0"):
+        pytest.skip(f"the samples are made with torch 2.13.0, this is {torch.__version__}")
+    subprocess.run([sys.executable, os.path.join(harness.SAMPLES, "generate.py"), "-o", str(tmp_path)], check=True,
+                   capture_output=True)
+    for name in [*SAMPLES, "manifest.json"]:
+        with open(os.path.join(harness.SAMPLES, name), "rb") as ours:
+            assert ours.read() == (tmp_path / name).read_bytes(), name
+    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["samples"]
