@@ -93,11 +93,15 @@ TEST_CASE("file kind: files made by PyTorch", "[file_kind]") {
       {"lite.ptl", FileKind::kLiteInterpreter, "lite interpreter", "lite"},
       {"flatbuffer.ptl", FileKind::kLiteInterpreter, "lite interpreter", ""},
       {"exported.pt2", FileKind::kExportedProgram, "an exported program", "exported"},
-      {"state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save: it holds no graph", "state_dict"},
-      {"module.pt", FileKind::kTorchSave, "a whole pickled module (__main__.Net) saved with torch.save", "module"},
-      {"checkpoint.pt", FileKind::kTorchSave, "a checkpoint (a dict with keys 'epoch', 'model') saved", "checkpoint"},
+      {"state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save: it holds no graph",
+       "state_dict"},
+      {"module.pt", FileKind::kTorchSave, "a whole pickled module (__main__.Net) saved with torch.save",
+       "module"},
+      {"checkpoint.pt", FileKind::kTorchSave, "a checkpoint (a dict with keys 'epoch', 'model') saved",
+       "checkpoint"},
       {"tensor.pt", FileKind::kTorchSave, "a tensor saved with torch.save", "tensor"},
-      {"legacy_state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save (legacy format)", ""},
+      {"legacy_state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save (legacy format)",
+       ""},
       {"legacy_module.pt", FileKind::kTorchSave, "a whole pickled module (package_net.Plain) saved", ""},
       {"package.pt", FileKind::kTorchPackage, "a torch.package archive", "package"},
       {"make.py", FileKind::kText, "source code", ""},
@@ -124,7 +128,8 @@ TEST_CASE("file kind: by the first bytes", "[file_kind]") {
   const Case cases[] = {
       {"", FileKind::kEmpty, "an empty file"},
       {"\x1f\x8b\x08"s, FileKind::kCompressed, "a gzip file"},
-      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", FileKind::kPointer, "Git LFS pointer"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", FileKind::kPointer,
+       "Git LFS pointer"},
       {"/annex/objects/SHA256E-s1--00.pt\n", FileKind::kPointer, "git-annex pointer"},
       {"<!DOCTYPE html>\n<html>", FileKind::kText, "an HTML page"},
       {"\n <HTML>", FileKind::kText, "an HTML page"},
@@ -140,7 +145,8 @@ TEST_CASE("file kind: by the first bytes", "[file_kind]") {
       {little_endian(2, 8) + "{}", FileKind::kSafetensors, "a safetensors file"},
       {little_endian(9, 8) + "{\"a\": {}}\0\0"s, FileKind::kSafetensors, "a safetensors file"},
       {std::string(257, 'x') + "ustar\0"s, FileKind::kTar, "a tar archive"},
-      {"\x08\x0a\x12\x07pytorch\x1a\x03\x32.0:\x02\x0a\x00\x42\x02\x10\x11"s, FileKind::kOnnx, "an ONNX model"},
+      {"\x08\x0a\x12\x07pytorch\x1a\x03\x32.0:\x02\x0a\x00\x42\x02\x10\x11"s, FileKind::kOnnx,
+       "an ONNX model"},
       {"\x80\x04}."s, FileKind::kPickle, "a Python pickle"},
       {"\x80\x02]."s, FileKind::kPickle, "a Python pickle of a list"},
       {"PK\x03\x04 cut off here", FileKind::kBrokenZip, "cut off"},
@@ -163,14 +169,26 @@ TEST_CASE("file kind: zip archives", "[file_kind]") {
     const char* what;
   };
   const Case cases[] = {
-      {{{"m/data.pkl", "\x80\x02}."}, {"m/constants.pkl", ""}}, FileKind::kTorchScript, "a TorchScript archive"},
-      {{{"README", "x"}, {"m/data.pkl", ""}, {"m/constants.pkl", ""}}, FileKind::kTorchScript, "a TorchScript archive"},
+      {{{"m/data.pkl", "\x80\x02}."}, {"m/constants.pkl", ""}},
+       FileKind::kTorchScript,
+       "a TorchScript archive"},
+      {{{"README", "x"}, {"m/data.pkl", ""}, {"m/constants.pkl", ""}},
+       FileKind::kTorchScript,
+       "a TorchScript archive"},
       {{{"data.pkl", ""}, {"constants.pkl", ""}}, FileKind::kZip, "without its root folder"},
       {{{"a/m/data.pkl", ""}, {"a/m/constants.pkl", ""}}, FileKind::kZip, "in a folder of a folder"},
-      {{{"m/data.pkl", ""}, {"m/constants.pkl", ""}, {"m/bytecode.pkl", ""}}, FileKind::kLiteInterpreter, "lite"},
-      {{{"serialized_exported_program.json", "{}"}, {"version", "5.1"}}, FileKind::kExportedProgram, "before 2.8"},
-      {{{"m/archive_format", "pt2"}, {"m/models/x.json", "{}"}}, FileKind::kExportedProgram, "an exported program"},
-      {{{"m/archive_format", "pt2"}, {"m/data/aotinductor/model/x.so", ""}}, FileKind::kAotInductor, "AOTInductor"},
+      {{{"m/data.pkl", ""}, {"m/constants.pkl", ""}, {"m/bytecode.pkl", ""}},
+       FileKind::kLiteInterpreter,
+       "lite"},
+      {{{"serialized_exported_program.json", "{}"}, {"version", "5.1"}},
+       FileKind::kExportedProgram,
+       "before 2.8"},
+      {{{"m/archive_format", "pt2"}, {"m/models/x.json", "{}"}},
+       FileKind::kExportedProgram,
+       "an exported program"},
+      {{{"m/archive_format", "pt2"}, {"m/data/aotinductor/model/x.so", ""}},
+       FileKind::kAotInductor,
+       "AOTInductor"},
       {{{"m/.data/extern_modules", ""}, {"m/x.py", ""}}, FileKind::kTorchPackage, "torch.package"},
       {{{"m/data.pkl", "garbage"}}, FileKind::kTorchSave, "saved with torch.save"},
       {{{"a.npy", ""}}, FileKind::kOtherModel, "NumPy"},
@@ -206,16 +224,19 @@ TEST_CASE("file kind: hostile zip archives are refused quickly", "[file_kind]") 
   const Folder folder;
   const auto start = std::chrono::steady_clock::now();
   const auto entry = [](const std::string& name) {
-    return "PK\x01\x02"s + std::string(24, '\0') + little_endian(name.size(), 2) + std::string(16, '\0') + name;
+    return "PK\x01\x02"s + std::string(24, '\0') + little_endian(name.size(), 2) + std::string(16, '\0') +
+           name;
   };
   const auto with_end = [](const std::string& directory, std::uint64_t count) {
     return "PK\x03\x04"s + directory + "PK\x05\x06"s + std::string(4, '\0') + little_endian(count, 2) +
-           little_endian(count, 2) + little_endian(directory.size(), 4) + little_endian(4, 4) + little_endian(0, 2);
+           little_endian(count, 2) + little_endian(directory.size(), 4) + little_endian(4, 4) +
+           little_endian(0, 2);
   };
   std::string many;
   for (int i = 0; i < 300'000; ++i) many += entry(std::to_string(i));
   CHECK_THAT(message_of(folder.file(with_end(many, 65'535))), ContainsSubstring("refused"));
-  CHECK_THAT(message_of(folder.file(with_end(entry(std::string(60'000, 'n')), 1))), ContainsSubstring("60000 bytes"));
+  CHECK_THAT(message_of(folder.file(with_end(entry(std::string(60'000, 'n')), 1))),
+             ContainsSubstring("60000 bytes"));
   // Names with one hash: "Cw" and "DV" sum up alike, and so does every sequence of them.
   std::string colliding;
   for (int i = 0; i < 4'096; ++i) {
@@ -224,9 +245,10 @@ TEST_CASE("file kind: hostile zip archives are refused quickly", "[file_kind]") 
     colliding += entry(name);
   }
   CHECK_THAT(message_of(folder.file(with_end(colliding, 4'096))), ContainsSubstring("collide"));
-  CHECK_THAT(message_of(folder.file("PK\x03\x04" + "PK\x05\x06"s + std::string(6, '\0') + little_endian(1, 2) +
-                                    little_endian(1'000'000, 4) + little_endian(3'000'000'000, 4) + "\0\0"s)),
-             ContainsSubstring("damaged"));
+  CHECK_THAT(
+      message_of(folder.file("PK\x03\x04" + "PK\x05\x06"s + std::string(6, '\0') + little_endian(1, 2) +
+                             little_endian(1'000'000, 4) + little_endian(3'000'000'000, 4) + "\0\0"s)),
+      ContainsSubstring("damaged"));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
@@ -243,7 +265,8 @@ TEST_CASE("zip archive: records", "[file_kind]") {
 }
 
 TEST_CASE("pickle scan: survives whatever it reads", "[file_kind]") {
-  const std::string bytes = "\x80\x02}q\x01(X\x01\0\0\0ac__main__\nNet\n)\x81}(X\x08\0\0\0_modulesNubs\x85u.0bstR\x93Q"s;
+  const std::string bytes =
+      "\x80\x02}q\x01(X\x01\0\0\0ac__main__\nNet\n)\x81}(X\x08\0\0\0_modulesNubs\x85u.0bstR\x93Q"s;
   for (std::size_t start = 0; start < bytes.size(); ++start) {
     for (std::size_t size = 0; start + size <= bytes.size(); ++size) {
       const PickleScan scan = scan_pickle(bytes.substr(start, size));

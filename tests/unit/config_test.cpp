@@ -1,0 +1,163 @@
+#include "trace/config.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "support/error.h"
+
+using namespace fxtrace;
+
+namespace {
+
+Config read(const std::string& text) {
+  Config config;
+  read_config(text, "c.json", config);
+  return config;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    read(text);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.place() + ": " + error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("config: everything", "[config]") {
+  const Config config = read(R"({
+    "$schema": "config.schema.json", "method": "encode", "default_leaves": false, "max_depth": 3,
+    "no_leaf": "torch.nn.Conv2d", "leaf": ["torch.nn.*", "@head"],
+    "rules": [{"type": "torch.nn.Conv2d", "path": "stem.*", "where": {"groups": {">": 1, "<": 9}, "bias": true},
+               "leaf": false},
+              {"where": {"depth": 2}},
+              {"function": "pkg.*", "wrap": false}],
+    "wrap": "pkg.f", "no_wrap": ["pkg.g"], "hooks": "skip", "op_library": "ops/libops.so",
+    "op_schema": ["my::op(Tensor x) -> Tensor"], "strict": true,
+    "max_iterations": 5, "max_nodes": 6, "max_call_depth": 7})");
+  const TraceOptions& options = config.options;
+  CHECK(options.method == "encode");
+  CHECK_FALSE(options.default_leaves);
+  CHECK(options.max_depth == 3);
+  REQUIRE(options.leaf_rules.size() == 5);
+  CHECK(options.leaf_rules[0].text ==
+        "torch.nn.Conv2d@stem.* where groups > 1 and groups < 9 and bias == true");
+  CHECK_FALSE(options.leaf_rules[0].leaf);
+  REQUIRE(options.leaf_rules[0].where.size() == 3);
+  CHECK(options.leaf_rules[0].where[0].value == Argument(1));
+  CHECK(options.leaf_rules[1].text == "where depth == 2");
+  CHECK(options.leaf_rules[1].leaf);
+  CHECK(options.leaf_rules[2].text == "torch.nn.*");
+  CHECK(options.leaf_rules[3].path_glob == "head");
+  CHECK(options.leaf_rules[4].type_glob == "torch.nn.Conv2d");
+  CHECK_FALSE(options.leaf_rules[4].leaf);
+  REQUIRE(options.wrap_rules.size() == 3);
+  CHECK_FALSE(options.wrap_rules[0].wrap);
+  CHECK(options.wrap_rules[1].glob == "pkg.f");
+  CHECK_FALSE(options.wrap_rules[2].wrap);
+  CHECK(options.hooks == Hooks::kSkip);
+  CHECK(options.op_libraries == std::vector<std::string>{"ops/libops.so"});
+  CHECK(options.op_schemas == std::vector<std::string>{"my::op(Tensor x) -> Tensor"});
+  CHECK(config.strict);
+  CHECK(options.limits.iterations == 5);
+  CHECK(options.limits.nodes == 6);
+  CHECK(options.limits.call_depth == 7);
+}
+
+TEST_CASE("config: there and back", "[config]") {
+  CHECK(options_json(TraceOptions{}) == "{}");
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"method": "encode"})", R"({"method":"encode"})"},
+      {R"({"leaf": "a@b", "no_leaf": "@c"})",
+       R"({"rules":[{"type":"a","path":"b","leaf":true},{"path":"c","leaf":false}]})"},
+      {R"({"rules": [{"where": {"k": {"==": [3, 3], "!=": null}, "e": {"<": 0.5}}}]})",
+       R"({"rules":[{"where":{"k":{"==":[3,3],"!=":null},"e":{"<":0.5}},"leaf":true}]})"},
+      {R"({"no_wrap": "x", "wrap": "y", "max_depth": 0})",
+       R"({"rules":[{"function":"y","wrap":true},{"function":"x","wrap":false}],"max_depth":0})"},
+      {R"({"op_library": "/some/where/libops.so", "op_schema": "a::b() -> Tensor"})",
+       R"({"op_library":["libops.so"],"op_schema":["a::b() -> Tensor"]})"},
+      {R"({"strict": true, "hooks": "skip", "default_leaves": false, "max_nodes": 9})",
+       R"({"default_leaves":false,"hooks":"skip","strict":true,"max_nodes":9})"},
+      {R"({"hooks": "run", "default_leaves": true, "method": "forward", "strict": false})", "{}"},
+  };
+  for (const auto& [text, json] : cases) {
+    CAPTURE(text);
+    const Config config = read(text);
+    CHECK(options_json(config.options, config.strict) == json);
+    const Config again = read(json);
+    CHECK(options_json(again.options, again.strict) == json);
+  }
+}
+
+TEST_CASE("config: errors have a place", "[config]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "c.json:1:1: this is no JSON: unexpected end of input"},
+      {"{\n  \"a\" 1}", "c.json:2:7: this is no JSON: unexpected number literal; expected ':'"},
+      {"{\n  \"method\": \"f\",\n}", "c.json:3:1: this is no JSON"},
+      {"[1]", "c.json:1:1: expected an object with options"},
+      {"{\"max_dept\": 1}", "c.json:1:2: /max_dept: unknown option 'max_dept', did you mean 'max_depth'?"},
+      {"{\"max-depth\": 1}", "did you mean 'max_depth'?"},
+      {"{\"frobnicate\": 1}", "c.json:1:2: /frobnicate: unknown option 'frobnicate'"},
+      {"{\"format\": \"fxtrace.graph_collection\"}", "take what stands under 'options'"},
+      {"{\"rules\": [\n  {\"type\": \"x\",\n    \"leaf\": 1}]}",
+       "c.json:3:13: /rules/0/leaf: expected a boolean"},
+      {"{\"rules\": [{}]}", "c.json:1:12: /rules/0: a rule needs"},
+      {"{\"rules\": [{\"typ\": \"x\"}]}", "unknown key of a rule 'typ', did you mean 'type'?"},
+      {"{\"rules\": [{\"type\": \"a[\"}]}", "c.json:1:21: /rules/0/type: wrong glob 'a[' at position 2"},
+      {"{\"rules\": [{\"function\": \"a\", \"leaf\": true}]}", "a rule for functions has no 'leaf'"},
+      {"{\"rules\": [{\"type\": \"a\", \"wrap\": true}]}", "'wrap' goes with 'function'"},
+      {"{\"rules\": [{\"type\": \"a\", \"where\": {}}]}", "/rules/0/where: expected at least one condition"},
+      {"{\"rules\": [{\"where\": {\"a/b\": {\"=>\": 1}}}]}",
+       "/rules/0/where/a~1b/=>: unknown comparison '=>'"},
+      {"{\"rules\": [{\"where\": {\"a\": {\">\": {}}}}]}",
+       "expected null, a boolean, a number, a string or an array"},
+      {"{\"leaf\": [1]}", "c.json:1:11: /leaf/0: expected a string"},
+      {"{\"leaf\": \"x@\"}", "c.json:1:10: /leaf: wrong rule 'x@'"},
+      {"{\"max_depth\": -1}", "c.json:1:15: /max_depth: expected an integer of at least 0"},
+      {"{\"max_depth\": 1.5}", "expected an integer"},
+      {"{\"max_nodes\": 0 }", "c.json:1:15: /max_nodes: expected an integer of at least 1"},
+      {"{\"hooks\": \"no\"}", "expected \"run\" or \"skip\""},
+      {"{\"method\": \"\"}", "expected a string that is not empty"},
+      {"{\"method\": \"a\", \"method\": \"b\"}", "c.json:1:17: the key 'method' is given twice"},
+      {"{\"m\\\"\": 1}", "c.json:1:2: "},
+      {"{\"méthode\": 1, \"strict\": 2}", "c.json:1:2: /méthode: unknown option"},
+      {"{\"\": \"é\", \"strict\": 2}", "c.json:1:2: "},
+  };
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    CHECK_THAT(error_of(text), ContainsSubstring(message));
+  }
+  CHECK_THAT(error_of(std::string(1'000'000, '[')),
+             ContainsSubstring("c.json:1:33: this is nested too deeply"));
+  CHECK_THAT(error_of("{\"method\": \"\xff\"}"), ContainsSubstring("this is no JSON"));
+  CHECK_THAT(error_of("{\"max_depth\": 1e999}"), ContainsSubstring("this is no JSON"));
+}
+
+TEST_CASE("config: a byte order mark is skipped", "[config]") {
+  CHECK(read("\xef\xbb\xbf{\"method\": \"f\"}").options.method == "f");
+}
+
+TEST_CASE("config: the schema has the same keys", "[config]") {
+  std::ifstream file(FXTRACE_SOURCE_DIR "/schemas/config.schema.json");
+  const auto schema = nlohmann::json::parse(file);
+  const auto keys_of = [](const nlohmann::json& object) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object.items()) keys.insert(key);
+    return keys;
+  };
+  const auto known = config_keys();
+  CHECK(keys_of(schema["properties"]) == std::set<std::string>(known.begin(), known.end()));
+  auto rule = keys_of(schema["$defs"]["module_rule"]["properties"]);
+  rule.merge(keys_of(schema["$defs"]["function_rule"]["properties"]));
+  const auto known_rule = rule_keys();
+  CHECK(rule == std::set<std::string>(known_rule.begin(), known_rule.end()));
+}

@@ -1,0 +1,299 @@
+#include "trace/leaf_rules.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.h"
+#include "support/error.h"
+
+using namespace fxtrace;
+
+namespace {
+
+// A module tree without anything to run.
+class FakeProgram : public Program {
+ public:
+  // `path` must come after its parent.
+  ModuleId add(const std::string& path, const std::string& type,
+               std::vector<std::pair<std::string, Argument>> attributes = {}) {
+    const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
+    ModuleInfo info;
+    info.path = path;
+    info.type = type;
+    info.has_forward = type.find("ModuleList") == std::string::npos;
+    info.attributes = std::move(attributes);
+    if (!path.empty()) {
+      const std::size_t dot = path.rfind('.');
+      info.parent = find(dot == std::string::npos ? "" : path.substr(0, dot));
+      modules_[info.parent->index].children.push_back(id);
+    }
+    modules_.push_back(std::move(info));
+    return id;
+  }
+  void alias(const std::string& path, const std::string& first) {
+    const ModuleId id = add(path, modules_[find(first).index].type);
+    modules_[id.index].alias_of = find(first);
+  }
+  void parameter(const std::string& module, const std::string& name, std::vector<std::int64_t> shape,
+                 ParameterKind kind = ParameterKind::kParameter) {
+    modules_[find(module).index].parameters.push_back(parameters_.size());
+    parameters_.push_back(
+        {module.empty() ? name : module + "." + name, kind, std::move(shape), "float32", {}});
+  }
+  ModuleId find(const std::string& path) const {
+    for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i].path == path) return ModuleId{i};
+    }
+    FAIL("no module " + path);
+    return {};
+  }
+
+  const std::vector<ModuleInfo>& modules() const override { return modules_; }
+  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
+  std::string kind() const override { return "fake"; }
+  std::string producer_version() const override { return "1"; }
+  void check_method(ModuleId, const std::string&) const override {}
+  void run(ModuleId, const std::string&, bool, GraphTracer&) override {}
+
+ private:
+  std::vector<ModuleInfo> modules_;
+  std::vector<ParameterRecord> parameters_;
+};
+
+const char kLinear[] = "torch.nn.modules.linear.Linear";
+const char kConv[] = "torch.nn.modules.conv.Conv2d";
+
+FakeProgram sample() {
+  FakeProgram program;
+  program.add("", "pkg.Net");
+  program.add("encoder", "pkg.Encoder");
+  program.add("encoder.layers", "torch.nn.modules.container.ModuleList");
+  program.add("encoder.layers.0", "pkg.Layer");
+  program.add("encoder.layers.0.fc", kLinear, {{"in_features", 4}, {"bias", true}});
+  program.add("encoder.layers.1", "pkg.Layer");
+  program.add("encoder.layers.1.fc", kLinear, {{"in_features", 8}, {"bias", true}});
+  program.add("stem", "torch.nn.modules.container.Sequential");
+  program.add("stem.0", kConv,
+              {{"groups", 1}, {"kernel_size", Argument::Tuple{{3, 3}}}, {"padding_mode", "zeros"}});
+  program.add("stem.1", kConv, {{"groups", 8}, {"kernel_size", Argument::Tuple{{5, 5}}}, {"eps", 1e-5}});
+  program.add("fused", "torch.ao.nn.intrinsic.modules.fused.ConvReLU2d");
+  program.add("other", "pkg.Other");
+  program.parameter("encoder.layers.0.fc", "weight", {4, 4});
+  program.parameter("encoder.layers.1.fc", "weight", {8, 8});
+  program.parameter("stem.0", "weight", {2, 2});
+  program.parameter("stem.0", "running_mean", {1000}, ParameterKind::kBuffer);
+  program.alias("other.fc", "encoder.layers.0.fc");
+  return program;
+}
+
+std::string leaves(const FakeProgram& program, const TraceOptions& options) {
+  const LeafRules rules(options, program);
+  std::string text;
+  for (std::uint32_t i = 0; i < program.modules().size(); ++i) {
+    const auto& module = program.modules()[i];
+    CHECK(rules.is_leaf(ModuleId{i}) == rules.rule(ModuleId{i}).has_value());
+    if (!rules.is_leaf(ModuleId{i}) || module.alias_of) continue;
+    text += (text.empty() ? "" : " ") + (module.path.empty() ? std::string("(root)") : module.path);
+  }
+  return text;
+}
+
+const char kDefault[] = "encoder.layers.0.fc encoder.layers.1.fc stem.0 stem.1";
+
+TraceOptions with_rules(std::initializer_list<const char*> texts, bool default_leaves = true) {
+  TraceOptions options;
+  options.default_leaves = default_leaves;
+  for (std::string text : texts) {
+    const bool no = text.starts_with("!");
+    options.leaf_rules.push_back(parse_leaf_rule(no ? text.substr(1) : text, !no));
+  }
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("leaf rules: public alias", "[leaf_rules]") {
+  CHECK(public_alias("torch.nn.modules.linear.Linear") == "torch.nn.Linear");
+  CHECK(public_alias("torch.ao.nn.quantized.modules.conv.Conv2d") == "torch.ao.nn.quantized.Conv2d");
+  CHECK(public_alias("torch.ao.nn.quantized.dynamic.modules.linear.Linear") ==
+        "torch.ao.nn.quantized.dynamic.Linear");
+  CHECK(public_alias("torch.nn.utils.parametrize.ParametrizationList") ==
+        "torch.nn.utils.parametrize.ParametrizationList");
+  CHECK(public_alias("pkg.modules.linear.Linear") == "pkg.modules.linear.Linear");
+  CHECK(public_alias("torch.nn.modules.Linear") == "torch.nn.modules.Linear");
+}
+
+TEST_CASE("leaf rules: which modules", "[leaf_rules]") {
+  struct Case {
+    std::vector<const char*> rules;
+    bool default_leaves;
+    const char* leaves;
+  };
+  const Case cases[] = {
+      {{}, true, kDefault},
+      {{}, false, ""},
+      {{"torch.nn.Linear"}, false, "encoder.layers.0.fc encoder.layers.1.fc"},
+      {{"torch.nn.modules.linear.Linear"}, false, "encoder.layers.0.fc encoder.layers.1.fc"},
+      {{"torch.nn.Sequential"}, false, "stem"},
+      {{"pkg.*"}, false, "(root) encoder encoder.layers.0 encoder.layers.1 other"},
+      {{"pkg.Net"}, true, "(root) encoder.layers.0.fc encoder.layers.1.fc stem.0 stem.1"},
+      {{"@encoder.layers.*"}, false, "encoder.layers.0 encoder.layers.1"},
+      {{"@encoder.**"},
+       false,
+       "encoder.layers encoder.layers.0 encoder.layers.0.fc encoder.layers.1 encoder.layers.1.fc"},
+      {{"@**.fc"}, false, "encoder.layers.0.fc encoder.layers.1.fc"},
+      {{"@**"},
+       false,
+       "encoder encoder.layers encoder.layers.0 encoder.layers.0.fc encoder.layers.1 encoder.layers.1.fc stem "
+       "stem.0 stem.1 fused other"},
+      {{"torch.nn.*@**.1.*"}, false, "encoder.layers.1.fc"},
+      {{"torch.nn.*@stem.*"}, false, "stem.0 stem.1"},
+      {{"!torch.nn.Conv2d"}, true, "encoder.layers.0.fc encoder.layers.1.fc"},
+      {{"torch.nn.Conv2d", "!@stem.0"}, false, "stem.1"},
+      {{"!@stem.0", "torch.nn.Conv2d"}, false, "stem.0 stem.1"},
+      {{"@other.fc"}, false, "encoder.layers.0.fc"},
+  };
+  const FakeProgram program = sample();
+  for (const auto& c : cases) {
+    TraceOptions options;
+    options.default_leaves = c.default_leaves;
+    for (std::string text : c.rules) {
+      const bool no = text.starts_with("!");
+      options.leaf_rules.push_back(parse_leaf_rule(no ? text.substr(1) : text, !no));
+    }
+    CAPTURE(c.rules);
+    CHECK(leaves(program, options) == c.leaves);
+  }
+}
+
+TEST_CASE("leaf rules: depth", "[leaf_rules]") {
+  const FakeProgram program = sample();
+  TraceOptions options = with_rules({"!@encoder"}, false);
+  options.max_depth = 1;
+  // Children of containers are called directly, so they are cut off in the container's place.
+  CHECK(
+      leaves(program, options) ==
+      "encoder encoder.layers.0 encoder.layers.0.fc encoder.layers.1 encoder.layers.1.fc stem stem.0 stem.1 fused "
+      "other");
+  const LeafRules rules(options, program);
+  CHECK(rules.rule(program.find("encoder")) == "--max-depth 1");
+  options.max_depth = 0;
+  CHECK(LeafRules(options, program).is_leaf(ModuleId{0}));
+}
+
+TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
+  const FakeProgram program = sample();
+  const LeafRules rules(with_rules({"torch.nn.Linear", "pkg.None", "@stem.9"}), program);
+  CHECK(rules.rule(program.find("encoder.layers.0.fc")) == "torch.nn.Linear");
+  CHECK(rules.rule(program.find("other.fc")) == "torch.nn.Linear");
+  CHECK(rules.rule(program.find("stem.0")) == "default");
+  CHECK_FALSE(rules.rule(program.find("stem")).has_value());
+  CHECK(rules.unmatched() == std::vector<std::string>{"pkg.None", "@stem.9"});
+  // A rule that is overruled everywhere has still matched.
+  CHECK(LeafRules(with_rules({"@stem.0", "torch.nn.Conv2d"}), program).unmatched().empty());
+}
+
+TEST_CASE("leaf rules: predicates", "[leaf_rules]") {
+  struct Case {
+    Predicate predicate;
+    const char* leaves;
+  };
+  const Argument three_three = Argument::List{{3, 3}};
+  const Case cases[] = {
+      {{"groups", ">", 1}, "stem.1"},
+      {{"groups", ">=", 1}, "stem.0 stem.1"},
+      {{"groups", "<", 8}, "stem.0"},
+      {{"groups", "<=", 8}, "stem.0 stem.1"},
+      {{"groups", "==", 8.0}, "stem.1"},
+      {{"groups", "!=", 8}, "stem.0"},
+      {{"groups", "==", "8"}, ""},
+      {{"groups", "!=", "8"}, "stem.0 stem.1"},
+      {{"groups", "<", "8"}, ""},
+      {{"groups", "==", Argument::None{}}, ""},
+      {{"eps", "<", 1e-4}, "stem.1"},
+      {{"padding_mode", "==", "zeros"}, "stem.0"},
+      {{"kernel_size", "==", three_three}, "stem.0"},
+      {{"kernel_size", "!=", three_three}, "stem.1"},
+      {{"kernel_size", ">", three_three}, "stem.1"},
+      {{"bias", "==", true}, "encoder.layers.0.fc encoder.layers.1.fc"},
+      {{"missing", "!=", 1}, ""},
+      {{"depth", "==", 0}, "(root)"},
+      {{"depth", ">", 3}, ""},
+      {{"depth", "==", 3}, "encoder.layers.0 encoder.layers.1"},
+      {{"parameters", ">", 60}, "(root) encoder encoder.layers encoder.layers.1 encoder.layers.1.fc"},
+      {{"parameters", "==", 16}, "encoder.layers.0 encoder.layers.0.fc other"},
+      {{"parameters", "==", 84}, "(root)"},
+  };
+  FakeProgram program = sample();
+  for (const auto& c : cases) {
+    CAPTURE(c.predicate.attribute, c.predicate.op);
+    TraceOptions options;
+    options.default_leaves = false;
+    LeafRule rule;
+    rule.where = {c.predicate};
+    if (c.predicate.attribute == "depth" && c.predicate.op == ">") rule.type_glob = "pkg.*";
+    options.leaf_rules = {rule};
+    CHECK(leaves(program, options) == c.leaves);
+  }
+}
+
+TEST_CASE("leaf rules: functions", "[leaf_rules]") {
+  TraceOptions options;
+  options.wrap_rules = {
+      {"pkg.*", true}, {"pkg.b", false}, {"torch.nn.functional.relu", false}, {"nothing.*", true}};
+  const LeafRules rules(options, sample());
+  CHECK(rules.is_wrapped("torch.nn.functional.linear"));
+  CHECK(rules.is_wrapped("torch.functional.einsum"));
+  CHECK_FALSE(rules.is_wrapped("torch.nn.functional.relu"));
+  CHECK_FALSE(rules.is_wrapped("torch.nn.functionally.relu"));
+  CHECK(rules.is_wrapped("pkg.a"));
+  CHECK(rules.is_wrapped("pkg.a"));
+  CHECK_FALSE(rules.is_wrapped("pkg.b"));
+  CHECK_FALSE(rules.is_wrapped("other.f"));
+  CHECK(rules.unmatched() == std::vector<std::string>{"nothing.*"});
+}
+
+TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "is empty"},
+      {"a@", "nothing stands after the '@'"},
+      {"@", "nothing stands after the '@'"},
+      {"torch.[nn@x", "wrong glob 'torch.[nn@x' at position 7: '[' has no ']'"},
+      {"torch.nn@x.[", "wrong glob 'torch.nn@x.[' at position 12: '[' has no ']'"},
+  };
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse_leaf_rule(text, true), ContainsSubstring(message));
+  }
+}
+
+TEST_CASE("leaf rules: shared parents", "[leaf_rules]") {
+  FakeProgram program;
+  program.add("", "pkg.Net");
+  program.add("a", "pkg.Block");
+  program.add("a.x", "pkg.X");
+  program.add("a.x.y", "pkg.Y");
+  program.add("b", "pkg.Holder");
+  program.alias("b.block", "a");
+  CHECK(leaves(program, with_rules({"@b.block.x.y"})) == "a.x.y");
+  CHECK(leaves(program, with_rules({"@a.x"})) == "a.x");
+  CHECK(leaves(program, with_rules({"@b.block"})) == "a");
+}
+
+TEST_CASE("leaf rules: many modules and many rules", "[leaf_rules]") {
+  FakeProgram program;
+  program.add("", "pkg.Net");
+  for (int i = 0; i < 100; ++i) {
+    const std::string block = "block" + std::to_string(i);
+    const ModuleId id = program.add(block, "pkg.Block" + std::to_string(i));
+    (void)id;
+  }
+  TraceOptions options;
+  for (int i = 0; i < 100; ++i)
+    options.leaf_rules.push_back(parse_leaf_rule("@**.layer*.x" + std::to_string(i), true));
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) LeafRules rules(options, program);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
