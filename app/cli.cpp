@@ -1,6 +1,7 @@
 #include "app/cli.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
@@ -54,10 +55,12 @@ class CommandLine {
     try {
       app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
     } catch (const CLI::CallForHelp&) {
+      errno = 0;
       console.out() << format_help(chosen());
       console.flush_out();
       return kDone;
     } catch (const CLI::CallForVersion& version) {
+      errno = 0;
       console.out() << version.what() << "\n";
       console.flush_out();
       return kDone;

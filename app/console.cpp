@@ -46,10 +46,9 @@ void Console::error(const Error& error) {
 }
 
 void Console::flush_out() {
-  errno = 0;
   out_.flush();
   if (out_) return;
-  const int code = errno;
+  const int code = errno;  // of the write that failed, which may have been an earlier one
   throw input_error(std::string("cannot write") + (code != 0 ? std::string(": ") + std::strerror(code) : ""))
       .at("stdout");
 }

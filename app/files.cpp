@@ -133,6 +133,7 @@ Error InputFile::with_display(const Error& error) const {
 void write_output(const std::string& name, Console& console,
                   const std::function<void(std::ostream&)>& write) {
   if (name.empty() || name == "-") {
+    errno = 0;
     write(console.out());
     console.flush_out();
     return;

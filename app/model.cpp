@@ -36,7 +36,7 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   for (const auto& warning : loaded.warnings) console.warning(warning);
 
   const Timer trace_time;
-  TraceResult result = trace(*loaded.program, options);
+  TraceResult result = with_input(input, [&] { return trace(*loaded.program, options); });
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +

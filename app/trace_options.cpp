@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/checks.h"
 #include "app/files.h"
 #include "support/error.h"
 #include "support/glob.h"
@@ -50,14 +51,12 @@ void TraceArguments::add_to(CLI::App& app) {
   const char* what = "What is traced";
   single("--method", method_, "NAME", what, "the method of the root to trace; default forward");
   single("--hooks", hooks_, "run|skip", what, "trace forward hooks (the default), or leave them out")
-      ->check(CLI::IsMember({"run", "skip"}));
+      ->check(one_of({"run", "skip"}));
   single("--config", config_file_, "FILE", what,
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
          "after those of the file");
-  app.add_flag("--strict", strict_,
-               "exit with 4 when some module failed to trace, and leave an output file as it was")
-      ->group(what);
+  app.add_flag("--strict", strict_, "exit with 4 when some module failed to trace")->group(what);
 
   const char* leaves = "Leaves, kept as one call";
   rule(
@@ -73,7 +72,7 @@ void TraceArguments::add_to(CLI::App& app) {
          "start without the default rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not")
       ->group(leaves);
   single("--max-depth", max_depth_, "N", leaves, "modules N levels below the root are leaves")
-      ->check(CLI::NonNegativeNumber);
+      ->check(integer_from(0));
   rule("--wrap", "GLOB", leaves,
        "calls of script functions that match stay one call_function, as those of torch.nn.functional and "
        "torch.functional do. Repeatable",
@@ -91,7 +90,7 @@ void TraceArguments::add_to(CLI::App& app) {
   const Limits defaults;
   const auto limit = [&](const char* name, auto& target, const char* description, std::int64_t value) {
     single(name, target, "N", limits, (description + ("; default " + std::to_string(value))).c_str())
-        ->check(CLI::PositiveNumber);
+        ->check(integer_from(1));
   };
   limit("--max-iterations", max_iterations_, "loop iterations and function calls in one call of a module",
         defaults.iterations);

@@ -274,11 +274,12 @@ Command make_inspect_command(CLI::App& parent) {
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt --json --max-depth 2\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+  arguments->trace.add_to(*app);
+
   const char* output = "Output";
   app->add_flag("--json", arguments->json, "JSON instead of text")->group(output);
   app->add_flag("-v,--verbose", arguments->verbose, "say on stderr what is done and how long it takes")
       ->group(output);
-  arguments->trace.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/checks.h"
 #include "app/model.h"
 #include "app/trace_options.h"
 #include "support/log.h"
@@ -102,13 +103,14 @@ Command make_trace_command(CLI::App& parent) {
                                         "submodules get graphs of their own.");
   app->footer(
       "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
-      "  fxtrace trace model.pt --leaf '@encoder.layers.*' --no-leaf '**.LSTM' -f dot | dot -Tsvg -o "
-      "model.svg\n");
+      "  fxtrace trace model.pt --leaf '@encoder.layers.*' -f dot | dot -Tsvg -o model.svg\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+
+  arguments->trace.add_to(*app);
 
   const char* output = "Output";
   app->add_option("-o,--output", arguments->output,
-                  "write to FILE instead of stdout (-); FILE changes only when everything went well")
+                  "write to FILE instead of stdout (-); when anything fails FILE stays as it was")
       ->type_name("FILE")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -117,17 +119,16 @@ Command make_trace_command(CLI::App& parent) {
       ->type_name("json|dot")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->check(CLI::IsMember({"json", "dot"}));
+      ->check(one_of({"json", "dot"}));
   app->add_option("--max-label", arguments->max_label, "DOT: cut labels after N characters")
       ->type_name("N")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->check(CLI::PositiveNumber);
+      ->check(integer_from(1));
   app->add_flag("--show-parameters", arguments->show_parameters, "DOT: list the parameters of leaf modules")
       ->group(output);
   app->add_flag("-v,--verbose", arguments->verbose, "say on stderr what is done and how long it takes")
       ->group(output);
-  arguments->trace.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -1,0 +1,34 @@
+// Checks of option values, with messages for people.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fxtrace::cli {
+
+// For CLI::Option::check(): the text of what is wrong, or nothing.
+inline std::function<std::string(const std::string&)> integer_from(std::int64_t least) {
+  return [least](const std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && stop == end && value >= least) return {};
+    return "expected an integer of at least " + std::to_string(least) + ", not '" + text + "'";
+  };
+}
+
+inline std::function<std::string(const std::string&)> one_of(const std::vector<std::string>& words) {
+  return [words](const std::string& text) -> std::string {
+    std::string list;
+    for (const auto& word : words) {
+      if (word == text) return {};
+      list += (list.empty() ? "" : " or ") + word;
+    }
+    return "expected " + list + ", not '" + text + "'";
+  };
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,281 @@
+#include "app/cli.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+
+using namespace fxtrace;
+
+namespace {
+
+struct Result {
+  int code = 0;
+  std::string out, err;
+};
+
+Result run(const std::vector<std::string>& args, const std::string& input = {}) {
+  std::istringstream in(input);
+  std::ostringstream out;
+  std::ostringstream err;
+  Result result;
+  result.code = cli::run(args, in, out, err);
+  result.out = out.str();
+  result.err = err.str();
+  return result;
+}
+
+std::string fixture(const std::string& name) { return FXTRACE_SOURCE_DIR "/tests/fixtures/files/" + name; }
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "fxtrace_test.XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A build without LibTorch cannot read TorchScript; what needs it is then left out.
+bool has_torchscript() {
+  static const bool found = run({"trace", fixture("torchscript.pt")}).code == 0;
+  if (!found) WARN("left out: this build has no LibTorch");
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("cli: help and version", "[cli]") {
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"--help"}, {"-h"}, {"trace", "--help"}, {"inspect", "--help"}}) {
+    CAPTURE(args);
+    const Result result = run(args);
+    CHECK(result.code == 0);
+    CHECK(result.err.empty());
+    CHECK(result.out.starts_with("Example:\n  fxtrace "));
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+      CHECK((line.empty() || line.back() != ' '));
+    }
+  }
+  CHECK(run({"--version"}).out.starts_with("fxtrace "));
+  CHECK(run({"trace", "--help"}).out.find("--no-default-leaves") != std::string::npos);
+}
+
+TEST_CASE("cli: wrong usage", "[cli]") {
+  struct Case {
+    std::vector<std::string> args;
+    const char* message;
+  };
+  const Case cases[] = {
+      {{}, "a command is missing"},
+      {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
+      {{"--frob"}, "unknown option '--frob'"},
+      {{"trace"}, "MODEL is required"},
+      {{"trace", "a", "b"}, "unexpected argument 'b'"},
+      {{"trace", "a", "--leafs", "x"}, "unknown option '--leafs', did you mean '--leaf'?"},
+      {{"trace", "a", "--leaf"}, "--leaf"},
+      {{"trace", "a", "--leaf", "torch.[nn"}, "wrong glob 'torch.[nn' at position 7"},
+      {{"trace", "a", "--no-leaf", "x@"}, "nothing stands after the '@'"},
+      {{"trace", "a", "--wrap", "["}, "wrong glob '['"},
+      {{"trace", "a", "--max-depth", "-1"}, "--max-depth: expected an integer of at least 0, not '-1'"},
+      {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, not 'many'"},
+      {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, not 'maybe'"},
+      {{"trace", "a", "-f", "xml"}, "expected json or dot, not 'xml'"},
+      {{"trace", "a", "--max-label", "9"}, "--show-parameters and --max-label are for DOT"},
+      {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot be opened"},
+      {{"trace", "a", "--concrete", "x=1"}, "unknown option '--concrete'"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.args);
+    const Result result = run(c.args);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("fxtrace: error: "));
+    CHECK_THAT(result.err, ContainsSubstring(c.message));
+  }
+}
+
+TEST_CASE("cli: a wrong configuration", "[cli]") {
+  const Folder folder;
+  const std::string config = folder / "c.json";
+  std::ofstream(config) << "{\"rules\": [\n  {\"type\": \"x\", \"leaf\": 1}]}";
+  const Result result = run({"trace", "a", "--config", config});
+  CHECK(result.code == 2);
+  CHECK(result.err == "fxtrace: error: " + config + ":2:25: /rules/0/leaf: expected a boolean\n");
+}
+
+TEST_CASE("cli: what cannot be traced", "[cli]") {
+  struct Case {
+    const char* file;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"state_dict.pt", "this is a state_dict saved with torch.save: it holds no graph"},
+      {"exported.pt2",
+       "this is an exported program (torch.export.save); this version of fxtrace traces TorchScript"},
+      {"lite.ptl", "this is a TorchScript model for the lite interpreter"},
+      {"missing.pt", "there is no such file"},
+      {".", "this is a directory"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.file);
+    const Result result = run({"trace", fixture(c.file)});
+    CHECK(result.code == 3);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("fxtrace: error: " + fixture(c.file) + ": "));
+    CHECK_THAT(result.err, ContainsSubstring(c.message));
+    CHECK(result.err.find('\n') == result.err.size() - 1);
+  }
+  const Result piped = run({"trace", "-"}, content(fixture("state_dict.pt")));
+  CHECK(piped.code == 3);
+  CHECK(piped.err.starts_with("fxtrace: error: stdin: this is a state_dict"));
+  CHECK_THAT(run({"trace", "-"}).err, ContainsSubstring("stdin: this is an empty file"));
+}
+
+TEST_CASE("cli: names from outside do not reach the terminal raw", "[cli]") {
+  const Result result = run({"trace", "a\033[2Jb\nc"});
+  CHECK(result.code == 3);
+  CHECK(result.err == "fxtrace: error: a?[2Jb c: there is no such file\n");
+}
+
+TEST_CASE("cli: inspect what is no TorchScript", "[cli]") {
+  const Result text = run({"inspect", fixture("state_dict.pt")});
+  CHECK(text.code == 0);
+  CHECK(text.out.starts_with(
+      "state_dict.pt: a state_dict saved with torch.save: it holds no graph\nto trace it: "));
+  const Result json = run({"inspect", "--json", fixture("exported.pt2")});
+  CHECK(json.code == 0);
+  const auto document = nlohmann::json::parse(json.out);
+  CHECK(document["kind"] == "exported_program");
+  CHECK(document["file"] == "exported.pt2");
+  CHECK(run({"inspect", "/nonexistent"}).code == 3);
+  CHECK(run({"inspect", "-"}).code == 3);
+}
+
+TEST_CASE("cli: a failed run leaves the output as it was", "[cli]") {
+  const Folder folder;
+  const std::string out = folder / "out.json";
+  std::ofstream(out) << "before";
+  CHECK(run({"trace", fixture("state_dict.pt"), "-o", out}).code == 3);
+  CHECK(content(out) == "before");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("cli: trace", "[cli]") {
+  if (!has_torchscript()) return;
+  const Folder folder;
+  const std::string model = fixture("torchscript.pt");
+  const Result result = run({"trace", model});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const auto document = nlohmann::json::parse(result.out);
+  CHECK(document["model"]["file"] == "torchscript.pt");
+  CHECK(document["options"] == nlohmann::json::object());
+  CHECK(run({"trace", model}).out == result.out);
+
+  // From stdin, to a file, in the form that its name says.
+  const Result piped = run({"trace", "-", "-o", "-"}, content(model));
+  CHECK(piped.code == 0);
+  CHECK(nlohmann::json::parse(piped.out)["model"]["file"] == "-");
+  const std::string dot = folder / "out.gv";
+  std::ofstream(dot) << "before";
+  REQUIRE(::chmod(dot.c_str(), 0640) == 0);
+  const Result to_file = run({"trace", model, "-o", dot});
+  CHECK(to_file.code == 0);
+  CHECK(to_file.out.empty());
+  CHECK_THAT(content(dot), ContainsSubstring("digraph"));
+  CHECK((std::filesystem::status(dot).permissions() & std::filesystem::perms::all) ==
+        std::filesystem::perms(0640));
+  CHECK(run({"trace", model, "-f", "json", "-o", dot}).code == 0);
+  CHECK(content(dot) == result.out);
+  CHECK(folder.files() == 1);
+  CHECK(run({"trace", model, "-o", folder / "no/such/folder.json"}).code == 3);
+}
+
+TEST_CASE("cli: rules keep their order, and options repeat a run", "[cli]") {
+  if (!has_torchscript()) return;
+  const Folder folder;
+  const std::string model = fixture("torchscript.pt");
+  const auto rule_of = [](const Result& result) {
+    CHECK(result.code == 0);
+    return nlohmann::json::parse(result.out)["modules"][1]["rule"];
+  };
+  CHECK(rule_of(run({"trace", model, "--no-leaf", "@linear", "--leaf", "torch.nn.*"})) == "torch.nn.*");
+  CHECK(rule_of(run({"trace", "--leaf", "torch.nn.*", model, "--no-leaf=@linear"})).is_null());
+  CHECK(rule_of(run({"trace", "--leaf", "a", "--leaf", "torch.nn.*", "--no-leaf", "b", model})) ==
+        "torch.nn.*");
+
+  const Result first = run({"trace", model, "--no-default-leaves", "--leaf", "@linear", "--wrap", "x.*",
+                            "--max-depth", "3", "--max-nodes", "500"});
+  const std::string config = folder / "c.json";
+  std::ofstream(config) << nlohmann::ordered_json::parse(first.out)["options"].dump();
+  const Result second = run({"trace", model, "--config", config});
+  CHECK(second.out == first.out);
+  CHECK_THAT(first.err, ContainsSubstring("fxtrace: warning: rule 'x.*' matched nothing"));
+  // The command line comes after the file.
+  CHECK(rule_of(run({"trace", model, "--config", config, "--no-leaf", "@linear", "--max-depth", "9"}))
+            .is_null());
+}
+
+TEST_CASE("cli: inspect a model", "[cli]") {
+  if (!has_torchscript()) return;
+  const Result text = run({"inspect", fixture("torchscript.pt")});
+  CHECK(text.code == 0);
+  CHECK(text.out ==
+        "torchscript.pt: a TorchScript archive, version 3\n"
+        "6 elements in parameters, 0 in buffers\n\n"
+        "module    type             own  total  status\n"
+        "(root)    Net                0      6  traced\n"
+        "  linear  torch.nn.Linear    6      6  leaf (default)\n");
+  const auto json = nlohmann::json::parse(run({"inspect", "--json", fixture("torchscript.pt")}).out);
+  CHECK(json["producer_version"] == "3");
+  CHECK(json["modules"][1]["parameters"]["own"] == 6);
+  CHECK(json["modules"][1]["status"] == "leaf");
+}
+
+TEST_CASE("cli: modules that fail", "[cli]") {
+  const std::string model = FXTRACE_SOURCE_DIR "/sample_models/control_flow_submodule.pt";
+  if (!std::filesystem::exists(model) || !has_torchscript()) return;
+  const Folder folder;
+  const Result result = run({"trace", model});
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, ContainsSubstring(" modules failed to trace and became "));
+  CHECK_THAT(result.err, ContainsSubstring("(see \"failure\" in the output)"));
+  const std::string out = folder / "out.json";
+  std::ofstream(out) << "before";
+  const Result strict = run({"trace", model, "--strict", "-o", out});
+  CHECK(strict.code == 4);
+  CHECK(content(out) == "before");
+  CHECK_THAT(strict.err, ContainsSubstring("modules failed to trace: "));
+}
