@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the sample archives and manifest.json; needs Linux and the version of PyTorch that tests/python/README.md names.
+"""Makes the sample archives and manifest.json; needs Linux and torch 2.13.0.
 
     sample_models/generate.py            # all, beside this file
     sample_models/generate.py -o DIR nested_scripted guards
 
-The same bytes come out on every machine with the same version of PyTorch: each archive is made by a process of its
-own (the mangled names in it depend on what was compiled before) with a fixed hash seed and random seed, and the file
-names that TorchScript records are cut to what follows the folder of packages: `nets/nested.py`, `torch/nn/...`.
+The same bytes come out on every machine with the same version of PyTorch: each archive is made by a process
+of its own (the mangled names in it depend on what was compiled before) with a fixed hash seed and random
+seed, and the file names that TorchScript records are cut to what follows the folder of packages:
+`nets/nested.py`, `torch/nn/...`.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def portable(filename: str) -> str:
     roots = [HERE, sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")]
     for root in [*roots, *(entry for entry in sys.path if entry)]:
         if filename.startswith(root + os.sep):
-            return filename[len(root) + 1:].replace(os.sep, "/")
+            return filename[len(root) + 1 :].replace(os.sep, "/")
     return os.path.basename(filename) if os.path.isabs(filename) else filename
 
 
@@ -70,7 +71,8 @@ def make_tracer_file_names_portable() -> None:
 
 
 def prepare(net: str, name: str):
-    """The sample, in a process that imports no other net.  The caller runs make(): no line of this file is recorded."""
+    """The sample, in a process that imports no other net.  Its caller runs make(), so that no line of this
+    file is recorded."""
     import warnings
 
     import torch
@@ -83,8 +85,8 @@ def prepare(net: str, name: str):
     return next(sample for sample in samples if sample.name == name)
 
 
-# Started with -c, so that no line of this file is on the stack that a trace records.  One process for each archive,
-# forked from one that has only imported torch: that is most of the time.
+# Started with -c, so that no line of this file is on the stack that a trace records.  One process for each
+# archive, forked from one that has only imported torch: that is most of the time.
 MAKE_ALL = """
 import os, sys
 import generate, torch
@@ -100,7 +102,9 @@ for argument in sys.argv[1:]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-o", "--output", default=HERE, metavar="DIR")
     parser.add_argument("names", nargs="*", help="of the samples to make; all when left out")
     options = parser.parse_args()
@@ -112,10 +116,17 @@ def main() -> int:
         parser.error("no such sample: " + ", ".join(sorted(unknown)))
     output = os.path.abspath(options.output)
     os.makedirs(output, exist_ok=True)
-    jobs = [":".join((sample.make.__module__, sample.name, os.path.join(output, sample.name + ".pt")))
-            for sample in samples if not options.names or sample.name in options.names]
-    subprocess.run([sys.executable, "-c", MAKE_ALL, *jobs], check=True, cwd=HERE,
-                   env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONPATH": HERE})
+    jobs = [
+        ":".join((sample.make.__module__, sample.name, os.path.join(output, sample.name + ".pt")))
+        for sample in samples
+        if not options.names or sample.name in options.names
+    ]
+    subprocess.run(
+        [sys.executable, "-c", MAKE_ALL, *jobs],
+        check=True,
+        cwd=HERE,
+        env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONPATH": HERE},
+    )
     with open(os.path.join(output, "manifest.json"), "w", encoding="utf-8") as file:
         file.write(manifest(samples))
     return 0
@@ -125,8 +136,10 @@ def manifest(samples: list) -> str:
     """JSON with a line for each field of a sample."""
     entries = []
     for sample in samples:
-        fields = [f"   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-                  for key, value in sample.manifest_entry().items()]
+        fields = [
+            f"   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+            for key, value in sample.manifest_entry().items()
+        ]
         entries.append("  {\n" + ",\n".join(fields) + "\n  }")
     return '{\n "samples": [\n' + ",\n".join(entries) + "\n ]\n}\n"
 

@@ -44,6 +44,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("fork_wait", "scripted", "fork and wait of modules and functions, blocks under no_grad",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "fork_wait",
+        "scripted",
+        "fork and wait of modules and functions, blocks under no_grad",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

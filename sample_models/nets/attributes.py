@@ -46,6 +46,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("attributes", "scripted", "modules whose forward writes to their attributes and buffers and reads them back",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "attributes",
+        "scripted",
+        "modules whose forward writes to their attributes and buffers and reads them back",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

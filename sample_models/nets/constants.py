@@ -10,7 +10,11 @@ class Traced(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(4, 4)
-        self.hidden = [torch.rand(4), torch.rand(1100), torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0])]
+        self.hidden = [
+            torch.rand(4),
+            torch.rand(1100),
+            torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0]),
+        ]
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.linear(x) + self.hidden[0]
@@ -42,10 +46,25 @@ def frozen() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("constants_traced", "traced", "tensors of no module, one of them large, infinities and scalars among them",
-           traced, [call(tensor(2, 4))]),
-    Sample("constants_scripted", "scripted", "tensors written in forward, a tensor attribute that is no buffer",
-           lambda: torch.jit.script(Scripted().eval()), [call(tensor(2, 4))]),
-    Sample("constants_frozen", "scripted and frozen", "parameters that freezing made constants", frozen,
-           [call(tensor(2, 4))]),
+    Sample(
+        "constants_traced",
+        "traced",
+        "tensors of no module, one of them large, infinities and scalars among them",
+        traced,
+        [call(tensor(2, 4))],
+    ),
+    Sample(
+        "constants_scripted",
+        "scripted",
+        "tensors written in forward, a tensor attribute that is no buffer",
+        lambda: torch.jit.script(Scripted().eval()),
+        [call(tensor(2, 4))],
+    ),
+    Sample(
+        "constants_frozen",
+        "scripted and frozen",
+        "parameters that freezing made constants",
+        frozen,
+        [call(tensor(2, 4))],
+    ),
 ]

@@ -24,7 +24,9 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.stack = Stack()
-        self.heads = nn.ModuleDict({"left": nn.Linear(4, 2), "right": nn.Sequential(nn.Linear(4, 2), nn.Tanh())})
+        self.heads = nn.ModuleDict(
+            {"left": nn.Linear(4, 2), "right": nn.Sequential(nn.Linear(4, 2), nn.Tanh())}
+        )
         self.body = nn.Sequential(nn.Sequential(nn.Linear(4, 4), nn.GELU()), nn.Identity())
 
     def forward(self, x: Tensor) -> Dict[str, Tensor]:
@@ -37,6 +39,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("containers", "scripted", "ModuleList, ModuleDict, nested Sequential, ParameterList, a dict as output",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "containers",
+        "scripted",
+        "ModuleList, ModuleDict, nested Sequential, ParameterList, a dict as output",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

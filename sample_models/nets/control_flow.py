@@ -1,4 +1,4 @@
-"""Control flow that follows the data: in a submodule, in the root, and in failing modules inside failing ones."""
+"""Control flow that follows the data: in a submodule, in the root, in failing modules inside failing ones."""
 
 import torch
 from torch import Tensor, nn
@@ -158,18 +158,44 @@ class SecondCall(nn.Module):
 
 
 SAMPLES = [
-    Sample("control_flow_submodule", "scripted", "an `if` on data in a submodule, good modules around it",
-           lambda: torch.jit.script(InSubmodule().eval()), [call(tensor(3, 4)), call(tensor(3, 4, seed=5))],
-           failed=["gate"]),
-    Sample("control_flow_root", "scripted", "an `if` on data in the root, whose submodules get graphs of their own",
-           lambda: torch.jit.script(InRoot().eval()), [call(tensor(3, 4)), call(tensor(3, 4, seed=1))],
-           failed=[""]),
-    Sample("failing_nested", "scripted",
-           "a loop over a size in a module that holds a `while` on data, good modules beside each",
-           lambda: torch.jit.script(FailingNested().eval()), [call(tensor(3, 4))],
-           failed=["outer", "outer.inner", "gate"]),
-    Sample("failing_second_call", "scripted", "a module whose second call cannot be followed, another never called",
-           lambda: torch.jit.script(SecondCall().eval()), [call(tensor(3, 4))], failed=["twice"]),
-    Sample("raising", "scripted", "a module that always raises, so that the model cannot run at all",
-           lambda: torch.jit.script(Raising().eval()), [], failed=["always"]),
+    Sample(
+        "control_flow_submodule",
+        "scripted",
+        "an `if` on data in a submodule, good modules around it",
+        lambda: torch.jit.script(InSubmodule().eval()),
+        [call(tensor(3, 4)), call(tensor(3, 4, seed=5))],
+        failed=["gate"],
+    ),
+    Sample(
+        "control_flow_root",
+        "scripted",
+        "an `if` on data in the root, whose submodules get graphs of their own",
+        lambda: torch.jit.script(InRoot().eval()),
+        [call(tensor(3, 4)), call(tensor(3, 4, seed=1))],
+        failed=[""],
+    ),
+    Sample(
+        "failing_nested",
+        "scripted",
+        "a loop over a size in a module that holds a `while` on data, good modules beside each",
+        lambda: torch.jit.script(FailingNested().eval()),
+        [call(tensor(3, 4))],
+        failed=["outer", "outer.inner", "gate"],
+    ),
+    Sample(
+        "failing_second_call",
+        "scripted",
+        "a module whose second call cannot be followed, another never called",
+        lambda: torch.jit.script(SecondCall().eval()),
+        [call(tensor(3, 4))],
+        failed=["twice"],
+    ),
+    Sample(
+        "raising",
+        "scripted",
+        "a module that always raises, so that the model cannot run at all",
+        lambda: torch.jit.script(Raising().eval()),
+        [],
+        failed=["always"],
+    ),
 ]

@@ -49,6 +49,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("guards", "scripted", "checks that only guard a raise, early returns, unused optional inputs",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4)), call(tensor(3, 4), bias=tensor(4))]),
+    Sample(
+        "guards",
+        "scripted",
+        "checks that only guard a raise, early returns, unused optional inputs",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4)), call(tensor(3, 4), bias=tensor(4))],
+    ),
 ]

@@ -61,7 +61,12 @@ def on_root() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("hooks", "scripted", "forward pre-hook and hooks of a submodule that change its input and output",
-           with_hooks, [call(tensor(2, 4))]),
+    Sample(
+        "hooks",
+        "scripted",
+        "forward pre-hook and hooks of a submodule that change its input and output",
+        with_hooks,
+        [call(tensor(2, 4))],
+    ),
     Sample("hooks_root", "scripted", "hooks of the root itself", on_root, [call(tensor(2, 4))]),
 ]

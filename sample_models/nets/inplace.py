@@ -32,8 +32,18 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("inplace_scripted", "scripted", "in-place operators, index assignment, a view that writes to its base",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(3, 4), tensor(2, dtype="int64", high=3))]),
-    Sample("inplace_traced", "traced", "the same from torch.jit.trace", traced,
-           [call(tensor(3, 4), tensor(2, dtype="int64", high=3))]),
+    Sample(
+        "inplace_scripted",
+        "scripted",
+        "in-place operators, index assignment, a view that writes to its base",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(3, 4), tensor(2, dtype="int64", high=3))],
+    ),
+    Sample(
+        "inplace_traced",
+        "traced",
+        "the same from torch.jit.trace",
+        traced,
+        [call(tensor(3, 4), tensor(2, dtype="int64", high=3))],
+    ),
 ]

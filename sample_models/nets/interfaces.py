@@ -67,6 +67,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("interfaces", "scripted", "modules behind an interface, as attributes and picked from a list by index",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "interfaces",
+        "scripted",
+        "modules behind an interface, as attributes and picked from a list by index",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

@@ -50,7 +50,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("loops", "scripted",
-           "range, while with break and continue, enumerate, zip, comprehensions and loops over modules",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "loops",
+        "scripted",
+        "range, while with break and continue, enumerate, zip, comprehensions and loops over modules",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

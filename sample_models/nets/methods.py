@@ -64,8 +64,19 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("methods", "scripted", "calls of a submodule's other methods, script functions, kept functional ones",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
-    Sample("methods_encode", "scripted", "traced with --method encode: not forward",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4), 3)], method="encode"),
+    Sample(
+        "methods",
+        "scripted",
+        "calls of a submodule's other methods, script functions, kept functional ones",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
+    Sample(
+        "methods_encode",
+        "scripted",
+        "traced with --method encode: not forward",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4), 3)],
+        method="encode",
+    ),
 ]

@@ -54,8 +54,18 @@ def scripted() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("mixed_traced", "traced, with scripted parts", "a scripted module and function in a traced model", traced,
-           [call(tensor(2, 4))]),
-    Sample("mixed_scripted", "scripted, with a traced part", "a traced module in a scripted model", scripted,
-           [call(tensor(2, 4))]),
+    Sample(
+        "mixed_traced",
+        "traced, with scripted parts",
+        "a scripted module and function in a traced model",
+        traced,
+        [call(tensor(2, 4))],
+    ),
+    Sample(
+        "mixed_scripted",
+        "scripted, with a traced part",
+        "a traced module in a scripted model",
+        scripted,
+        [call(tensor(2, 4))],
+    ),
 ]

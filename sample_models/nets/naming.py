@@ -12,8 +12,9 @@ from nets.sample import Sample, call, tensor
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.parts = nn.ModuleDict({"say 'hi' {x|y} <b>&": nn.Linear(4, 4), "100%": nn.ReLU(), "a b": nn.Tanh(),
-                                    "0": nn.Identity()})
+        self.parts = nn.ModuleDict(
+            {"say 'hi' {x|y} <b>&": nn.Linear(4, 4), "100%": nn.ReLU(), "a b": nn.Tanh(), "0": nn.Identity()}
+        )
         self.add = nn.Linear(4, 4)
         self.input = nn.Linear(4, 4)
 
@@ -28,6 +29,11 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("naming", "traced", "module names with braces, blanks and angles, source text with quotes and beyond ASCII",
-           traced, [call(tensor(2, 4))]),
+    Sample(
+        "naming",
+        "traced",
+        "module names with braces, blanks and angles, source text with quotes and beyond ASCII",
+        traced,
+        [call(tensor(2, 4))],
+    ),
 ]

@@ -47,7 +47,13 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("nested_scripted", "scripted", "leaves at several depths, parameters used by their owner's operations",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4)), call(tensor(5, 4, seed=1))], eager=Net),
+    Sample(
+        "nested_scripted",
+        "scripted",
+        "leaves at several depths, parameters used by their owner's operations",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4)), call(tensor(5, 4, seed=1))],
+        eager=Net,
+    ),
     Sample("nested_traced", "traced", "the same model from torch.jit.trace", traced, [call(tensor(2, 4))]),
 ]

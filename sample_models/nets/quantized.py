@@ -35,6 +35,11 @@ def quantized() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("quantized", "scripted", "torch.ao.nn.quantized modules with packed parameters; needs fbgemm to be run",
-           quantized, [call(tensor(2, 2, 4, 4))]),
+    Sample(
+        "quantized",
+        "scripted",
+        "torch.ao.nn.quantized modules with packed parameters; needs fbgemm to be run",
+        quantized,
+        [call(tensor(2, 2, 4, 4))],
+    ),
 ]

@@ -17,12 +17,20 @@ class Sample:
     # The same under --no-default-leaves, where it differs.
     failed_no_default_leaves: Optional[list] = None
     method: str = "forward"
-    eager: Optional[Callable[[], torch.nn.Module]] = None  # the same model for Python's tracers, where they manage
+    eager: Optional[Callable[[], torch.nn.Module]] = (
+        None  # the same model for Python's tracers, where they manage
+    )
     notes: str = ""
 
     def manifest_entry(self) -> dict:
-        entry: dict[str, Any] = {"file": self.name + ".pt", "how": self.how, "shows": self.shows, "method": self.method,
-                                 "inputs": self.inputs, "failed": self.failed}
+        entry: dict[str, Any] = {
+            "file": self.name + ".pt",
+            "how": self.how,
+            "shows": self.shows,
+            "method": self.method,
+            "inputs": self.inputs,
+            "failed": self.failed,
+        }
         if self.failed_no_default_leaves is not None:
             entry["failed_no_default_leaves"] = self.failed_no_default_leaves
         if self.notes:
@@ -63,5 +71,7 @@ def make_value(spec: Any) -> Any:
 
 def make_inputs(spec: dict) -> tuple[tuple, dict]:
     """Positional and keyword arguments of one call, fresh each time."""
-    return (tuple(make_value(item) for item in spec["args"]),
-            {key: make_value(value) for key, value in spec["kwargs"].items()})
+    return (
+        tuple(make_value(item) for item in spec["args"]),
+        {key: make_value(value) for key, value in spec["kwargs"].items()},
+    )

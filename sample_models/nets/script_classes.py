@@ -67,6 +67,11 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("script_classes", "scripted", "objects of script classes whose attributes change, passed between methods",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 4))]),
+    Sample(
+        "script_classes",
+        "scripted",
+        "objects of script classes whose attributes change, passed between methods",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4))],
+    ),
 ]

@@ -46,7 +46,13 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("shared_tied_scripted", "scripted", "a shared module called three times, tied and unused parameters",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 6))], eager=Net),
+    Sample(
+        "shared_tied_scripted",
+        "scripted",
+        "a shared module called three times, tied and unused parameters",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 6))],
+        eager=Net,
+    ),
     Sample("shared_tied_traced", "traced", "the same from torch.jit.trace", traced, [call(tensor(2, 6))]),
 ]

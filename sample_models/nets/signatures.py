@@ -26,8 +26,9 @@ class Net(nn.Module):
         self.part = Part()
         self.pool = nn.MaxPool1d(2, return_indices=True)
 
-    def forward(self, x: Tensor, y: Tensor, alpha: float = 1.5, shift: int = 3, flag: bool = False
-                ) -> Tuple[Tensor, List[Tensor], Dict[str, Tensor], Tuple[float, Tensor]]:
+    def forward(
+        self, x: Tensor, y: Tensor, alpha: float = 1.5, shift: int = 3, flag: bool = False
+    ) -> Tuple[Tensor, List[Tensor], Dict[str, Tensor], Tuple[float, Tensor]]:
         first, mean = self.part(x, bias=y)
         second, _ = self.part(x=first, gain=0.25)
         pooled, indices = self.pool(second)
@@ -51,10 +52,19 @@ class Masked(nn.Module):
 
 
 SAMPLES = [
-    Sample("signatures", "scripted", "keyword arguments, numbers as inputs, tuples, lists and dicts as outputs",
-           lambda: torch.jit.script(Net().eval()),
-           [call(tensor(2, 4), tensor(4, seed=1)), call(tensor(2, 4), y=tensor(4, seed=1), alpha=0.5, shift=-1)]),
-    Sample("optional_input", "scripted", "an optional input that decides what is done",
-           lambda: torch.jit.script(Masked().eval()), [call(tensor(2, 4)), call(tensor(2, 4), bias=tensor(4))],
-           failed=[""]),
+    Sample(
+        "signatures",
+        "scripted",
+        "keyword arguments, numbers as inputs, tuples, lists and dicts as outputs",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 4), tensor(4, seed=1)), call(tensor(2, 4), y=tensor(4, seed=1), alpha=0.5, shift=-1)],
+    ),
+    Sample(
+        "optional_input",
+        "scripted",
+        "an optional input that decides what is done",
+        lambda: torch.jit.script(Masked().eval()),
+        [call(tensor(2, 4)), call(tensor(2, 4), bias=tensor(4))],
+        failed=[""],
+    ),
 ]

@@ -56,11 +56,26 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("sizes_scripted", "scripted", "sizes, dtypes and devices of inputs in integer and float arithmetic",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(2, 6, 8)), call(tensor(3, 7, 8))]),
-    Sample("attention_scripted", "scripted", "attention with sizes taken from its input",
-           lambda: torch.jit.script(Traceable().eval()), [call(tensor(2, 6, 8)), call(tensor(1, 4, 8))],
-           eager=Traceable),
-    Sample("attention_traced", "traced", "the same from torch.jit.trace", traced,
-           [call(tensor(2, 6, 8)), call(tensor(1, 4, 8))]),
+    Sample(
+        "sizes_scripted",
+        "scripted",
+        "sizes, dtypes and devices of inputs in integer and float arithmetic",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(2, 6, 8)), call(tensor(3, 7, 8))],
+    ),
+    Sample(
+        "attention_scripted",
+        "scripted",
+        "attention with sizes taken from its input",
+        lambda: torch.jit.script(Traceable().eval()),
+        [call(tensor(2, 6, 8)), call(tensor(1, 4, 8))],
+        eager=Traceable,
+    ),
+    Sample(
+        "attention_traced",
+        "traced",
+        "the same from torch.jit.trace",
+        traced,
+        [call(tensor(2, 6, 8)), call(tensor(1, 4, 8))],
+    ),
 ]

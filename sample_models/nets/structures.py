@@ -50,7 +50,9 @@ class Net(nn.Module):
             out = out + bias
         return out
 
-    def forward(self, x: Tensor, extra: Tuple[Tensor, List[Tensor]]) -> Tuple[Tensor, Dict[str, List[Tensor]]]:
+    def forward(
+        self, x: Tensor, extra: Tuple[Tensor, List[Tensor]]
+    ) -> Tuple[Tensor, Dict[str, List[Tensor]]]:
         log: Dict[str, List[Tensor]] = {}
         alias = log
         pair = self.split(x, "pair")
@@ -79,8 +81,12 @@ class Net(nn.Module):
 
 
 SAMPLES = [
-    Sample("structures", "scripted", "named tuples, enums, optionals, f-strings, lists and dicts seen by several names",
-           lambda: torch.jit.script(Net(Mode.SCALED).eval()),
-           [call(tensor(2, 4), {"tuple": [tensor(2, 3, seed=1), [tensor(1, 3, seed=2), tensor(2, 3, seed=3)]]})],
-           notes="`extra` holds a list of unknown length: its placeholder is a proxy"),
+    Sample(
+        "structures",
+        "scripted",
+        "named tuples, enums, optionals, f-strings, lists and dicts seen by several names",
+        lambda: torch.jit.script(Net(Mode.SCALED).eval()),
+        [call(tensor(2, 4), {"tuple": [tensor(2, 3, seed=1), [tensor(1, 3, seed=2), tensor(2, 3, seed=3)]]})],
+        notes="`extra` holds a list of unknown length: its placeholder is a proxy",
+    ),
 ]

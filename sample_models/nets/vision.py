@@ -56,11 +56,27 @@ def traced() -> torch.jit.ScriptModule:
 
 
 SAMPLES = [
-    Sample("vision_scripted", "scripted", "convolutions, batch norm, residual sums, pooling",
-           lambda: torch.jit.script(Net().eval()), [call(tensor(1, 3, 12, 12)), call(tensor(2, 3, 16, 16))], eager=Net),
-    Sample("vision_traced", "traced", "the same from torch.jit.trace", traced,
-           [call(tensor(1, 3, 12, 12)), call(tensor(2, 3, 12, 12))]),
-    Sample("recurrent", "scripted", "an embedding and an LSTM, which is a leaf by the default rule",
-           lambda: torch.jit.script(Recurrent().eval()), [call(tensor(2, 5, dtype="int64", high=10))],
-           failed_no_default_leaves=["lstm"]),
+    Sample(
+        "vision_scripted",
+        "scripted",
+        "convolutions, batch norm, residual sums, pooling",
+        lambda: torch.jit.script(Net().eval()),
+        [call(tensor(1, 3, 12, 12)), call(tensor(2, 3, 16, 16))],
+        eager=Net,
+    ),
+    Sample(
+        "vision_traced",
+        "traced",
+        "the same from torch.jit.trace",
+        traced,
+        [call(tensor(1, 3, 12, 12)), call(tensor(2, 3, 12, 12))],
+    ),
+    Sample(
+        "recurrent",
+        "scripted",
+        "an embedding and an LSTM, which is a leaf by the default rule",
+        lambda: torch.jit.script(Recurrent().eval()),
+        [call(tensor(2, 5, dtype="int64", high=10))],
+        failed_no_default_leaves=["lstm"],
+    ),
 ]

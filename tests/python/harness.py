@@ -72,9 +72,13 @@ class Program:
         if self._validator is None:
             import jsonschema
 
-            with open(os.path.join(ROOT, "schemas", "graph_collection.schema.json"), encoding="utf-8") as file:
+            with open(
+                os.path.join(ROOT, "schemas", "graph_collection.schema.json"), encoding="utf-8"
+            ) as file:
                 self._validator = jsonschema.Draft202012Validator(json.load(file))
-        errors = [f"{error.json_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)]
+        errors = [
+            f"{error.json_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)
+        ]
         assert not errors, "schema: " + "; ".join(errors[:5])
 
 
@@ -125,7 +129,9 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
     with torch.no_grad():
         torch.manual_seed(0)
         model = rebuild.load(model_path)
-        run = model if method == "forward" else getattr(model, method)  # hooks run where the model itself is called
+        run = (
+            model if method == "forward" else getattr(model, method)
+        )  # hooks run where the model itself is called
         expected = run(*copy.deepcopy(args), **copy.deepcopy(kwargs))
         rebuilt = rebuild.rebuild(model_path, graph_json)
         torch.manual_seed(0)
@@ -142,8 +148,10 @@ def check_collection(collection: dict) -> None:
     assert len({graph["module"] for graph in graphs}) == len(graphs), "a module has two graphs"
     assert collection["summary"]["graphs"] == len(graphs)
     assert collection["summary"]["nodes"] == sum(len(graph["nodes"]) for graph in graphs)
-    counts = {kind: sum(module["status"] == kind and module["alias_of"] is None for module in modules)
-              for kind in ("traced", "leaf", "failed", "unvisited")}
+    counts = {
+        kind: sum(module["status"] == kind and module["alias_of"] is None for module in modules)
+        for kind in ("traced", "leaf", "failed", "unvisited")
+    }
     everything = {kind: sum(module["status"] == kind for module in modules) for kind in counts}
     assert collection["summary"]["modules"] in (counts, everything)
     for module in modules:

@@ -33,11 +33,18 @@ class Peer:
 
         return {
             "module_forward_order": [self.paths[module] for module in self.info.module_forward_order],
-            "param_forward_order": [self.parameter_names[parameter] for parameter in self.info.param_forward_order],
+            "param_forward_order": [
+                self.parameter_names[parameter] for parameter in self.info.param_forward_order
+            ],
             "module_param_usage": [
-                {"module": self.paths[module],
-                 "uses": [{"module": self.paths[use.module], "params": names(use.named_params)} for use in uses]}
-                for module, uses in self.info.module_to_param_usage_infos.items()],
+                {
+                    "module": self.paths[module],
+                    "uses": [
+                        {"module": self.paths[use.module], "params": names(use.named_params)} for use in uses
+                    ],
+                }
+                for module, uses in self.info.module_to_param_usage_infos.items()
+            ],
         }
 
 
@@ -63,15 +70,27 @@ def plain_operation(node_op: str, target: str) -> str:
 def target_name(node: fx.Node) -> str:
     if node.op != "call_function":
         return str(node.target)
-    module = {"_operator": "operator"}.get(node.target.__module__ or "torch", node.target.__module__ or "torch")
+    module = {"_operator": "operator"}.get(
+        node.target.__module__ or "torch", node.target.__module__ or "torch"
+    )
     return f"{module}.{node.target.__name__}"
 
 
 def steps_of_peer(peer: Peer) -> list[dict]:
     """All nodes but get_attr, which torch.fx makes at other places: its users name what it reads."""
-    return _steps([{"name": node.name, "op": node.op, "target": target_name(node), "scope": peer.scope(node),
-                    "inputs": [(user.op, user.name, str(user.target)) for user in _inputs(node)]}
-                   for node in peer.graph.nodes], peer)
+    return _steps(
+        [
+            {
+                "name": node.name,
+                "op": node.op,
+                "target": target_name(node),
+                "scope": peer.scope(node),
+                "inputs": [(user.op, user.name, str(user.target)) for user in _inputs(node)],
+            }
+            for node in peer.graph.nodes
+        ],
+        peer,
+    )
 
 
 def _inputs(node: fx.Node) -> list[fx.Node]:
@@ -88,7 +107,7 @@ def steps_of_collection(graph: dict, peer: Peer) -> list[dict]:
             for item in value:
                 yield from references(item)
         elif isinstance(value, dict):
-            (kind, inner), = value.items()
+            ((kind, inner),) = value.items()
             if kind == "node":
                 yield by_name[inner]
             else:
@@ -97,18 +116,28 @@ def steps_of_collection(graph: dict, peer: Peer) -> list[dict]:
     nodes = []
     for node in graph["nodes"]:
         inputs = [*references(node["args"]), *references(list(node["kwargs"].values()))]
-        nodes.append({"name": node["name"], "op": node["op"], "target": node["target"],
-                      "scope": (node["scope"]["module_path"], node["scope"]["module_type"]),
-                      "inputs": [(item["op"], item["name"], item["target"]) for item in inputs]})
+        nodes.append(
+            {
+                "name": node["name"],
+                "op": node["op"],
+                "target": node["target"],
+                "scope": (node["scope"]["module_path"], node["scope"]["module_type"]),
+                "inputs": [(item["op"], item["name"], item["target"]) for item in inputs],
+            }
+        )
     return _steps(nodes, peer)
 
 
 def _steps(nodes: list[dict], peer: Peer) -> list[dict]:
     position: dict[str, int] = {}
     steps = []
-    first_path = {path: peer.paths[module] for path, module in peer.model.named_modules(remove_duplicate=False)}
-    first_parameter = {name: peer.parameter_names[parameter]
-                       for name, parameter in peer.model.named_parameters(remove_duplicate=False)}
+    first_path = {
+        path: peer.paths[module] for path, module in peer.model.named_modules(remove_duplicate=False)
+    }
+    first_parameter = {
+        name: peer.parameter_names[parameter]
+        for name, parameter in peer.model.named_parameters(remove_duplicate=False)
+    }
     for node in nodes:
         if node["op"] == "get_attr":
             continue
@@ -120,7 +149,9 @@ def _steps(nodes: list[dict], peer: Peer) -> list[dict]:
             what = ("call", plain_operation(node["op"], target))
         else:
             what = (node["op"], target)
-        inputs = [("reads", first_parameter.get(target, target)) if op == "get_attr" else ("step", position[name])
-                  for op, name, target in node["inputs"]]
+        inputs = [
+            ("reads", first_parameter.get(target, target)) if op == "get_attr" else ("step", position[name])
+            for op, name, target in node["inputs"]
+        ]
         steps.append({"name": node["name"], "what": what, "scope": node["scope"], "inputs": inputs})
     return steps

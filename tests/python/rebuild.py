@@ -3,8 +3,8 @@
 
     rebuild.py MODEL COLLECTION [MODULE]     # prints the code of the graph of MODULE, by default the root's
 
-Leaves are the archive's own modules.  Nothing is repaired on the way: a name that torch.fx would not give, a list of
-users that is not what torch.fx derives, or a target that Python does not know is an error.
+Leaves are the archive's own modules.  Nothing is repaired on the way: a name that torch.fx would not give, a
+list of users that is not what torch.fx derives, or a target that Python does not know is an error.
 """
 
 import importlib
@@ -78,20 +78,25 @@ def decode_constant(constant: dict, name: str, record: Callable[[str], torch.Ten
     if constant["data"] is None:
         tensor = record(constant["record"])
         if tensor.dtype != dtype or list(tensor.shape) != constant["shape"]:
-            raise RebuildError(f"constant {name}: record {constant['record']} is {tensor.dtype}{list(tensor.shape)}")
+            raise RebuildError(
+                f"constant {name}: record {constant['record']} is {tensor.dtype}{list(tensor.shape)}"
+            )
         return tensor
 
     def decode(data: Any) -> Any:
         if isinstance(data, list):
             return [decode(item) for item in data]
-        return _ONE_KEY["complex"](data["complex"]) if isinstance(data, dict) and "complex" in data \
+        return (
+            _ONE_KEY["complex"](data["complex"])
+            if isinstance(data, dict) and "complex" in data
             else decode_number(data)
+        )
 
     return torch.tensor(decode(constant["data"]), dtype=dtype).reshape(constant["shape"])
 
 
 def _tree(attributes: dict[str, Any]) -> torch.nn.Module:
-    """A module that has each attribute under its dotted name; what stands inside another of them is there already."""
+    """A module that has each attribute under its dotted name, unless it stands inside another of them."""
     root = torch.nn.Module()
     for path in sorted(attributes, key=lambda path: path.count(".")):
         *folders, name = path.split(".")
@@ -144,7 +149,7 @@ class Rebuilder:
                 return [decode(item) for item in value]
             if not isinstance(value, dict):
                 return value
-            (kind, inner), = value.items()
+            ((kind, inner),) = value.items()
             if kind == "node":
                 if inner not in nodes:
                     raise RebuildError(f"uses {inner}, which does not stand before it")
@@ -197,8 +202,9 @@ class Rebuilder:
         for node_json in graph_json["nodes"]:
             users = [user.name for user in nodes[node_json["name"]].users]
             if users != node_json["users"]:
-                raise RebuildError(f"node {node_json['name']}: users are {node_json['users']}, "
-                                   f"torch.fx derives {users}")
+                raise RebuildError(
+                    f"node {node_json['name']}: users are {node_json['users']}, torch.fx derives {users}"
+                )
 
 
 def record_reader(path: str) -> Callable[[str], torch.Tensor]:

@@ -4,10 +4,10 @@
     tests/python/run_golden.py [--fxtrace PATH] [-k WORD] [-j N]
     tests/python/run_golden.py --update         # records what the program does now; never in CI
 
-A case is a folder with `args` (words as a shell splits them, "#" begins a comment; run in the project's root) and the
-expected `exit_code`, `stdout` and `stderr`; `stdin` is given to the program where it stands.  In expected output
-`{VERSION}` stands for the program's version.  Every sample model has a case for JSON and one for DOT: --update adds
-what is missing.  Needs Python alone.
+A case is a folder with `args` (words as a shell splits them, "#" begins a comment; run in the project's root)
+and the expected `exit_code`, `stdout` and `stderr`; `stdin` is given to the program where it stands.  In
+expected output `{VERSION}` stands for the program's version.  Every sample model has a case for JSON and one
+for DOT: --update adds what is missing.  Needs Python alone.
 """
 
 import argparse
@@ -59,9 +59,14 @@ def run(program: str, case: str) -> dict[str, bytes]:
     with open(os.path.join(folder, "args"), encoding="utf-8") as file:
         args = shlex.split(file.read(), comments=True)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("FXTRACE")}
-    done = subprocess.run([program, *args], capture_output=True, cwd=ROOT, timeout=120,
-                          input=read(os.path.join(folder, "stdin")) or b"",
-                          env={**environment, "LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"})
+    done = subprocess.run(
+        [program, *args],
+        capture_output=True,
+        cwd=ROOT,
+        timeout=120,
+        input=read(os.path.join(folder, "stdin")) or b"",
+        env={**environment, "LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"},
+    )
     return {"exit_code": b"%d\n" % done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
 
@@ -72,8 +77,9 @@ def version_of(program: str) -> bytes:
 
 
 def hide_version(text: bytes, version: bytes) -> bytes:
-    return text.replace(b'"version": "' + version + b'"', b'"version": "{VERSION}"') \
-        .replace(b"fxtrace " + version, b"fxtrace {VERSION}")
+    return text.replace(b'"version": "' + version + b'"', b'"version": "{VERSION}"').replace(
+        b"fxtrace " + version, b"fxtrace {VERSION}"
+    )
 
 
 def record(case: str, result: dict[str, bytes]) -> list[str]:
@@ -97,13 +103,17 @@ def differences(case: str, result: dict[str, bytes]) -> list[str]:
         expected = read(os.path.join(GOLDEN, case, stream)) or b""
         if expected != result[stream]:
             texts = [text.decode(errors="replace").splitlines() for text in (expected, result[stream])]
-            diff = list(difflib.unified_diff(*texts, f"{case}/{stream} expected", f"{case}/{stream} now", lineterm=""))
+            diff = list(
+                difflib.unified_diff(*texts, f"{case}/{stream} expected", f"{case}/{stream} now", lineterm="")
+            )
             lines += diff[:40] + ([f"... {len(diff) - 40} lines more"] if len(diff) > 40 else [])
     return lines
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--fxtrace", metavar="PATH")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("-k", metavar="WORD", default="", help="only the cases whose names hold WORD")
@@ -111,7 +121,9 @@ def main() -> int:
     options = parser.parse_args()
     program = find_program(options.fxtrace)
 
-    missing = {case: args for case, args in sample_cases().items() if not os.path.isdir(os.path.join(GOLDEN, case))}
+    missing = {
+        case: args for case, args in sample_cases().items() if not os.path.isdir(os.path.join(GOLDEN, case))
+    }
     if options.update:
         for case, args in missing.items():
             os.makedirs(os.path.join(GOLDEN, case))
@@ -120,8 +132,11 @@ def main() -> int:
     elif missing:
         print("samples without a case: " + ", ".join(missing) + "; --update adds them", file=sys.stderr)
 
-    cases = sorted(name for name in os.listdir(GOLDEN)
-                   if os.path.exists(os.path.join(GOLDEN, name, "args")) and options.k in name)
+    cases = sorted(
+        name
+        for name in os.listdir(GOLDEN)
+        if os.path.exists(os.path.join(GOLDEN, name, "args")) and options.k in name
+    )
     version = version_of(program)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:

@@ -27,11 +27,12 @@ def test_nodes_and_scopes(traced):
 
 
 def test_names_of_modules_and_inputs(traced):
-    """Names of operations follow the operators' names, which differ; those of modules and placeholders do not."""
+    """Names of operations follow the operators, which differ; those of modules and placeholders do not."""
     peer, graph = traced
     named = ("placeholder", "call_module", "output")
-    assert [node["name"] for node in graph["nodes"] if node["op"] in named] == \
-        [node.name for node in peer.graph.nodes if node.op in named]
+    assert [node["name"] for node in graph["nodes"] if node["op"] in named] == [
+        node.name for node in peer.graph.nodes if node.op in named
+    ]
 
 
 def test_order_of_execution(traced):

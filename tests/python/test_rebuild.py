@@ -46,6 +46,7 @@ def ref(name):
 
 def graph(*nodes, constants=None, subgraphs=None):
     """Users are filled in."""
+
     def names(value):
         if isinstance(value, list):
             return [name for item in value for name in names(item)]
@@ -54,80 +55,144 @@ def graph(*nodes, constants=None, subgraphs=None):
         return []
 
     for item in nodes:
-        item["users"] = list(dict.fromkeys(
-            other["name"] for other in nodes if item["name"] in names([other["args"], list(other["kwargs"].values())])))
-    return {"module": "", "type": "pkg.Net", "nodes": list(nodes), "constants": constants or {},
-            "subgraphs": subgraphs or {}}
+        item["users"] = list(
+            dict.fromkeys(
+                other["name"]
+                for other in nodes
+                if item["name"] in names([other["args"], list(other["kwargs"].values())])
+            )
+        )
+    return {
+        "module": "",
+        "type": "pkg.Net",
+        "nodes": list(nodes),
+        "constants": constants or {},
+        "subgraphs": subgraphs or {},
+    }
 
 
 def test_modules_parameters_and_buffers_are_the_archives(archive):
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("x", "placeholder", "x"), node("sub_linear", "call_module", "sub.linear", [ref("x")]),
-        node("layers_0", "call_module", "layers.0", [ref("sub_linear")]), node("scale", "get_attr", "scale"),
-        node("mul", "call_function", "aten.mul.Tensor", [ref("layers_0"), ref("scale")]),
-        node("shift", "get_attr", "shift"),
-        node("add", "call_function", "aten.add.Tensor", [ref("mul"), ref("shift")], {"alpha": 1}),
-        node("output", "output", "output", [ref("add")])))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("x", "placeholder", "x"),
+            node("sub_linear", "call_module", "sub.linear", [ref("x")]),
+            node("layers_0", "call_module", "layers.0", [ref("sub_linear")]),
+            node("scale", "get_attr", "scale"),
+            node("mul", "call_function", "aten.mul.Tensor", [ref("layers_0"), ref("scale")]),
+            node("shift", "get_attr", "shift"),
+            node("add", "call_function", "aten.add.Tensor", [ref("mul"), ref("shift")], {"alpha": 1}),
+            node("output", "output", "output", [ref("add")]),
+        ),
+    )
     x = torch.randn(2, 3)
     assert torch.equal(rebuilt(x), rebuild.load(archive)(x))
     assert isinstance(rebuilt, torch.fx.GraphModule)
 
 
 def test_a_module_and_something_inside_it(archive):
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("x", "placeholder", "x"), node("sub_linear_weight", "get_attr", "sub.linear.weight"),
-        node("sub", "call_module", "sub", [ref("x")]), node("root_module", "call_module", "", [ref("x")]),
-        node("output", "output", "output", [[ref("sub"), ref("root_module"), ref("sub_linear_weight")]])))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("x", "placeholder", "x"),
+            node("sub_linear_weight", "get_attr", "sub.linear.weight"),
+            node("sub", "call_module", "sub", [ref("x")]),
+            node("root_module", "call_module", "", [ref("x")]),
+            node("output", "output", "output", [[ref("sub"), ref("root_module"), ref("sub_linear_weight")]]),
+        ),
+    )
     x, model = torch.randn(2, 3), rebuild.load(archive)
     sub, root, weight = rebuilt(x)
     assert torch.equal(sub, model.sub(x)) and torch.equal(root, model(x))
     assert torch.equal(weight, model.sub.linear.weight)
 
 
-@pytest.mark.parametrize("argument, value", [
-    (None, None), (True, True), (3, 3), (0.5, 0.5), ("text", "text"), ([1, [2]], [1, [2]]),
-    ({"tuple": [1, {"tuple": []}]}, (1, ())), ({"dict": [["a", 1], [2, [3]]]}, {"a": 1, 2: [3]}),
-    ({"slice": [None, 2, None]}, slice(None, 2, None)), ({"float": "inf"}, math.inf), ({"float": "-inf"}, -math.inf),
-    ({"complex": [1.0, -2.5]}, complex(1.0, -2.5)), ({"dtype": "float32"}, torch.float32),
-    ({"device": "cpu"}, torch.device("cpu")), ({"layout": "strided"}, torch.strided),
-    ({"memory_format": "channels_last"}, torch.channels_last),
-])
+@pytest.mark.parametrize(
+    "argument, value",
+    [
+        (None, None),
+        (True, True),
+        (3, 3),
+        (0.5, 0.5),
+        ("text", "text"),
+        ([1, [2]], [1, [2]]),
+        ({"tuple": [1, {"tuple": []}]}, (1, ())),
+        ({"dict": [["a", 1], [2, [3]]]}, {"a": 1, 2: [3]}),
+        ({"slice": [None, 2, None]}, slice(None, 2, None)),
+        ({"float": "inf"}, math.inf),
+        ({"float": "-inf"}, -math.inf),
+        ({"complex": [1.0, -2.5]}, complex(1.0, -2.5)),
+        ({"dtype": "float32"}, torch.float32),
+        ({"device": "cpu"}, torch.device("cpu")),
+        ({"layout": "strided"}, torch.strided),
+        ({"memory_format": "channels_last"}, torch.channels_last),
+    ],
+)
 def test_every_kind_of_argument(archive, argument, value):
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("x", "placeholder", "x"),
-        node("is_", "call_function", "operator.eq", [argument, argument]),
-        node("output", "output", "output", [[ref("x"), argument, ref("is_")]])))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("x", "placeholder", "x"),
+            node("is_", "call_function", "operator.eq", [argument, argument]),
+            node("output", "output", "output", [[ref("x"), argument, ref("is_")]]),
+        ),
+    )
     result = rebuilt(1)
     assert result == [1, value, True] and type(result[1]) is type(value)
 
 
 def test_not_a_number(archive):
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("isnan", "call_function", "math.isnan", [{"float": "nan"}]),
-        node("output", "output", "output", [ref("isnan")])))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("isnan", "call_function", "math.isnan", [{"float": "nan"}]),
+            node("output", "output", "output", [ref("isnan")]),
+        ),
+    )
     assert rebuilt() is True
 
 
-@pytest.mark.parametrize("target", ["operator.getitem", "builtins.len", "builtins.getattr", "math.ceil", "torch.tensor",
-                                    "torch.nn.functional.relu", "torch.Tensor.item", "aten.add.Tensor",
-                                    "aten.relu.default", "quantized.linear.default", "prims.add.default"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "operator.getitem",
+        "builtins.len",
+        "builtins.getattr",
+        "math.ceil",
+        "torch.tensor",
+        "torch.nn.functional.relu",
+        "torch.Tensor.item",
+        "aten.add.Tensor",
+        "aten.relu.default",
+        "quantized.linear.default",
+        "prims.add.default",
+    ],
+)
 def test_targets(target):
     assert callable(rebuild.resolve_function(target))
 
 
-@pytest.mark.parametrize("target", ["aten.no_such.default", "operator.nothing", "torch.nn.functional.nothing", "aten"])
+@pytest.mark.parametrize(
+    "target", ["aten.no_such.default", "operator.nothing", "torch.nn.functional.nothing", "aten"]
+)
 def test_unknown_targets(target):
     with pytest.raises(rebuild.RebuildError):
         rebuild.resolve_function(target)
 
 
 def test_constants(archive):
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("_tensor_constant0", "get_attr", "_tensor_constant0"),
-        node("_tensor_constant1", "get_attr", "_tensor_constant1"),
-        node("output", "output", "output", [[ref("_tensor_constant0"), ref("_tensor_constant1")]]),
-        constants={"_tensor_constant0": {"dtype": "int64", "shape": [1, 2], "data": [[3, 4]]},
-                   "_tensor_constant1": {"dtype": "float32", "shape": [], "data": {"float": "inf"}}}))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("_tensor_constant0", "get_attr", "_tensor_constant0"),
+            node("_tensor_constant1", "get_attr", "_tensor_constant1"),
+            node("output", "output", "output", [[ref("_tensor_constant0"), ref("_tensor_constant1")]]),
+            constants={
+                "_tensor_constant0": {"dtype": "int64", "shape": [1, 2], "data": [[3, 4]]},
+                "_tensor_constant1": {"dtype": "float32", "shape": [], "data": {"float": "inf"}},
+            },
+        ),
+    )
     first, second = rebuilt()
     assert torch.equal(first, torch.tensor([[3, 4]])) and second.item() == math.inf and second.dim() == 0
 
@@ -141,36 +206,66 @@ def test_a_constant_in_a_record(tmp_path):
 
     path = str(tmp_path / "traced.pt")
     torch.jit.trace(Traced(), torch.zeros(1100)).save(path)
-    rebuilt = rebuild.rebuild(path, graph(
-        node("_tensor_constant0", "get_attr", "_tensor_constant0"),
-        node("output", "output", "output", [ref("_tensor_constant0")]),
-        constants={"_tensor_constant0": {"dtype": "float32", "shape": [1100], "data": None, "record": "constants/0"}}))
+    rebuilt = rebuild.rebuild(
+        path,
+        graph(
+            node("_tensor_constant0", "get_attr", "_tensor_constant0"),
+            node("output", "output", "output", [ref("_tensor_constant0")]),
+            constants={
+                "_tensor_constant0": {
+                    "dtype": "float32",
+                    "shape": [1100],
+                    "data": None,
+                    "record": "constants/0",
+                }
+            },
+        ),
+    )
     assert torch.equal(rebuilt(), large)
 
 
 def test_bodies_of_control_flow(archive):
     def body(operator):
-        return graph(node("x", "placeholder", "x"), node(operator, "call_function", f"aten.{operator}.default",
-                                                         [ref("x")]),
-                     node("output", "output", "output", [{"tuple": [ref(operator)]}]))
+        return graph(
+            node("x", "placeholder", "x"),
+            node(operator, "call_function", f"aten.{operator}.default", [ref("x")]),
+            node("output", "output", "output", [{"tuple": [ref(operator)]}]),
+        )
 
-    rebuilt = rebuild.rebuild(archive, graph(
-        node("x", "placeholder", "x"), node("any_1", "call_function", "aten.any.default", [ref("x")]),
-        node("cond", "call_function", "higher_order.cond",
-             [ref("any_1"), {"graph": "true_graph_0"}, {"graph": "false_graph_0"}, {"tuple": [ref("x")]}]),
-        node("getitem", "call_function", "operator.getitem", [ref("cond"), 0]),
-        node("output", "output", "output", [ref("getitem")]),
-        subgraphs={"true_graph_0": body("neg"), "false_graph_0": body("cos")}))
-    assert torch.equal(rebuilt(torch.ones(2)), -torch.ones(2)) and torch.equal(rebuilt(torch.zeros(2)), torch.ones(2))
+    rebuilt = rebuild.rebuild(
+        archive,
+        graph(
+            node("x", "placeholder", "x"),
+            node("any_1", "call_function", "aten.any.default", [ref("x")]),
+            node(
+                "cond",
+                "call_function",
+                "higher_order.cond",
+                [ref("any_1"), {"graph": "true_graph_0"}, {"graph": "false_graph_0"}, {"tuple": [ref("x")]}],
+            ),
+            node("getitem", "call_function", "operator.getitem", [ref("cond"), 0]),
+            node("output", "output", "output", [ref("getitem")]),
+            subgraphs={"true_graph_0": body("neg"), "false_graph_0": body("cos")},
+        ),
+    )
+    assert torch.equal(rebuilt(torch.ones(2)), -torch.ones(2)) and torch.equal(
+        rebuilt(torch.zeros(2)), torch.ones(2)
+    )
 
 
-@pytest.mark.parametrize("nodes, message", [
-    ([node("y", "call_function", "aten.relu.default", [ref("x")]), node("x", "placeholder", "x")], "before"),
-    ([node("x", "placeholder", "x"), node("x", "placeholder", "y")], "taken"),
-    ([node("lambda", "placeholder", "x")], "would name"),
-    ([node("m", "call_module", "no.such", [])], "has no"),
-    ([node("m", "call_module", "scale", [])], "no module"),
-])
+@pytest.mark.parametrize(
+    "nodes, message",
+    [
+        (
+            [node("y", "call_function", "aten.relu.default", [ref("x")]), node("x", "placeholder", "x")],
+            "before",
+        ),
+        ([node("x", "placeholder", "x"), node("x", "placeholder", "y")], "taken"),
+        ([node("lambda", "placeholder", "x")], "would name"),
+        ([node("m", "call_module", "no.such", [])], "has no"),
+        ([node("m", "call_module", "scale", [])], "no module"),
+    ],
+)
 def test_what_is_wrong_is_refused(archive, nodes, message):
     with pytest.raises(rebuild.RebuildError, match=message):
         rebuild.rebuild(archive, graph(*nodes))

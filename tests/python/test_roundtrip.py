@@ -1,4 +1,4 @@
-"""Every sample, under three sets of rules: the graph, rebuilt in torch.fx, gives the archive's own outputs."""
+"""Every sample, under three sets of rules: the graph, rebuilt in torch.fx, gives the archive's outputs."""
 
 import harness
 import pytest
@@ -18,7 +18,9 @@ def test_outputs_are_the_archives_own(program, name, rules):
     path = harness.sample_path(sample)
     collection = program.trace(path, *options_of(sample, rules))
     harness.check_collection(collection)
-    for graph in collection["graphs"]:  # those of submodules have no inputs to run them with, but must rebuild
+    for graph in collection[
+        "graphs"
+    ]:  # those of submodules have no inputs to run them with, but must rebuild
         rebuild.rebuild(path, graph)
     for inputs in sample["inputs"]:
         args, kwargs = harness.make_inputs(inputs)
@@ -45,4 +47,6 @@ def test_same_bytes_every_time(program, name):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_dot_renders_without_a_warning(program, name, rules):
     sample = SAMPLES[name]
-    harness.check_dot(program.stdout("trace", harness.sample_path(sample), "-f", "dot", *options_of(sample, rules)))
+    harness.check_dot(
+        program.stdout("trace", harness.sample_path(sample), "-f", "dot", *options_of(sample, rules))
+    )

@@ -28,8 +28,10 @@ def test_small_and_without_a_path_of_any_machine(name):
     with zipfile.ZipFile(path) as archive:
         for record in archive.namelist():
             if not re.search(r"/(data|constants)/\d+$", record):  # all but weights
-                found = re.search(rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages",
-                                  archive.read(record))
+                found = re.search(
+                    rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages",
+                    archive.read(record),
+                )
                 assert not found, f"{record}: {found}"
 
 
@@ -50,8 +52,11 @@ def test_the_generator_makes_the_same_bytes(tmp_path):
 
     if not torch.__version__.startswith("2.13.0"):
         pytest.skip(f"the samples are made with torch 2.13.0, this is {torch.__version__}")
-    subprocess.run([sys.executable, os.path.join(harness.SAMPLES, "generate.py"), "-o", str(tmp_path)], check=True,
-                   capture_output=True)
+    subprocess.run(
+        [sys.executable, os.path.join(harness.SAMPLES, "generate.py"), "-o", str(tmp_path)],
+        check=True,
+        capture_output=True,
+    )
     for name in [*SAMPLES, "manifest.json"]:
         with open(os.path.join(harness.SAMPLES, name), "rb") as ours:
             assert ours.read() == (tmp_path / name).read_bytes(), name

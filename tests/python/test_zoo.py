@@ -1,4 +1,4 @@
-"""The round trip on well-known models; zoo.py makes the archives.  All together take some minutes the first time."""
+"""The round trip on well-known models; zoo.py makes the archives.  Takes some minutes the first time."""
 
 import importlib.util
 
@@ -7,7 +7,10 @@ import pytest
 import torch
 import zoo
 
-PACKAGES = {"transformers": ("bert", "gpt2", "t5", "llama", "whisper"), "timm": ("vit", "convnext", "resnest")}
+PACKAGES = {
+    "transformers": ("bert", "gpt2", "t5", "llama", "whisper"),
+    "timm": ("vit", "convnext", "resnest"),
+}
 
 # Roots that may fail to trace, and why.  Modules inside a model may fail without being named here.
 ROOT_MAY_FAIL: dict[str, str] = {}

@@ -3,8 +3,8 @@
 
     zoo.py [--zoo-cache DIR] [--list] [NAME ...]     # NAME as in --list: resnet18_scripted, bert_traced, ...
 
-They are small configurations: what counts is the graph.  Each is made by a process of its own and kept in the cache;
-beside NAME.pt stands NAME.inputs.pt, the inputs to run it with.
+They are small configurations: what counts is the graph.  Each is made by a process of its own and kept in the
+cache; beside NAME.pt stands NAME.inputs.pt, the inputs to run it with.
 """
 
 import argparse
@@ -19,7 +19,7 @@ MAKERS: dict[str, Callable[[str], tuple]] = {}
 
 
 def entry(*ways: str):
-    """Registers a function that gives an eager model and its inputs, for each way of making an archive of it."""
+    """Registers a function that gives an eager model and its inputs, for each way to make an archive."""
 
     def register(function):
         for way in ways:
@@ -66,8 +66,9 @@ def swin():
     tvcompat.prepare()
     from torchvision.models.swin_transformer import SwinTransformer
 
-    return SwinTransformer(patch_size=[4, 4], embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=[7, 7],
-                           num_classes=10), _image(56)
+    return SwinTransformer(
+        patch_size=[4, 4], embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=[7, 7], num_classes=10
+    ), _image(56)
 
 
 @entry("scripted", "traced")
@@ -86,8 +87,9 @@ def _timm(name: str, size: int, **options):
     tvcompat.prepare()
     import timm
 
-    return lambda scriptable: timm.create_model(name, scriptable=scriptable, exportable=True, num_classes=10,
-                                                **options), _image(size)
+    return lambda scriptable: timm.create_model(
+        name, scriptable=scriptable, exportable=True, num_classes=10, **options
+    ), _image(size)
 
 
 @entry("scripted", "traced")
@@ -111,12 +113,18 @@ def _tokens(vocabulary: int, length: int = 9):
     return torch.randint(3, vocabulary, (2, length))
 
 
-SMALL = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "intermediate_size": 48, "max_position_embeddings": 32}
+SMALL = {
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 32,
+}
 
 
 def _transformers(name: str, config: str, inputs: list[str], **options):
-    """The model with named inputs, which gives a tuple: a trace records neither keywords nor classes of outputs."""
+    """The model, which takes the named inputs and gives a tuple: a trace keeps neither names nor classes."""
     import torch
     import tvcompat
 
@@ -141,31 +149,69 @@ def bert():
 
 @entry("traced")
 def gpt2():
-    return _transformers("GPT2LMHeadModel", "GPT2Config", ["input_ids"], vocab_size=100, n_embd=32, n_layer=2, n_head=4,
-                         n_positions=32, use_cache=False, bos_token_id=1, eos_token_id=2), (_tokens(100),)
+    return _transformers(
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        ["input_ids"],
+        vocab_size=100,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        n_positions=32,
+        use_cache=False,
+        bos_token_id=1,
+        eos_token_id=2,
+    ), (_tokens(100),)
 
 
 @entry("traced")
 def t5():
-    return _transformers("T5Model", "T5Config", ["input_ids", "decoder_input_ids"], vocab_size=100, d_model=32, d_kv=8,
-                         d_ff=48, num_layers=2, num_heads=4, use_cache=False), (_tokens(100), _tokens(100, 5))
+    return _transformers(
+        "T5Model",
+        "T5Config",
+        ["input_ids", "decoder_input_ids"],
+        vocab_size=100,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        use_cache=False,
+    ), (_tokens(100), _tokens(100, 5))
 
 
 @entry("traced")
 def llama():
-    return _transformers("LlamaForCausalLM", "LlamaConfig", ["input_ids"], num_key_value_heads=2, use_cache=False,
-                         **SMALL), (_tokens(100),)
+    return _transformers(
+        "LlamaForCausalLM", "LlamaConfig", ["input_ids"], num_key_value_heads=2, use_cache=False, **SMALL
+    ), (_tokens(100),)
 
 
 @entry("traced")
 def whisper():
     import torch
 
-    model = _transformers("WhisperModel", "WhisperConfig", ["input_features", "decoder_input_ids"], vocab_size=100,
-                          d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-                          decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, num_mel_bins=8,
-                          max_source_positions=20, max_target_positions=16, use_cache=False, pad_token_id=0,
-                          bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
+    model = _transformers(
+        "WhisperModel",
+        "WhisperConfig",
+        ["input_features", "decoder_input_ids"],
+        vocab_size=100,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        num_mel_bins=8,
+        max_source_positions=20,
+        max_target_positions=16,
+        use_cache=False,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+    )
     return model, (torch.randn(1, 8, 40), _tokens(100, 4)[:1])
 
 
@@ -181,16 +227,20 @@ def make(name: str, path: str) -> None:
         model = model(scripted)
     model.eval()
     with torch.no_grad():
-        archive = torch.jit.script(model) if scripted else torch.jit.trace(model, inputs, strict=False,
-                                                                           check_trace=False)
+        archive = (
+            torch.jit.script(model)
+            if scripted
+            else torch.jit.trace(model, inputs, strict=False, check_trace=False)
+        )
         archive.save(path + ".part")
     torch.save(inputs, path.removesuffix(".pt") + ".inputs.pt")
     os.replace(path + ".part", path)
 
 
 def cache_folder(given: str | None) -> str:
-    return os.path.abspath(given or os.environ.get("FXTRACE_ZOO_CACHE")
-                           or os.path.join(tempfile.gettempdir(), "fxtrace-zoo"))
+    return os.path.abspath(
+        given or os.environ.get("FXTRACE_ZOO_CACHE") or os.path.join(tempfile.gettempdir(), "fxtrace-zoo")
+    )
 
 
 def archive(name: str, cache: str) -> str:
@@ -198,15 +248,21 @@ def archive(name: str, cache: str) -> str:
     os.makedirs(cache, exist_ok=True)
     path = os.path.join(cache, name + ".pt")
     if not os.path.exists(path):
-        done = subprocess.run([sys.executable, os.path.abspath(__file__), "--make", path, name], capture_output=True,
-                              text=True, env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"})
+        done = subprocess.run(
+            [sys.executable, os.path.abspath(__file__), "--make", path, name],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
+        )
         if done.returncode != 0:
             raise RuntimeError(f"{name} could not be made: {done.stderr[-2000:]}")
     return path
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--zoo-cache", metavar="DIR")
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--make", metavar="PATH", help=argparse.SUPPRESS)

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Makes the archives that run.py measures, in processes of its own: models.py KIND PATH [NUMBER]."""
+
+import os
+import sys
+import warnings
+
+import torch
+from torch import Tensor, nn
+
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "python")
+)
+
+
+class Layers(nn.Module):
+    """The same graph for every width: 30 Linears."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(width, width, bias=False) for _ in range(30)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Failing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x: Tensor, careful: bool) -> Tensor:
+        x = self.linear(x)
+        if careful:
+            if bool(x.sum() > 0):
+                x = x + 1
+        return x
+
+
+class Flat(nn.Module):
+    """Each module fails at its first call."""
+
+    def __init__(self, count: int):
+        super().__init__()
+        self.parts = nn.ModuleList([Failing() for _ in range(count)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x, True)
+        return x
+
+
+class Late(nn.Module):
+    """Each module is followed once before it fails, and the failures come one by one."""
+
+    def __init__(self, count: int):
+        super().__init__()
+        self.parts = nn.ModuleList([Failing() for _ in range(count)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x, False)
+        for part in self.parts:
+            x = part(x, True)
+        return x
+
+
+class Link(nn.Module):
+    def __init__(self, rest: nn.Module):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.rest = rest
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.rest(self.linear(x))
+        if bool(x.sum() > 0):
+            x = x + 1
+        return x
+
+
+def nested(count: int) -> nn.Module:
+    """Each failing module holds the next one."""
+    module: nn.Module = nn.Linear(2, 2)
+    for _ in range(count):
+        module = Link(module)
+    return module
+
+
+def layers(width: int) -> nn.Module:
+    # Zeros that nobody touches take no memory while the archive is written.
+    with torch.device("meta"):
+        model = Layers(width)
+    return (
+        model.to_empty(device="cpu")
+        .requires_grad_(False)
+        .apply(
+            lambda module: module.weight.zero_() if width < 1000 and isinstance(module, nn.Linear) else None
+        )
+    )
+
+
+def resnet50(_: int) -> nn.Module:
+    import tvcompat
+
+    tvcompat.prepare()
+    import torchvision
+
+    return torchvision.models.resnet50(weights=None)
+
+
+def main() -> int:
+    warnings.simplefilter("ignore")
+    kind, path = sys.argv[1:3]
+    number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    sys.setrecursionlimit(100_000)
+    makers = {"layers": layers, "flat": Flat, "late": Late, "nested": nested, "resnet50": resnet50}
+    torch.jit.script(makers[kind](number).eval()).save(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

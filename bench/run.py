@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Measures `fxtrace trace` and prints a table; with --check, exit code 1 when a bound is broken.
+
+    bench/run.py [--fxtrace PATH] [--python PYTHON] [--runs N] [--check] [--keep DIR] [-k WORD]
+
+- weights: the same graph with 50 KB and with 2 GB of weights; at most 1.2 times the time and 1.3 times the
+           memory.
+- load:    ResNet-50, against a Python process that does torch.jit.load; at most a fifth of its time.
+- linear:  models with 10, 100 and 1,000 failing modules; the CPU time above the smallest one's grows no more
+           than 2.5 times as fast as the number of modules.  `flat`: each fails at its first call; `late`:
+           after a call that could be followed; `nested`: each holds the next (10, 50 and 250: PyTorch takes
+           minutes to compile 1,000).
+
+Times are medians of runs that alternate.  The archives go to a temporary folder, or to --keep DIR, where they
+are found again.  PYTHON needs torch, and torchvision for ResNet-50; this script itself imports neither, as
+its own memory would count as the program's.
+"""
+
+import argparse
+import glob
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MAX_WEIGHTS_TIME, MAX_WEIGHTS_MEMORY, MAX_LOAD, MAX_GROWTH = 1.2, 1.3, 0.2, 2.5
+LOAD = "import sys, warnings; warnings.simplefilter('ignore'); import torch; torch.jit.load(sys.argv[1])"
+
+
+@dataclass
+class Run:
+    wall: float  # seconds
+    cpu: float
+    rss: float  # MB, at its peak
+
+
+def measure(command: list[str]) -> Run:
+    with open(os.devnull, "wb") as null:
+        start = time.monotonic()
+        process = subprocess.Popen(command, stdout=null, stderr=subprocess.PIPE)
+        errors = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {process.returncode}\n{errors.decode(errors='replace')}")
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def alternate(commands: list[list[str]], runs: int) -> list[Run]:
+    """The median of each, after a run that does not count."""
+    results: list[list[Run]] = [[] for _ in commands]
+    for i in range(runs + 1):
+        for command, found in zip(commands, results):
+            run = measure(command)
+            if i > 0:
+                found.append(run)
+    return [
+        Run(*(statistics.median(getattr(run, name) for run in found) for name in ("wall", "cpu", "rss")))
+        for found in results
+    ]
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace, program: str, folder: str):
+        self.program, self.python, self.runs, self.folder = program, options.python, options.runs, folder
+        self.broken: list[str] = []
+
+    def archive(self, kind: str, number: int = 0) -> str:
+        path = os.path.join(self.folder, f"{kind}_{number}.pt" if number else f"{kind}.pt")
+        if not os.path.exists(path):
+            maker = os.path.join(ROOT, "bench", "models.py")
+            subprocess.run([self.python, maker, kind, path + ".part", str(number)], check=True)
+            os.replace(path + ".part", path)
+        return path
+
+    def trace(self, path: str) -> list[str]:
+        return [self.program, "trace", path, "-f", "json"]
+
+    def show(self, name: str, run: Run) -> None:
+        print(f"  {name:<34} {run.wall * 1000:8.0f} ms  {run.cpu * 1000:8.0f} ms CPU  {run.rss:8.0f} MB")
+
+    def bound(self, what: str, value: float, limit: float) -> None:
+        holds = value <= limit
+        print(f"  {what:<34} {value:8.2f}     at most {limit:g}: {'holds' if holds else 'BROKEN'}")
+        if not holds:
+            self.broken.append(what)
+
+    def weights(self) -> None:
+        paths = [self.archive("layers", 16), self.archive("layers", 4096)]
+        small, large = alternate([self.trace(path) for path in paths], self.runs)
+        for path, run in zip(paths, (small, large)):
+            self.show(f"30 Linears, {os.path.getsize(path) / 1e6:.2f} MB", run)
+        self.bound("time, large against small", large.wall / small.wall, MAX_WEIGHTS_TIME)
+        self.bound("memory, large against small", large.rss / small.rss, MAX_WEIGHTS_MEMORY)
+
+    def load(self) -> None:
+        path = self.archive("resnet50")
+        ours, python = alternate([self.trace(path), [self.python, "-c", LOAD, path]], self.runs)
+        self.show("fxtrace trace, ResNet-50", ours)
+        self.show("Python, torch.jit.load", python)
+        self.bound("time against Python's", ours.wall / python.wall, MAX_LOAD)
+
+    def linear(self) -> None:
+        for kind, counts in (("flat", (10, 100, 1000)), ("late", (10, 100, 1000)), ("nested", (10, 50, 250))):
+            runs = alternate(
+                [self.trace(self.archive(kind, count)) for count in counts], max(3, self.runs // 2)
+            )
+            for count, run in zip(counts, runs):
+                self.show(f"{count} failing modules, {kind}", run)
+            # Below 10 ms it is noise.
+            middle = max(runs[1].cpu - runs[0].cpu, 0.01)
+            modules = (counts[2] - counts[0]) / (counts[1] - counts[0])
+            self.bound(
+                f"growth against linear, {kind}", (runs[2].cpu - runs[0].cpu) / middle / modules, MAX_GROWTH
+            )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--fxtrace", metavar="PATH")
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--runs", type=int, default=7, metavar="N")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--keep", metavar="DIR")
+    parser.add_argument("-k", metavar="WORD", default="", help="only the parts whose names hold WORD")
+    options = parser.parse_args()
+    builds = glob.glob(os.path.join(ROOT, "build", "release", "bin", "fxtrace")) or glob.glob(
+        os.path.join(ROOT, "build", "*", "bin", "fxtrace")
+    )
+    program = options.fxtrace or os.environ.get("FXTRACE") or max(builds, key=os.path.getmtime, default=None)
+    if program is None:
+        sys.exit("no fxtrace: give --fxtrace PATH, or build it first (preset release)")
+
+    with tempfile.TemporaryDirectory(prefix="fxtrace-bench-") as folder:
+        if options.keep:
+            folder = os.path.abspath(options.keep)
+            os.makedirs(folder, exist_ok=True)
+        bench = Bench(options, os.path.abspath(program), folder)
+        for name, part in (("weights", bench.weights), ("load", bench.load), ("linear", bench.linear)):
+            if options.k in name:
+                print(f"{name}:", flush=True)
+                part()
+    if bench.broken:
+        print(f"broken: {', '.join(bench.broken)}")
+    return 1 if bench.broken and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
