@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that includes go one way, as docs/architecture.md draws it, and that LibTorch stays where it belongs.
+"""Checks that includes go one way, as docs/architecture.md draws it, that LibTorch stays where it belongs, and that
+every source file is built.
 
-check_includes.py [ROOT]   prints every include that breaks a rule; exit code 1 when there is one
+check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
 """
 
@@ -68,6 +69,17 @@ def problems(root):
                 yield f"{place}: app may include {', '.join(sorted(PLUGIN_INTERFACE))} only, not {name}"
 
 
+def not_built(root):
+    """Yields every .cpp that the CMakeLists.txt above it does not name."""
+    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("app/**/*.cpp"), *root.glob("tests/unit/*.cpp")]):
+        folder = path.parent
+        while not (folder / "CMakeLists.txt").exists() and folder != root:
+            folder = folder.parent
+        words = re.split(r"[\s()]+", (folder / "CMakeLists.txt").read_text(encoding="utf-8"))
+        if path.relative_to(folder).as_posix() not in words:
+            yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
+
+
 def self_test():
     files = {
         "lib/support/error.h": "#pragma once\n#include <string>\n",
@@ -76,6 +88,8 @@ def self_test():
         "lib/trace/trace.h": '#pragma once\n#include "graph/graph.h"\n#include "graph/gone.h"\n',
         "lib/torchscript/plugin.h": "#pragma once\n",
         "lib/torchscript/inner.h": "#pragma once\n#include <torch/script.h>\n",
+        "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
+        "app/commands/forgotten.cpp": "",
         "app/main.cpp": '#include "torchscript/plugin.h"\n#include "torchscript/inner.h"\n',
     }
     expected = [
@@ -85,13 +99,14 @@ def self_test():
         "lib/graph/bad.h:2: graph includes LibTorch's ATen/ATen.h",
         'lib/graph/bad.h:3: "graph.h" is not a path from the root of lib/ or of the project',
         'lib/trace/trace.h:3: "graph/gone.h" does not exist',
+        "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        found = list(problems(root))
+        found = [*problems(root), *not_built(root)]
     if found != expected:
         print("expected:", *expected, "found:", *found, sep="\n")
         return 1
@@ -102,7 +117,7 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1]
-    found = list(problems(root))
+    found = [*problems(root), *not_built(root)]
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 
