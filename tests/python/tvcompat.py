@@ -21,7 +21,8 @@ _SCHEMAS = [
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     f"roi_align(Tensor input, {_ROIS}, {_POOLED}, int sampling_ratio, bool aligned) -> Tensor",
-    f"_roi_align_backward(Tensor grad, {_ROIS}, {_POOLED}, {_SIZES}, int sampling_ratio, bool aligned) -> Tensor",
+    f"_roi_align_backward(Tensor grad, {_ROIS}, {_POOLED}, {_SIZES}, "
+    "int sampling_ratio, bool aligned) -> Tensor",
     f"roi_pool(Tensor input, {_ROIS}, {_POOLED}) -> (Tensor, Tensor)",
     "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, "
     f"{_POOLED}, {_SIZES}) -> Tensor",
