@@ -47,7 +47,7 @@ void Interpreter::call_method(const IrNode* node) {
   }
   if (function == nullptr) fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
   const auto module = program_.find_module(&receiver.toObjectRef());
-  if (module && name == "forward" && tracer_ != nullptr) {
+  if (module && is_forward(name) && tracer_ != nullptr) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }
   set(node->output(), call_graph_function(*function, values, node));
@@ -69,6 +69,9 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
     frames_.resize(frames);
     grad_enabled_ = outer_grad;
     roll_back(changes);
+    // A leaf runs its own hooks; those before the call are recorded already.
+    const auto& type = *program_.object(module)->type();
+    if (options_.hooks == Hooks::kRun && !type.getForwardPreHooks().empty()) tracer_->mark_stale();
   }
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = this->arguments(schema, arguments, 1, node);
@@ -84,7 +87,10 @@ bool Interpreter::skip_hook(torch::jit::Function& function, const Values& argume
       type.findMethod(function.qualname().name()) == &function) {
     return false;
   }
-  if (options_.hooks == Hooks::kRun) return false;
+  // A leaf runs its own hooks, as in torch.fx.
+  const auto module = program_.find_module(&arguments[0].toObjectRef());
+  const bool leaf = module && tracer_ != nullptr && tracer_->is_leaf(*module);
+  if (options_.hooks == Hooks::kRun && !leaf) return false;
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
   const c10::TypePtr& type_of_result = node->output()->type();
   at::IValue untouched = arguments.back();

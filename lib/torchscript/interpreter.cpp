@@ -11,6 +11,10 @@ namespace fxtrace {
 namespace prim = c10::prim;
 namespace aten = c10::aten;
 
+namespace {
+constexpr std::size_t kMadeByGraph = SIZE_MAX;  // slot of the Change that undoes materialize()
+}
+
 Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options)
     : program_(program), tracer_(tracer), options_(options) {}
 
@@ -18,7 +22,8 @@ Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
   const auto& object = program_.object(root);
-  torch::jit::Function& function = object->type()->getMethod(method);
+  torch::jit::Function& function =
+      method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
   const auto& schema = function.getSchema();
   Values values{at::IValue(object)};
   std::vector<Argument> placeholders;
@@ -69,7 +74,12 @@ const at::IValue& Interpreter::value(const IrValue* v) const {
   static const at::IValue none;
   const auto& values = frames_.back().values;
   const auto it = values.find(v);
-  return it == values.end() ? none : it->second;
+  if (it == values.end()) return none;
+  if (!materialized_.empty() && (it->second.isList() || it->second.isGenericDict())) {
+    const auto made = materialized_.find(it->second.internalToPointer());
+    if (made != materialized_.end()) return made->second.proxy;
+  }
+  return it->second;
 }
 
 void Interpreter::set(const IrValue* v, at::IValue value) { frames_.back().values[v] = std::move(value); }
@@ -364,7 +374,10 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
   const at::IValue current = *slot < object.slots().size() ? object.getSlot(*slot) : at::IValue();
   const Proxy* proxy = find_proxy(current);
   const bool opaque_proxy = proxy != nullptr && !proxy->node.valid();
-  if (!current.isTensor() && !opaque_proxy) {
+  const auto module = program_.find_module(&object);
+  const bool live = module && tracer_ != nullptr && program_.is_set_by_code(*object.type(), name) &&
+                    tracer_->runs_in_leaf(*module);
+  if (!current.isTensor() && !opaque_proxy && !live) {
     // An attribute that only __setstate__ would have filled.
     const bool missing = current.isNone() && !c10::NoneType::get()->isSubtypeOf(*type);
     if (!missing) return current;
@@ -383,7 +396,9 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
     known.shape.emplace(current.toTensor().sizes().begin(), current.toTensor().sizes().end());
   }
   const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
-  return make_proxy(tracer_->get_attr(target, std::move(known), location(node)), static_type);
+  const NodeId id = live ? tracer_->get_attr_again(target, std::move(known), location(node))
+                         : tracer_->get_attr(target, std::move(known), location(node));
+  return make_proxy(id, static_type);
 }
 
 void Interpreter::get_attribute(const IrNode* node) {
@@ -425,10 +440,20 @@ void Interpreter::remember(const at::IValue& container) {
   changes_.push_back(std::move(change));
 }
 
+void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
+  const bool list = container.isList();
+  at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
+                                 container.type(), node);
+  changes_.push_back({container, {}, kMadeByGraph});
+  materialized_[container.internalToPointer()] = {container, std::move(proxy)};
+}
+
 void Interpreter::roll_back(std::size_t mark) {
   while (changes_.size() > mark) {
     Change& change = changes_.back();
-    if (change.container.isObject()) {
+    if (change.slot == kMadeByGraph) {
+      materialized_.erase(change.container.internalToPointer());
+    } else if (change.container.isObject()) {
       change.container.toObject()->setSlot(change.slot, std::move(change.before));
     } else if (change.container.isList()) {
       auto list = change.container.toList();

@@ -85,6 +85,8 @@ class Interpreter {
   void execute(const IrNode* node, Values values);
   bool is_structural(const c10::FunctionSchema& schema, const Values& values) const;
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor);
   at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs, const c10::TypePtr& type,
                          const IrNode* node, Proxy::Flavor flavor = Proxy::Flavor::kValue);
@@ -100,6 +102,13 @@ class Interpreter {
   // --- undoing ---
   std::size_t mark() const { return changes_.size(); }
   void remember(const at::IValue& container);
+  // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on depends on
+  // an input.  Every name it goes by sees that.
+  void materialize(const at::IValue& container, const IrNode* node);
+  // Lists and dicts that the graph makes, by identity; the container itself keeps the identity alive.
+  struct Materialized {
+    at::IValue container, proxy;
+  };
   void roll_back(std::size_t mark);
 
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
@@ -111,6 +120,7 @@ class Interpreter {
   const TraceOptions& options_;
   std::vector<Frame> frames_;
   std::vector<Change> changes_;
+  std::unordered_map<const void*, Materialized> materialized_;
   std::unordered_map<const void*, std::size_t> remembered_;  // container -> its newest change
   std::size_t call_mark_ = 0;                                // changes_ at the start of the innermost module call
   std::int64_t steps_ = 0;                                   // in the innermost module call

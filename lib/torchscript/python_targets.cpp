@@ -44,7 +44,6 @@ const Table& plain_targets() {
       {"aten::copy", "builtins.list"},
       {"aten::list", "builtins.list"},
       {"aten::keys", "builtins.list"},
-      {"aten::get", "builtins.dict.get"},
       {"aten::sorted", "builtins.sorted"},
       {"aten::divmod", "builtins.divmod"},
       {"aten::ord", "builtins.ord"},
@@ -69,10 +68,9 @@ const Table& python_targets() {
       {"aten::Bool", "builtins.bool"},
       {"aten::Complex", "builtins.complex"},
       {"aten::ComplexImplicit", "builtins.complex"},
-      {"aten::ScalarImplicit", "torch.Tensor.item"},
+      {"aten::ScalarImplicit", "aten.item.default"},
       {"aten::len", "builtins.len"},
       {"aten::str", "builtins.str"},
-      {"aten::format", "builtins.str.format"},
       {"aten::__not__", "operator.not_"},
       {"aten::__contains__", "operator.contains"},
       {"aten::__getitem__", "operator.getitem"},
@@ -140,7 +138,7 @@ PythonTarget python_target(const c10::FunctionSchema& schema) {
         return {"math." + std::string(base), TargetForm::kSame};
       }
       if (aten && !formals.empty() && formals[0].type()->kind() == c10::TypeKind::StringType) {
-        return {"builtins.str." + std::string(base), TargetForm::kSame};
+        return {std::string(base), TargetForm::kUnsupported};
       }
       const bool container = !formals.empty() && (formals[0].type()->kind() == c10::TypeKind::ListType ||
                                                   formals[0].type()->kind() == c10::TypeKind::DictType);

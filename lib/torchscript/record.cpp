@@ -157,10 +157,11 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
                                  !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
                                    schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
     if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
-      fail(FailureKind::kUnsupportedOp,
-           schema.name() + ": a list or dict made while tracing is changed by a value that depends on an input", node);
+      materialize(values[i], node);
+      return record(node, schema, inputs(node));
     }
   }
+  if (record_container_change(node, schema, values) || record_format(node, schema, values)) return;
   const PythonTarget target = python_target(schema);
   auto [args, kwargs] = arguments(schema, values, 0, node);
   Proxy::Flavor flavor = Proxy::Flavor::kValue;
@@ -211,6 +212,62 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   set_recorded(node,
                tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known), location(node)),
                flavor);
+}
+
+// Changes of a list that the graph makes, for which Python has no function: written with those it has.
+bool Interpreter::record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+  const std::string& name = schema.name();
+  if (values.empty() || find_proxy(values[0]) == nullptr) return false;
+  const c10::TypePtr none = c10::NoneType::get();
+  const Argument self = argument(values[0], node);
+  const auto call = [&](const char* target, std::vector<Argument> args, const c10::TypePtr& type) {
+    return record_call(target, std::move(args), {}, type, node);
+  };
+  if (name == "aten::insert") {
+    const Argument at = argument(values.at(1), node);
+    call("operator.setitem", {self, Argument::Slice{{at, at, Argument::None{}}},
+                              Argument::List{{argument(values.at(2), node)}}}, none);
+    return true;
+  }
+  if (name == "aten::pop" && values[0].isCapsule() && node->outputs().size() == 1) {
+    const Argument at = values.size() > 1 ? argument(values[1], node) : Argument(-1);
+    set(node->output(), call("operator.getitem", {self, at}, node->output()->type()));
+    call("operator.delitem", {self, at}, none);
+    return true;
+  }
+  if (name == "aten::clear") {
+    call("operator.delitem", {self, Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}}}, none);
+    return true;
+  }
+  return false;
+}
+
+// "{} and {}".format(a, b) as "" + str(a) + " and " + str(b): str.format itself cannot stand in a graph.
+bool Interpreter::record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+  if (schema.name() != "aten::format" || !values[0].isString()) return false;
+  const std::string& text = values[0].toStringRef();
+  const c10::TypePtr string = c10::StringType::get();
+  std::size_t next = 1;
+  std::size_t from = 0;
+  at::IValue result(std::string{});
+  const auto add = [&](const at::IValue& part) {
+    if (part.isString() && part.toStringRef().empty()) return;
+    if (result.isString() && result.toStringRef().empty()) {
+      result = part;
+    } else if (result.isString() && part.isString()) {
+      result = result.toStringRef() + part.toStringRef();
+    } else {
+      result = record_call("operator.add", {argument(result, node), argument(part, node)}, {}, string, node);
+    }
+  };
+  for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size(); at = text.find("{}", from)) {
+    add(text.substr(from, at - from));
+    add(record_call("builtins.str", {argument(values[next++], node)}, {}, string, node));
+    from = at + 2;
+  }
+  add(text.substr(from));
+  set(node->output(), result);
+  return true;
 }
 
 void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor) {
@@ -306,6 +363,10 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
     if (!tensor.defined()) return Argument::None{};
     return tracer_->constant(
         tensor.unsafeGetTensorImpl(), [&] { return program_.archive().constant(tensor); }, location(node));
+  }
+  if (!materialized_.empty() && is_container(value)) {
+    const auto made = materialized_.find(value.internalToPointer());
+    if (made != materialized_.end()) return find_proxy(made->second.proxy)->node;
   }
   if (value.isList()) {
     const c10::Type* element = nullptr;

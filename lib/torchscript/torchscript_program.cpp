@@ -1,6 +1,7 @@
 #include "torchscript/torchscript_program.h"
 
 #include <pthread.h>
+#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <exception>
@@ -47,6 +48,17 @@ void with_large_stack(const std::function<void()>& f) {
     start(&job);
   }
   if (job.error) std::rethrow_exception(job.error);
+}
+
+bool is_forward(const std::string& method) {
+  constexpr std::string_view kOverload = "forward__";
+  return method == "forward" || (method.rfind(kOverload, 0) == 0 &&
+                                 method.find_first_not_of("0123456789", kOverload.size()) == std::string::npos);
+}
+
+torch::jit::Function* find_forward(const c10::ClassType& type) {
+  if (torch::jit::Function* forward = type.findMethod("forward")) return forward;
+  return type.findMethod("forward__0");
 }
 
 TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
@@ -113,7 +125,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
   info.path = path;
   info.type = type.name() ? demangle(type.name()->qualifiedName()) : "";
   info.parent = parent;
-  info.has_forward = type.findMethod("forward") != nullptr;
+  info.has_forward = find_forward(type) != nullptr;
   const auto [known, is_new] = module_ids_.emplace(object.get(), id);
   if (!is_new) info.alias_of = known->second;
   modules_.push_back(std::move(info));
@@ -173,7 +185,7 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
 
 void TorchScriptProgram::check_method(ModuleId module, const std::string& method) const {
   const auto& type = *objects_[module.index]->type();
-  if (type.findMethod(method) != nullptr) return;
+  if (type.findMethod(method) != nullptr || (method == "forward" && find_forward(type) != nullptr)) return;
   std::string known;
   for (const auto* function : type.methods()) known += (known.empty() ? "" : ", ") + function->name();
   throw usage_error("the root module has no method '" + method + "'",
@@ -192,6 +204,32 @@ std::optional<ModuleId> TorchScriptProgram::find_module(const c10::ivalue::Objec
 const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* object) const {
   const auto it = paths_.find(object);
   return it == paths_.end() ? nullptr : &it->second;
+}
+
+bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::string& attribute) {
+  if (!set_attributes_known_) {
+    set_attributes_known_ = true;
+    std::unordered_set<const c10::ClassType*> seen;
+    const std::function<void(const torch::jit::Block&)> look = [&](const torch::jit::Block& block) {
+      for (const auto* node : block.nodes()) {
+        if (node->kind() == c10::prim::SetAttr) {
+          if (const auto* holder = node->input(0)->type()->castRaw<c10::ClassType>()) {
+            set_attributes_[holder].insert(node->s(c10::attr::name));
+          }
+        }
+        for (const auto* inner : node->blocks()) look(*inner);
+      }
+    };
+    for (const auto& object : objects_) {
+      const auto class_type = object->type();
+      if (!seen.insert(class_type.get()).second) continue;
+      for (auto* method : class_type->methods()) {
+        if (method->isGraphFunction()) look(*torch::jit::toGraphFunction(*method).graph()->block());
+      }
+    }
+  }
+  const auto it = set_attributes_.find(&type);
+  return it != set_attributes_.end() && it->second.count(attribute) != 0;
 }
 
 std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Node* node, const std::string& function) {

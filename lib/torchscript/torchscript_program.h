@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "torchscript/archive.h"
@@ -38,6 +39,8 @@ class TorchScriptProgram : public Program {
   const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const { return objects_[module.index]; }
   // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
   const std::string* find_path(const c10::ivalue::Object* object) const;
+  // Whether any code of the archive sets this attribute.
+  bool is_set_by_code(const c10::ClassType& type, const std::string& attribute);
   // Where the node comes from in Python.  `function` names the method or function that holds it.
   std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
   const TorchScriptArchive& archive() const { return *archive_; }
@@ -54,9 +57,16 @@ class TorchScriptProgram : public Program {
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
+  std::unordered_map<const c10::ClassType*, std::unordered_set<std::string>> set_attributes_;
+  bool set_attributes_known_ = false;
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
 };
+
+// The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what
+// TorchScript makes of torch.nn.LSTM's.  Null when it has none.
+torch::jit::Function* find_forward(const c10::ClassType& type);
+bool is_forward(const std::string& method);
 
 // Runs `f` on a thread with a stack large enough for what hostile archives nest; exceptions come through.
 void with_large_stack(const std::function<void()>& f);

@@ -116,6 +116,11 @@ NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional
   return id;
 }
 
+NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
+  return append(
+      {Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
+}
+
 NodeId GraphTracer::constant(const void* identity, const std::function<Constant()>& make,
                              std::optional<SourceLocation> source) {
   const auto it = constants_.find(identity);
@@ -214,6 +219,15 @@ void GraphTracer::begin_call(ModuleId module) {
 
 bool GraphTracer::is_leaf(ModuleId module) const { return rules_.is_leaf(module) || failed_.contains(module); }
 
+bool GraphTracer::runs_in_leaf(ModuleId module) const {
+  if (leaf_count_.empty()) return false;
+  for (std::optional<ModuleId> holder = module; holder; holder = facts_.info(*holder).parent) {
+    const auto it = leaf_count_.find(holder->index);
+    if (it != leaf_count_.end() && it->second > 0) return true;
+  }
+  return false;
+}
+
 NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                               std::optional<SourceLocation> source) {
   begin_call(module);
@@ -222,6 +236,8 @@ NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwarg
     add_use(module, module, parameters);
     for (const std::size_t index : parameters) visit_parameter(index);
   }
+  ++leaf_count_[module.index];
+  undo_.push_back({Undo::kLeaf, module, {}, {}, nullptr});
   const ModuleInfo& info = facts_.info(module);
   return append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs), scope_of(module),
                  std::move(meta), std::move(source), ""});
@@ -293,6 +309,9 @@ void GraphTracer::roll_back(const Mark& mark) {
       case Undo::kInlined:
         if (--inline_count_[undo.module.index] == 0) inlined_.pop_back();
         break;
+      case Undo::kLeaf:
+        --leaf_count_[undo.module.index];
+        break;
       case Undo::kGuard:
         result_.guards.pop_back();
         break;
@@ -302,7 +321,21 @@ void GraphTracer::roll_back(const Mark& mark) {
   result_.graph.roll_back(mark.graph);
 }
 
+// Front ends look attributes up that Python would not: `if self.bias is None`.
+void GraphTracer::erase_unused_attributes() {
+  Graph& graph = result_.graph;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op != Opcode::kGetAttr || !node.users.empty()) continue;
+    const auto same = [&](const auto& constant) { return constant.first == node.target; };
+    auto& constants = result_.constants;
+    constants.erase(std::remove_if(constants.begin(), constants.end(), same), constants.end());
+    graph.erase(id);
+  }
+}
+
 ModuleGraph GraphTracer::take() {
+  erase_unused_attributes();
   const auto names = [&](const std::vector<std::size_t>& parameters) {
     std::vector<std::string> result;
     result.reserve(parameters.size());

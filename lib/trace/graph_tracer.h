@@ -77,6 +77,8 @@ class GraphTracer {
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
   // One node for each target, made at the first use.
   NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
+  // A node for each use: the value may have changed since the last.
+  NodeId get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source);
   // A tensor that has no qualified name.  `identity` tells equal ones.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
                   std::optional<SourceLocation> source);
@@ -90,11 +92,15 @@ class GraphTracer {
 
   // --- modules ---
   bool is_leaf(ModuleId module) const;
+  // Whether this graph calls the module, or one that holds it, as a leaf: then its attributes may change.
+  bool runs_in_leaf(ModuleId module) const;
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                    std::optional<SourceLocation> source);
   // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone, the
   // module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& body);
+  // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced again.
+  void mark_stale() { stale_ = true; }
   ModuleId current_module() const { return scopes_.back().module; }
   // The stub of a graph whose own root cannot be followed.
   NodeId call_root(std::vector<Argument> args, Meta meta);
@@ -112,7 +118,7 @@ class GraphTracer {
   };
   // One step that roll_back() undoes.
   struct Undo {
-    enum Kind { kForward, kUse, kUsesReset, kParameter, kFirstCall, kAttribute, kConstant, kInlined, kGuard } kind;
+    enum Kind { kForward, kUse, kUsesReset, kParameter, kFirstCall, kAttribute, kConstant, kInlined, kLeaf, kGuard } kind;
     ModuleId module;
     std::vector<std::pair<ModuleId, std::vector<std::size_t>>> old_uses;
     std::string key;
@@ -131,6 +137,7 @@ class GraphTracer {
   void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
   void roll_back(const Mark& mark);
   void check_limit();
+  void erase_unused_attributes();
   Scope scope_of(ModuleId module) const;
 
   const ModuleFacts& facts_;
@@ -146,6 +153,7 @@ class GraphTracer {
   std::unordered_map<const void*, NodeId> constants_;
   std::unordered_map<std::uint32_t, std::size_t> parameter_nodes_;  // get_attr node -> parameter
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;     // by module
+  std::unordered_map<std::uint32_t, std::size_t> leaf_count_;       // by module
   std::vector<ModuleId> inlined_;
 
   std::vector<ModuleId> forward_order_;
