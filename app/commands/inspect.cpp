@@ -115,7 +115,8 @@ std::vector<Counts> count_parameters(const GraphCollection& collection) {
 std::string status_text(const ModuleRecord& module) {
   std::string text = to_string(module.status);
   if (module.alias_of) {
-    text = "the same as " + (module.alias_of->empty() ? "the root" : *module.alias_of);
+    text = "the same as ";
+    text += module.alias_of->empty() ? "the root" : *module.alias_of;
   } else if (module.rule) {
     text += " (" + *module.rule + ")";
   } else if (module.failure) {
