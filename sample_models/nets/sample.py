@@ -16,6 +16,8 @@ class Sample:
     failed: list = field(default_factory=list)  # paths of the modules that cannot be followed
     # The same under --no-default-leaves, where it differs.
     failed_no_default_leaves: Optional[list] = None
+    # Rules under which the graph cannot give the archive's outputs, and why: {"max-depth-1": "..."}.
+    differs: dict = field(default_factory=dict)
     method: str = "forward"
     eager: Optional[Callable[[], torch.nn.Module]] = (
         None  # the same model for Python's tracers, where they manage
@@ -33,6 +35,8 @@ class Sample:
         }
         if self.failed_no_default_leaves is not None:
             entry["failed_no_default_leaves"] = self.failed_no_default_leaves
+        if self.differs:
+            entry["differs"] = self.differs
         if self.notes:
             entry["notes"] = self.notes
         entry["net"] = self.make.__module__.removeprefix("nets.")

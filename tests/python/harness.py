@@ -124,6 +124,10 @@ def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
     return None
 
 
+class Different(AssertionError):
+    """Two results are not the same."""
+
+
 def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kwargs: dict) -> None:
     """Runs the archive and the rebuilt graph, each on its own copy of the model and its inputs."""
     with torch.no_grad():
@@ -137,7 +141,8 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
         torch.manual_seed(0)
         actual = rebuilt(*copy.deepcopy(args), **copy.deepcopy(kwargs))
     text = difference(expected, actual)
-    assert text is None, f"{text}\n{rebuilt.code}"
+    if text:
+        raise Different(f"{text}\n{rebuilt.code}")
 
 
 def check_collection(collection: dict) -> None:

@@ -13,6 +13,7 @@ import json
 import math
 import pickle
 import sys
+import types
 from typing import Any, Callable
 
 import torch
@@ -40,7 +41,19 @@ def resolve_function(target: str) -> Callable:
                 raise RebuildError(f"no such function: {target}") from None
     if not callable(value):
         raise RebuildError(f"not a function: {target}")
+    if isinstance(value, types.MethodDescriptorType) and not hasattr(value, "__module__"):
+        return _named_function(value)
     return value
+
+
+def _named_function(method: types.MethodDescriptorType) -> Callable:
+    """A function that torch.fx's code generator has a name for; methods of builtins have no __module__."""
+
+    def function(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = f"{method.__objclass__.__name__}_{method.__name__}"
+    return function
 
 
 def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
@@ -93,6 +106,28 @@ def decode_constant(constant: dict, name: str, record: Callable[[str], torch.Ten
         )
 
     return torch.tensor(decode(constant["data"]), dtype=dtype).reshape(constant["shape"])
+
+
+class Overloaded(torch.nn.Module):
+    """A scripted module whose forward has overloads, such as nn.LSTM: it has forward__0 and forward__1."""
+
+    def __init__(self, module: torch.jit.ScriptModule):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args, **kwargs):
+        overloads = [name for name in self.module._c._method_names() if name.startswith("forward__")]
+        for method in (getattr(self.module, name) for name in overloads):
+            names = [argument.name for argument in method.schema.arguments[1:]]
+            types_of = {argument.name: str(argument.type) for argument in method.schema.arguments}
+            given = {**dict(zip(names, args)), **kwargs}
+            if all(
+                isinstance(value, torch.Tensor) == (types_of[name] in ("Tensor", "Optional[Tensor]"))
+                for name, value in given.items()
+                if value is not None
+            ):
+                return method(*args, **kwargs)
+        raise RebuildError("no overload of forward takes these arguments")
 
 
 def _tree(attributes: dict[str, Any]) -> torch.nn.Module:
@@ -187,6 +222,12 @@ class Rebuilder:
                 raise RebuildError(f"the archive has no {target!r}") from None
         if op == "call_module" and not isinstance(value, torch.nn.Module):
             raise RebuildError(f"{target!r} is no module")
+        if (
+            op == "call_module"
+            and isinstance(value, torch.jit.ScriptModule)
+            and not hasattr(value, "forward")
+        ):
+            value = Overloaded(value)
         seen = target if target else "root_module"  # torch.fx has no name for the root
         if self.seen_as.setdefault(seen, target) != target:
             raise RebuildError(f"{target!r} and {self.seen_as[seen]!r} would both be called {seen}")
@@ -244,7 +285,12 @@ def record_reader(path: str) -> Callable[[str], torch.Tensor]:
 
 
 def load(path: str) -> torch.jit.ScriptModule:
-    return torch.jit.load(path, map_location="cpu")
+    model = torch.jit.load(path, map_location="cpu")
+    for module in model.modules():
+        # TorchScript makes overloads of torch.nn.LSTM's forward: no name is left to call the module by.
+        if not module._c._has_method("forward") and module._c._has_method("forward__0"):
+            module.__dict__["forward"] = module._c._get_method("forward__0")
+    return model
 
 
 def rebuild(path: str, graph_json: dict, model: torch.nn.Module | None = None) -> fx.GraphModule:
