@@ -14,8 +14,8 @@ class Sample:
     make: Callable[[], torch.jit.ScriptModule]
     inputs: list  # calls: each {"args": [SPEC, ...], "kwargs": {NAME: SPEC}}
     failed: list = field(default_factory=list)  # paths of the modules that cannot be followed
-    # The same under --no-default-leaves, where it differs.
-    failed_no_default_leaves: Optional[list] = None
+    # The same under other rules, where it differs: {"no-default-leaves": [...], "max-depth-1": [...]}.
+    failed_under: dict = field(default_factory=dict)
     # Rules under which the graph cannot give the archive's outputs, and why: {"max-depth-1": "..."}.
     differs: dict = field(default_factory=dict)
     method: str = "forward"
@@ -33,8 +33,8 @@ class Sample:
             "inputs": self.inputs,
             "failed": self.failed,
         }
-        if self.failed_no_default_leaves is not None:
-            entry["failed_no_default_leaves"] = self.failed_no_default_leaves
+        if self.failed_under:
+            entry["failed_under"] = self.failed_under
         if self.differs:
             entry["differs"] = self.differs
         if self.notes:

@@ -27,10 +27,10 @@ class Shared(nn.Module):
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, shared: nn.Module) -> None:
         super().__init__()
-        self.a = Shared()
-        self.b = self.a
+        self.a = shared
+        self.b = shared
         self.encoder = nn.Linear(6, 6)
         self.decoder = Projection(self.encoder.weight)
         self.unused = nn.Linear(2, 2)
@@ -41,8 +41,13 @@ class Net(nn.Module):
         return self.a(x)
 
 
+def scripted() -> torch.jit.ScriptModule:
+    # The archive has one module for both names only where that was compiled before.
+    return torch.jit.script(Net(torch.jit.script(Shared().eval())).eval())
+
+
 def traced() -> torch.jit.ScriptModule:
-    return torch.jit.trace(Net().eval(), torch.zeros(2, 6))
+    return torch.jit.trace(Net(Shared()).eval(), torch.zeros(2, 6))
 
 
 SAMPLES = [
@@ -50,9 +55,15 @@ SAMPLES = [
         "shared_tied_scripted",
         "scripted",
         "a shared module called three times, tied and unused parameters",
-        lambda: torch.jit.script(Net().eval()),
+        scripted,
         [call(tensor(2, 6))],
-        eager=Net,
+        eager=lambda: Net(Shared()),
     ),
-    Sample("shared_tied_traced", "traced", "the same from torch.jit.trace", traced, [call(tensor(2, 6))]),
+    Sample(
+        "shared_tied_traced",
+        "traced",
+        "the same from torch.jit.trace, which makes two modules of the shared one",
+        traced,
+        [call(tensor(2, 6))],
+    ),
 ]

@@ -87,6 +87,7 @@ SAMPLES = [
         "named tuples, enums, optionals, f-strings, lists and dicts seen by several names",
         lambda: torch.jit.script(Net(Mode.SCALED).eval()),
         [call(tensor(2, 4), {"tuple": [tensor(2, 3, seed=1), [tensor(1, 3, seed=2), tensor(2, 3, seed=3)]]})],
+        failed_under={"max-depth-1": [""]},  # the text in the pair of a leaf decides what is done
         notes="`extra` holds a list of unknown length: nothing may depend on how long it is",
     ),
 ]

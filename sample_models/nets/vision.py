@@ -77,6 +77,6 @@ SAMPLES = [
         "an embedding and an LSTM, which is a leaf by the default rule",
         lambda: torch.jit.script(Recurrent().eval()),
         [call(tensor(2, 5, dtype="int64", high=10))],
-        failed_no_default_leaves=["lstm"],
+        failed_under={"no-default-leaves": ["lstm"]},
     ),
 ]

@@ -52,8 +52,9 @@ def qualified_name(module_type: type) -> str:
     return f"{module_type.__module__}.{module_type.__qualname__}"
 
 
-# Operators of which Python and TorchScript have different names.  torch.fx records `a += b` as `a + b`.
-_SAME = {"truediv": "div", "add_": "add", "sub_": "sub", "mul_": "mul"}
+# Operators of which Python and TorchScript have different names.  torch.fx records `a += b` as `a + b`, and
+# knows functions that have two bodies, with and without indices, by the name of both.
+_SAME = {"_max_pool2d": "max_pool2d", "truediv": "div", "add_": "add", "sub_": "sub", "mul_": "mul"}
 
 
 def plain_operation(node_op: str, target: str) -> str:

@@ -94,7 +94,23 @@ def _timm(name: str, size: int, **options):
 
 @entry("scripted", "traced")
 def vit():
-    return _timm("vit_tiny_patch16_224", 64, img_size=64, depth=3)
+    create, inputs = _timm("vit_tiny_patch16_224", 64, img_size=64, depth=3)
+    return lambda scriptable: _images_only(create(scriptable)), inputs
+
+
+def _images_only(model):
+    """The model without its optional mask: `mask is not None` on an input would stop the root's trace."""
+    import torch
+
+    class Images(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, x):
+            return self.model(x)
+
+    return Images()
 
 
 @entry("scripted", "traced")
