@@ -25,19 +25,20 @@ struct Argument {
   };
   struct List {
     std::vector<Argument> items;
-    bool operator==(const List&) const = default;
+    bool operator==(const List& other) const;
   };
   struct Tuple {
     std::vector<Argument> items;
-    bool operator==(const Tuple&) const = default;
+    bool operator==(const Tuple& other) const;
   };
+  struct DictItem;  // key and value
   struct Dict {
-    std::vector<std::pair<Argument, Argument>> items;  // in insertion order
-    bool operator==(const Dict&) const = default;
+    std::vector<DictItem> items;  // in insertion order
+    bool operator==(const Dict& other) const;
   };
   struct Slice {
     std::vector<Argument> parts;  // always three: start, stop, step; None where left out
-    bool operator==(const Slice&) const = default;
+    bool operator==(const Slice& other) const;
   };
   struct Dtype {
     std::string name;  // as in torch: float32
@@ -64,14 +65,14 @@ struct Argument {
                                Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef>;
   Variant value;
 
-  Argument() = default;
+  Argument();
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
   Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
-  Argument(const char* text) : value(std::string(text)) {}  // NOLINT
-  Argument(int v) : value(std::int64_t{v}) {}               // NOLINT
+  Argument(const char* text);  // NOLINT
+  Argument(int v);             // NOLINT
 
-  bool operator==(const Argument&) const = default;
+  bool operator==(const Argument& other) const;
 
   template <class T>
   bool is() const {
@@ -82,6 +83,21 @@ struct Argument {
     return std::get_if<T>(&value);
   }
 };
+
+struct Argument::DictItem {
+  Argument key, value;
+  bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
+};
+
+// Out of the class, because they need all of its alternatives complete.
+inline Argument::Argument() = default;
+inline Argument::Argument(const char* text) : value(std::string(text)) {}
+inline Argument::Argument(int v) : value(std::int64_t{v}) {}
+inline bool Argument::operator==(const Argument& other) const { return value == other.value; }
+inline bool Argument::List::operator==(const List& other) const { return items == other.items; }
+inline bool Argument::Tuple::operator==(const Tuple& other) const { return items == other.items; }
+inline bool Argument::Dict::operator==(const Dict& other) const { return items == other.items; }
+inline bool Argument::Slice::operator==(const Slice& other) const { return parts == other.parts; }
 
 // Calls f(NodeId) for every reference in `argument`, in order, nested ones included.
 template <class F>

@@ -98,14 +98,21 @@ struct Execution {
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
 };
 
+struct Subgraph;
+
 struct ModuleGraph {
   std::string module;  // path of the graph's root
   std::string type;
   Graph graph;
   std::vector<std::pair<std::string, Constant>> constants;             // in order of first use
-  std::vector<std::pair<std::string, ModuleGraph>> subgraphs;          // bodies of control flow
+  std::vector<Subgraph> subgraphs;                                     // bodies of control flow
   std::vector<Guard> guards;
   std::optional<Execution> execution;  // absent in subgraphs
+};
+
+struct Subgraph {
+  std::string name;
+  ModuleGraph graph;
 };
 
 }  // namespace fxtrace
