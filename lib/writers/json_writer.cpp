@@ -1,0 +1,511 @@
+#include "writers/json_writer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/error.h"
+#include "writers/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+
+// Appends JSON text to a buffer that goes to the stream piece by piece.  Containers are opened in one of two
+// layouts: on one line, or with each item on a line of its own.
+class Emitter {
+ public:
+  explicit Emitter(std::ostream& out) : out_(out) {}
+
+  void raw(std::string_view text) { buffer_ += text; }
+
+  void string(std::string_view text) {
+    buffer_ += '"';
+    while (!text.empty()) {
+      const auto byte = static_cast<unsigned char>(text.front());
+      if (byte >= 0x80) {
+        const auto character = first_character(text);
+        buffer_ += character.bytes;
+        text.remove_prefix(character.length);
+        continue;
+      }
+      if (byte == '"' || byte == '\\') {
+        buffer_ += '\\';
+        buffer_ += text.front();
+      } else if (byte < 0x20 || byte == 0x7F) {
+        escape(byte);
+      } else {
+        buffer_ += text.front();
+      }
+      text.remove_prefix(1);
+    }
+    buffer_ += '"';
+  }
+
+  void integer(std::int64_t value) {
+    char text[24];
+    buffer_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+  }
+
+  // The shortest text that reads back as the same number, and never as an integer.
+  void finite_double(double value) {
+    char text[32];
+    const std::string_view written(text, std::to_chars(text, text + sizeof text, value).ptr);
+    buffer_ += written;
+    if (written.find_first_of(".e") == std::string_view::npos) buffer_ += ".0";
+  }
+
+  void boolean(bool value) { buffer_ += value ? "true" : "false"; }
+  void null() { buffer_ += "null"; }
+
+  // A container whose items stand on one line.
+  void open(char bracket) {
+    buffer_ += bracket;
+    levels_.push_back({false, true});
+  }
+  // A container with each item on its own line.
+  void open_lines(char bracket) {
+    buffer_ += bracket;
+    levels_.push_back({true, true});
+    indent_ += 2;
+  }
+  void close(char bracket) {
+    const Level level = levels_.back();
+    levels_.pop_back();
+    if (level.lines) {
+      indent_ -= 2;
+      if (!level.empty) new_line();
+    }
+    buffer_ += bracket;
+  }
+  // Must come before every item.
+  void item() {
+    Level& level = levels_.back();
+    if (!level.empty) buffer_ += level.lines ? "," : ", ";
+    if (level.lines) new_line();
+    level.empty = false;
+  }
+  void key(std::string_view name) {
+    item();
+    string(name);
+    buffer_ += ": ";
+  }
+
+  void flush() {
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    buffer_.clear();
+  }
+
+ private:
+  struct Level {
+    bool lines = false;
+    bool empty = true;
+  };
+
+  void new_line() {
+    if (buffer_.size() >= kFlushBytes) flush();
+    buffer_ += '\n';
+    buffer_.append(indent_, ' ');
+  }
+
+  void escape(unsigned char byte) {
+    switch (byte) {
+      case '\n':
+        buffer_ += "\\n";
+        break;
+      case '\t':
+        buffer_ += "\\t";
+        break;
+      case '\r':
+        buffer_ += "\\r";
+        break;
+      default:
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        buffer_ += "\\u00";
+        buffer_ += kDigits[byte >> 4];
+        buffer_ += kDigits[byte & 15];
+    }
+  }
+
+  std::ostream& out_;
+  std::string buffer_;
+  std::size_t indent_ = 0;
+  std::vector<Level> levels_;
+};
+
+class Writer {
+ public:
+  explicit Writer(std::ostream& out) : json_(out) {}
+
+  void document(const GraphCollection& collection) {
+    json_.open_lines('{');
+    text("format", "fxtrace.graph_collection");
+    integer("version", 1);
+    json_.key("producer");
+    json_.open('{');
+    text("name", "fxtrace");
+    text("version", FXTRACE_VERSION);
+    json_.close('}');
+    json_.key("model");
+    json_.open('{');
+    text("file", collection.model.file);
+    text("kind", collection.model.kind);
+    text("type", collection.model.type);
+    text("method", collection.model.method);
+    json_.close('}');
+    json_.key("options");
+    json_.raw(collection.options_json);
+    summary(collection);
+    lines("modules", collection.modules, [this](const ModuleRecord& module) { this->module(module); });
+    lines("parameters", collection.parameters, [this](const ParameterRecord& record) { parameter(record); });
+    lines("graphs", collection.graphs, [this](const ModuleGraph& graph) { this->graph(graph); });
+    json_.close('}');
+    json_.raw("\n");
+    json_.flush();
+  }
+
+ private:
+  void text(std::string_view key, std::string_view value) {
+    json_.key(key);
+    json_.string(value);
+  }
+  void text_or_null(std::string_view key, const std::optional<std::string>& value) {
+    json_.key(key);
+    if (value) {
+      json_.string(*value);
+    } else {
+      json_.null();
+    }
+  }
+  void integer(std::string_view key, std::int64_t value) {
+    json_.key(key);
+    json_.integer(value);
+  }
+
+  // A list with one item a line; `write` writes an item.
+  template <class Items, class F>
+  void lines(std::string_view key, const Items& items, F&& write) {
+    json_.key(key);
+    json_.open_lines('[');
+    for (const auto& item : items) {
+      json_.item();
+      write(item);
+    }
+    json_.close(']');
+  }
+  template <class Items, class F>
+  void list(const Items& items, F&& write) {
+    json_.open('[');
+    for (const auto& item : items) {
+      json_.item();
+      write(item);
+    }
+    json_.close(']');
+  }
+  void strings(std::string_view key, const std::vector<std::string>& items) {
+    json_.key(key);
+    list(items, [this](const std::string& item) { json_.string(item); });
+  }
+
+  static std::int64_t count_nodes(const ModuleGraph& graph) {
+    auto count = static_cast<std::int64_t>(graph.graph.size());
+    for (const auto& [name, body] : graph.subgraphs) count += count_nodes(body);
+    return count;
+  }
+
+  void summary(const GraphCollection& collection) {
+    std::int64_t nodes = 0;
+    for (const auto& graph : collection.graphs) nodes += count_nodes(graph);
+    json_.key("summary");
+    json_.open_lines('{');
+    integer("graphs", static_cast<std::int64_t>(collection.graphs.size()));
+    integer("nodes", nodes);
+    json_.key("modules");
+    json_.open('{');
+    for (const auto status :
+         {ModuleStatus::kTraced, ModuleStatus::kLeaf, ModuleStatus::kFailed, ModuleStatus::kUnvisited}) {
+      std::int64_t count = 0;
+      for (const auto& module : collection.modules) count += module.status == status ? 1 : 0;
+      integer(to_string(status), count);
+    }
+    json_.close('}');
+    integer("parameters", static_cast<std::int64_t>(collection.parameters.size()));
+    strings("unused_parameters", collection.unused_parameters);
+    json_.close('}');
+  }
+
+  void module(const ModuleRecord& module) {
+    json_.open('{');
+    text("path", module.path);
+    text("type", module.type);
+    text("status", to_string(module.status));
+    text_or_null("alias_of", module.alias_of);
+    text_or_null("rule", module.rule);
+    integer("calls", module.calls);
+    json_.key("failure");
+    if (const auto& failure = module.failure) {
+      json_.open('{');
+      text("kind", to_string(failure->kind));
+      text("message", failure->message);
+      text("module", failure->module);
+      text_or_null("op", failure->op.empty() ? std::nullopt : std::optional(failure->op));
+      source(failure->source);
+      json_.close('}');
+    } else {
+      json_.null();
+    }
+    json_.close('}');
+  }
+
+  void parameter(const ParameterRecord& parameter) {
+    json_.open('{');
+    text("name", parameter.name);
+    text("kind", to_string(parameter.kind));
+    sizes(parameter.shape);
+    text("dtype", parameter.dtype);
+    text_or_null("alias_of", parameter.alias_of);
+    json_.close('}');
+  }
+
+  void sizes(const std::vector<std::int64_t>& shape) {
+    json_.key("shape");
+    list(shape, [this](std::int64_t size) { json_.integer(size); });
+  }
+
+  void source(const std::optional<SourceLocation>& source) {
+    json_.key("source");
+    if (!source) return json_.null();
+    json_.open('{');
+    text("file", source->file);
+    json_.key("line");
+    if (source->line > 0) {
+      json_.integer(source->line);
+    } else {
+      json_.null();
+    }
+    text("function", source->function);
+    text("text", source->text);
+    json_.close('}');
+  }
+
+  void graph(const ModuleGraph& graph) {
+    json_.open_lines('{');
+    text("module", graph.module);
+    text("type", graph.type);
+    lines("nodes", graph.graph.order(), [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
+    json_.key("constants");
+    json_.open_lines('{');
+    for (const auto& [name, constant] : graph.constants) {
+      json_.key(name);
+      this->constant(graph.graph, name, constant);
+    }
+    json_.close('}');
+    json_.key("subgraphs");
+    json_.open_lines('{');
+    for (const auto& [name, body] : graph.subgraphs) {
+      json_.key(name);
+      this->graph(body);
+    }
+    json_.close('}');
+    lines("guards", graph.guards, [this](const Guard& guard) {
+      json_.open('{');
+      text("expr", guard.expr);
+      source(guard.source);
+      json_.close('}');
+    });
+    if (graph.execution) execution(*graph.execution);
+    json_.close('}');
+  }
+
+  void execution(const Execution& execution) {
+    json_.key("execution");
+    json_.open_lines('{');
+    strings("module_forward_order", execution.module_forward_order);
+    strings("param_forward_order", execution.param_forward_order);
+    lines("module_param_usage", execution.module_param_usage, [this](const Execution::ModuleUses& module) {
+      json_.open('{');
+      text("module", module.module);
+      json_.key("uses");
+      list(module.uses, [this](const Execution::Use& use) {
+        json_.open('{');
+        text("module", use.module);
+        strings("params", use.params);
+        json_.close('}');
+      });
+      json_.close('}');
+    });
+    json_.close('}');
+  }
+
+  void constant(const Graph& graph, const std::string& name, const Constant& constant) {
+    json_.open('{');
+    text("dtype", constant.dtype);
+    sizes(constant.shape);
+    json_.key("data");
+    if (constant.data && !too_many_lists(constant.shape)) {
+      std::span<const Argument> data = *constant.data;
+      elements(graph, constant.shape, data);
+      if (!data.empty() || short_of_data_) {
+        throw Error(ErrorKind::kInternal, "constant " + name + " has other elements than its shape says");
+      }
+    } else {
+      json_.null();
+      text_or_null("record", constant.record.empty() ? std::nullopt : std::optional(constant.record));
+    }
+    json_.close('}');
+  }
+
+  // A tensor without elements can still claim any number of empty lists.
+  static bool too_many_lists(const std::vector<std::int64_t>& shape) {
+    std::int64_t lists = 1;
+    for (const auto size : shape) {
+      if (size == 0) return false;
+      if (size > kMaxConstantElements / lists) return true;
+      lists *= std::max<std::int64_t>(size, 1);
+    }
+    return false;
+  }
+
+  // Takes the elements of a tensor with this shape from the front of `data`.
+  void elements(const Graph& graph, std::span<const std::int64_t> shape, std::span<const Argument>& data) {
+    if (shape.empty()) {
+      short_of_data_ = short_of_data_ || data.empty();
+      if (data.empty()) return;
+      argument(graph, data.front());
+      data = data.subspan(1);
+      return;
+    }
+    json_.open('[');
+    for (std::int64_t i = 0; i < shape.front() && !short_of_data_; ++i) {
+      json_.item();
+      elements(graph, shape.subspan(1), data);
+    }
+    json_.close(']');
+  }
+
+  void node(const Graph& graph, const Node& node) {
+    json_.open('{');
+    text("name", node.name);
+    text("op", to_string(node.op));
+    text("target", node.target);
+    json_.key("args");
+    list(node.args, [&](const Argument& value) { argument(graph, value); });
+    json_.key("kwargs");
+    json_.open('{');
+    for (const auto& [key, value] : node.kwargs) {
+      json_.key(key);
+      argument(graph, value);
+    }
+    json_.close('}');
+    json_.key("users");
+    list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
+    json_.key("scope");
+    json_.open('{');
+    text("module_path", node.scope.module_path);
+    text_or_null("module_type", node.scope.module_type);
+    json_.close('}');
+    meta(node.meta);
+    source(node.source);
+    json_.close('}');
+  }
+
+  void meta(const Meta& meta) {
+    json_.key("meta");
+    if (meta == Meta{}) return json_.null();
+    json_.open('{');
+    text_or_null("type", meta.type);
+    json_.key("shape");
+    if (meta.shape) {
+      list(*meta.shape, [this](const Meta::Dim& dim) {
+        if (const auto* size = std::get_if<std::int64_t>(&dim)) {
+          json_.integer(*size);
+        } else {
+          json_.string(std::get<std::string>(dim));
+        }
+      });
+    } else {
+      json_.null();
+    }
+    text_or_null("dtype", meta.dtype);
+    json_.close('}');
+  }
+
+  void argument(const Graph& graph, const Argument& argument) {
+    std::visit([&](const auto& value) { this->value(graph, value); }, argument.value);
+  }
+
+  void value(const Graph&, Argument::None) { json_.null(); }
+  void value(const Graph&, bool value) { json_.boolean(value); }
+  void value(const Graph&, std::int64_t value) { json_.integer(value); }
+  void value(const Graph&, double value) { number(value); }
+  void value(const Graph&, const std::complex<double>& value) {
+    tagged("complex", [&] {
+      json_.open('[');
+      json_.item();
+      number(value.real());
+      json_.item();
+      number(value.imag());
+      json_.close(']');
+    });
+  }
+  void value(const Graph&, const std::string& value) { json_.string(value); }
+  void value(const Graph& graph, const Argument::List& list) { items(graph, list.items); }
+  void value(const Graph& graph, const Argument::Tuple& tuple) {
+    tagged("tuple", [&] { items(graph, tuple.items); });
+  }
+  void value(const Graph& graph, const Argument::Dict& dict) {
+    tagged("dict", [&] {
+      list(dict.items, [&](const Argument::DictItem& entry) {
+        json_.open('[');
+        json_.item();
+        argument(graph, entry.key);
+        json_.item();
+        argument(graph, entry.value);
+        json_.close(']');
+      });
+    });
+  }
+  void value(const Graph& graph, const Argument::Slice& slice) {
+    tagged("slice", [&] { items(graph, slice.parts); });
+  }
+  void value(const Graph& graph, NodeId id) { tagged_string("node", graph.node(id).name); }
+  void value(const Graph&, const Argument::Dtype& dtype) { tagged_string("dtype", dtype.name); }
+  void value(const Graph&, const Argument::Device& device) { tagged_string("device", device.name); }
+  void value(const Graph&, const Argument::Layout& layout) { tagged_string("layout", layout.name); }
+  void value(const Graph&, const Argument::MemoryFormat& format) {
+    tagged_string("memory_format", format.name);
+  }
+  void value(const Graph&, const Argument::GraphRef& graph) { tagged_string("graph", graph.name); }
+
+  void items(const Graph& graph, const std::vector<Argument>& items) {
+    list(items, [&](const Argument& item) { argument(graph, item); });
+  }
+  void number(double value) {
+    if (std::isfinite(value)) return json_.finite_double(value);
+    tagged_string("float", std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+  }
+  template <class F>
+  void tagged(std::string_view tag, F&& write) {
+    json_.open('{');
+    json_.key(tag);
+    write();
+    json_.close('}');
+  }
+  void tagged_string(std::string_view tag, std::string_view text) {
+    tagged(tag, [&] { json_.string(text); });
+  }
+
+  Emitter json_;
+  bool short_of_data_ = false;  // a constant had fewer elements than its shape says
+};
+
+}  // namespace
+
+void write_json(const GraphCollection& collection, std::ostream& out) { Writer(out).document(collection); }
+
+}  // namespace fxtrace

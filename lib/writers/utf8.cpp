@@ -1,0 +1,62 @@
+#include "writers/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+
+struct ByteRange {
+  unsigned char low = 0x80, high = 0xBF;
+};
+
+}  // namespace
+
+Utf8Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {text.substr(0, 1), 1, true};
+
+  // The second byte's range keeps out overlong forms, surrogates and what is beyond U+10FFFF (Unicode, table
+  // 3-7).
+  std::size_t length = 0;
+  ByteRange second;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    if (lead == 0xE0) second.low = 0xA0;
+    if (lead == 0xED) second.high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    if (lead == 0xF0) second.low = 0x90;
+    if (lead == 0xF4) second.high = 0x8F;
+  } else {
+    return {kReplacement, 1, false};
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    const ByteRange range = i == 1 ? second : ByteRange{};
+    if (i >= text.size() || byte(i) < range.low || byte(i) > range.high) return {kReplacement, i, false};
+  }
+  return {text.substr(0, length), length, true};
+}
+
+std::string cut(std::string_view text, std::size_t limit) {
+  std::string out;
+  std::size_t count = 0;
+  std::size_t last_start = 0;  // of the last character that may stay when there are too many
+  while (!text.empty()) {
+    if (limit != 0 && count == limit) {
+      out.resize(last_start);
+      return out.append(kEllipsis);
+    }
+    last_start = out.size();
+    const auto character = first_character(text);
+    out += character.bytes;
+    text.remove_prefix(character.length);
+    ++count;
+  }
+  return out;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,178 @@
+#include "writers/dot_writer.h"
+
+#include <sstream>
+#include <string>
+
+#include "catch.h"
+#include "sample_collection.h"
+#include "writers/dot_text.h"
+#include "writers/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+std::string dot_text(const GraphCollection& collection, const DotOptions& options = {}) {
+  std::ostringstream out;
+  write_dot(collection, out, options);
+  return out.str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The text of the cluster with this label, its own clusters included.
+std::string cluster(const std::string& dot, const std::string& label) {
+  const auto found = dot.find("label=<<B>" + label + "</B>");
+  REQUIRE(found != std::string::npos);
+  const auto open = dot.rfind("subgraph cluster_", found);
+  const auto line = dot.rfind('\n', open) + 1;
+  const std::string close = "\n" + std::string(open - line, ' ') + "}\n";
+  return dot.substr(open, dot.find(close, open) - open);
+}
+
+// The line that defines the node whose name and opcode stand in its tool tip.
+std::string node_line(const std::string& dot, const std::string& start) {
+  const auto found = dot.find("tooltip=\"" + start);
+  REQUIRE(found != std::string::npos);
+  const auto line = dot.rfind('\n', found) + 1;
+  return dot.substr(line, dot.find('\n', found) - line);
+}
+
+}  // namespace
+
+TEST_CASE("text in HTML-like labels", "[dot_writer]") {
+  struct Case {
+    std::string text, html;
+  };
+  const Case cases[] = {
+      {"plain_1", "plain_1"},
+      {"a<b>&\"c\"'", "a&lt;b&gt;&amp;&quot;c&quot;'"},
+      {"{x|y}\\N", "{x|y}\\N"},
+      {"&lt;", "&amp;lt;"},
+      {"a\nb\tc\rd\x01\x7f", "a\\nb\\tc\\rd\\x01\\x7f"},
+      {"\xC2\x85", "\\x85"},
+      {"\xEF\xBF\xBE", "\xEF\xBF\xBD"},
+      {"gr\xC3\xBC\xC3\x9F"
+       "e \xE5\xB1\x82",
+       "gr\xC3\xBC\xC3\x9F"
+       "e \xE5\xB1\x82"},
+      {"bad\xFF", "bad\xEF\xBF\xBD"},
+      {"", "&#160;"},
+      {" ", "&#160;"},
+      {" a  b ", "&#160;a &#160;b&#160;"},
+  };
+  for (const auto& [text, html] : cases) CHECK(dot_html(text) == html);
+}
+
+TEST_CASE("text in quoted strings", "[dot_writer]") {
+  struct Case {
+    std::string text, quoted;
+  };
+  const Case cases[] = {
+      {"", "\"\""},
+      {"say \"hi\"", "\"say \\\"hi\\\"\""},
+      {"a\\N", "\"a\\\\N\""},
+      {"a\\", "\"a\\\\\""},
+      {"a\nb", "\"a\\\\nb\""},
+      {"&amp; <b>", "\"&amp;amp; <b>\""},
+      {"\xFF", "\"\xEF\xBF\xBD\""},
+  };
+  for (const auto& [text, quoted] : cases) CHECK(dot_quoted(text) == quoted);
+}
+
+TEST_CASE("long text is cut between characters", "[dot_writer]") {
+  struct Case {
+    std::string text;
+    std::size_t limit;
+    std::string result;
+  };
+  const Case cases[] = {
+      {"abcdef", 6, "abcdef"},
+      {"abcdef", 5, "abcd\xE2\x80\xA6"},
+      {"abcdef", 1, "\xE2\x80\xA6"},
+      {"abcdef", 0, "abcdef"},
+      {"\xE5\xB1\x82\xE5\xB1\x82\xE5\xB1\x82", 2, "\xE5\xB1\x82\xE2\x80\xA6"},
+      {"a\xFF", 2, "a\xEF\xBF\xBD"},
+      {"", 1, ""},
+  };
+  for (const auto& [text, limit, result] : cases) CHECK(cut(text, limit) == result);
+}
+
+TEST_CASE("nodes stand in the clusters of their scopes", "[dot_writer]") {
+  const auto dot = dot_text(sample_collection());
+  const auto root = cluster(dot, "graph of the root");
+  const auto a = cluster(root, "a");
+  CHECK(contains(a, "pkg.Sub"));
+  CHECK(contains(a, "mul = call_function[aten.mul.Tensor]"));
+  CHECK(contains(a, "a_l = call_module[a.l]"));
+  CHECK_FALSE(contains(a, "b = call_module[b]"));
+  CHECK_FALSE(contains(dot, "label=<<B>a.l</B><BR ALIGN"));
+  CHECK(contains(cluster(root, "true_graph_0"), "g0s0_n0 -> g0s0_n1"));
+  CHECK(contains(cluster(dot, "graph of b.l"), "g1_n0 -> g1_n1"));
+  CHECK(dot == dot_text(sample_collection()));
+}
+
+TEST_CASE("nodes show what they are", "[dot_writer]") {
+  const auto dot = dot_text(sample_collection());
+  CHECK(contains(node_line(dot, "x = placeholder"), "float32[1, batch]"));
+  CHECK(contains(node_line(dot, "a_l = "), "torch.nn.modules.linear.Linear"));
+  CHECK_FALSE(contains(node_line(dot, "a_l = "), "failed"));
+  for (const auto* failed : {"b = ", "c = "}) {
+    CHECK(contains(node_line(dot, failed), "failed: data_dependent_control_flow"));
+    CHECK(contains(node_line(dot, failed), "#fbdcda"));
+  }
+  CHECK_FALSE(contains(dot, "record"));
+}
+
+TEST_CASE("parameters are drawn on demand", "[dot_writer]") {
+  const auto without = dot_text(sample_collection());
+  CHECK_FALSE(contains(without, "scale = get_attr"));
+  CHECK_FALSE(contains(without, "g0_n1 "));
+  CHECK(contains(without, "tensor_constant0 = get_attr"));
+  DotOptions options;
+  options.parameters = true;
+  const auto with = dot_text(sample_collection(), options);
+  CHECK(contains(with, "scale = get_attr"));
+  CHECK(contains(with, "g0_n1 -> g0_n3;"));
+}
+
+TEST_CASE("one graph needs no cluster of its own", "[dot_writer]") {
+  auto collection = sample_collection();
+  collection.graphs.pop_back();
+  const auto dot = dot_text(collection);
+  CHECK_FALSE(contains(dot, "graph of"));
+  CHECK(contains(dot, "<B>pkg.Net</B>"));
+}
+
+TEST_CASE("the graph of a submodule has no cluster around its root", "[dot_writer]") {
+  GraphCollection collection;
+  collection.modules = {{"", "N", {}, {}, {}, 0, {}},
+                        {"a", "A", {}, {}, {}, 0, {}},
+                        {"a.b", "B", {}, {}, {}, 0, {}},
+                        {"a.b.c", "C", {}, {}, {}, 0, {}},
+                        {"z", "Z", {}, {}, {}, 0, {}}};
+  collection.graphs.push_back(module_graph("a.b", "B", R"(
+      %x = placeholder[x]()  # a.b: B
+      %relu = call_function[aten.relu.default](%x)  # a.b.c: C
+      %relu_1 = call_function[aten.relu.default](%relu)  # z: Z
+      %a_b = call_module[a.b](%relu_1)  # a.b: B
+      %output = output[output](%a_b)  # a.b: B)"));
+  const auto dot = dot_text(collection);
+  CHECK_FALSE(contains(dot, "<B>a</B>"));
+  CHECK_FALSE(contains(dot, "label=<<B>a.b</B><BR ALIGN"));
+  CHECK(contains(cluster(dot, "a.b.c"), "relu = "));
+  CHECK(contains(cluster(dot, "z"), "relu_1 = "));
+}
+
+TEST_CASE("labels are cut, tool tips are not", "[dot_writer]") {
+  GraphCollection collection;
+  collection.graphs.push_back(module_graph("", "N", "%x = placeholder[a_long_target]()"));
+  DotOptions options;
+  options.max_label = 6;
+  const auto dot = dot_text(collection, options);
+  CHECK(contains(dot, "<B>a_lon\xE2\x80\xA6</B>"));
+  CHECK(contains(dot, "tooltip=\"x = placeholder[a_long_target]"));
+}
+
+}  // namespace fxtrace

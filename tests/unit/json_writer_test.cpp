@@ -1,0 +1,258 @@
+#include "writers/json_writer.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "sample_collection.h"
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+std::string json_text(const GraphCollection& collection) {
+  std::ostringstream out;
+  write_json(collection, out);
+  return out.str();
+}
+
+nlohmann::ordered_json parsed(const GraphCollection& collection) {
+  return nlohmann::ordered_json::parse(json_text(collection));
+}
+
+// The text between `key": ` and the end of a document that holds one argument.
+std::string argument_text(const Argument& argument) {
+  GraphCollection collection;
+  collection.graphs.emplace_back();
+  Graph::NodeSpec spec;
+  spec.target = "x";
+  const auto id = collection.graphs[0].graph.append(spec);
+  spec.op = Opcode::kOutput;
+  spec.target = "output";
+  spec.args = {argument};
+  CHECK(id == NodeId{0});
+  collection.graphs[0].graph.append(spec);
+  const auto text = json_text(collection);
+  const auto start = text.find(R"("target": "output", "args": [)") + 29;
+  const auto end = text.find(R"(], "kwargs")", start);
+  REQUIRE(nlohmann::json::accept(text));
+  return text.substr(start, end - start);
+}
+
+std::vector<std::string> keys(const nlohmann::ordered_json& object) {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : object.items()) found.push_back(key);
+  return found;
+}
+using Strings = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("arguments as JSON", "[json_writer]") {
+  struct Case {
+    Argument argument;
+    std::string text;
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  const Case cases[] = {
+      {{}, "null"},
+      {true, "true"},
+      {false, "false"},
+      {0, "0"},
+      {std::numeric_limits<std::int64_t>::min(), "-9223372036854775808"},
+      {1.0, "1.0"},
+      {-0.0, "-0.0"},
+      {0.1, "0.1"},
+      {1e20, "1e+20"},
+      {1e-5, "1e-05"},
+      {100000.0, "1e+05"},
+      {123456789.0, "123456789.0"},
+      {0.30000000000000004, "0.30000000000000004"},
+      {5e-324, "5e-324"},
+      {inf, R"({"float": "inf"})"},
+      {-inf, R"({"float": "-inf"})"},
+      {std::nan(""), R"({"float": "nan"})"},
+      {std::complex<double>(1, -inf), R"({"complex": [1.0, {"float": "-inf"}]})"},
+      {"text", R"("text")"},
+      {Argument::List{}, "[]"},
+      {Argument::List{{1, Argument::List{{"a"}}}}, R"([1, ["a"]])"},
+      {Argument::Tuple{}, R"({"tuple": []})"},
+      {Argument::Tuple{{1, 2}}, R"({"tuple": [1, 2]})"},
+      {Argument::Dict{{{Argument("a"), Argument(1)}, {Argument(2), Argument()}}},
+       R"({"dict": [["a", 1], [2, null]]})"},
+      {Argument::Slice{{{}, 1, NodeId{0}}}, R"({"slice": [null, 1, {"node": "x"}]})"},
+      {NodeId{0}, R"({"node": "x"})"},
+      {Argument::Dtype{"float32"}, R"({"dtype": "float32"})"},
+      {Argument::Device{"cuda:0"}, R"({"device": "cuda:0"})"},
+      {Argument::Layout{"strided"}, R"({"layout": "strided"})"},
+      {Argument::MemoryFormat{"channels_last"}, R"({"memory_format": "channels_last"})"},
+      {Argument::GraphRef{"true_graph_0"}, R"({"graph": "true_graph_0"})"},
+  };
+  for (const auto& [argument, text] : cases) CHECK(argument_text(argument) == text);
+}
+
+TEST_CASE("strings as JSON", "[json_writer]") {
+  struct Case {
+    std::string bytes, text;
+  };
+  const std::string replacement = "\xEF\xBF\xBD";
+  const Case cases[] = {
+      {"", ""},
+      {"a\"b\\c/d", R"(a\"b\\c/d)"},
+      {"\n\r\t", R"(\n\r\t)"},
+      {std::string("\0\x01\x1f\x7f", 4), R"(\u0000\u0001\u001f\u007f)"},
+      {"gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x99\x82",
+       "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x99\x82"},
+      {"\x80", replacement},
+      {"a\xFFz", "a" + replacement + "z"},
+      {"\xC3", replacement},                                      // cut off
+      {"\xE2\x82z", replacement + "z"},                           // the start of one character
+      {"\xC0\xAF", replacement + replacement},                    // overlong
+      {"\xE0\x80\x80", replacement + replacement + replacement},  // overlong
+      {"\xED\xA0\x80", replacement + replacement + replacement},  // a surrogate
+      {"\xF4\x90\x80\x80", replacement + replacement + replacement + replacement},  // beyond U+10FFFF
+      {"\xF0\x9F\x99", replacement},
+      {"\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF"},
+  };
+  for (const auto& [bytes, text] : cases) CHECK(argument_text(bytes) == "\"" + text + "\"");
+}
+
+TEST_CASE("numbers read back as they were", "[json_writer]") {
+  std::uint64_t state = 1;
+  for (int i = 0; i < 1000; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const double value = std::ldexp(static_cast<double>(state >> 11), static_cast<int>(state % 600) - 300);
+    const auto json = nlohmann::json::parse(argument_text(value));
+    REQUIRE(json.is_number_float());
+    REQUIRE(json.get<double>() == value);
+  }
+}
+
+TEST_CASE("the document has the contract's keys in their order", "[json_writer]") {
+  const auto json = parsed(sample_collection());
+  CHECK(keys(json) == Strings{"format", "version", "producer", "model", "options", "summary", "modules",
+                              "parameters", "graphs"});
+  CHECK(json["format"] == "fxtrace.graph_collection");
+  CHECK(json["version"] == 1);
+  CHECK(keys(json["producer"]) == Strings{"name", "version"});
+  CHECK(json["model"].dump() ==
+        R"({"file":"model.pt","kind":"torchscript","type":"pkg.Net","method":"forward"})");
+  CHECK(json["options"].dump() == R"({"method":"forward"})");
+  CHECK(json["summary"].dump() ==
+        R"({"graphs":2,"nodes":16,"modules":{"traced":2,"leaf":1,"failed":2,"unvisited":1},)"
+        R"("parameters":3,"unused_parameters":["b.l.weight"]})");
+  CHECK(json["modules"][2].dump() ==
+        R"({"path":"a.l","type":"torch.nn.modules.linear.Linear","status":"leaf","alias_of":null,)"
+        R"("rule":"torch.nn.**","calls":1,"failure":null})");
+  CHECK(json["modules"][5]["alias_of"] == "b");
+  CHECK(
+      json["modules"][3]["failure"].dump() ==
+      R"({"kind":"data_dependent_control_flow","message":"an if depends on an input","module":"b","op":"prim::If",)"
+      R"("source":{"file":"net.py","line":12,"function":"forward","text":"if x.sum() > 0:"}})");
+  CHECK(json["parameters"][2].dump() ==
+        R"({"name":"scale","kind":"buffer","shape":[],"dtype":"float64","alias_of":"a.l.bias"})");
+}
+
+TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
+  const auto json = parsed(sample_collection());
+  const auto& graph = json["graphs"][0];
+  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "execution"});
+  CHECK(graph["nodes"][0].dump() ==
+        R"({"name":"x","op":"placeholder","target":"x","args":[],"kwargs":{},"users":["mul"],)"
+        R"("scope":{"module_path":"","module_type":null},)"
+        R"("meta":{"type":"Tensor","shape":[1,"batch"],"dtype":"float32"},"source":null})");
+  CHECK(graph["nodes"][3]["meta"].dump() == R"({"type":"Tensor","shape":null,"dtype":null})");
+  CHECK(graph["nodes"][5].dump() ==
+        R"({"name":"add_1","op":"call_function","target":"aten.add.Tensor",)"
+        R"("args":[{"node":"a_l"},{"node":"tensor_constant0"}],"kwargs":{"alpha":2},"users":["b"],)"
+        R"("scope":{"module_path":"a","module_type":"pkg.Sub"},"meta":null,"source":null})");
+  CHECK(graph["constants"].dump() ==
+        R"({"_tensor_constant0":{"dtype":"int64","shape":[2,2],"data":[[1,2],[3,4]]},)"
+        R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3"}})");
+  CHECK(keys(graph["subgraphs"]["true_graph_0"]) ==
+        Strings{"module", "type", "nodes", "constants", "subgraphs", "guards"});
+  CHECK(graph["guards"][1].dump() == R"({"expr":"y","source":null})");
+  CHECK(graph["execution"].dump() ==
+        R"({"module_forward_order":["","a","a.l"],"param_forward_order":["a.l.weight","a.l.bias"],)"
+        R"("module_param_usage":[{"module":"","uses":[{"module":"a","params":["a.l.weight","a.l.bias"]}]},)"
+        R"({"module":"a","uses":[{"module":"a.l","params":["a.l.weight","a.l.bias"]}]}]})");
+}
+
+TEST_CASE("the layout is one node, module and parameter a line", "[json_writer]") {
+  const auto text = json_text(sample_collection());
+  CHECK(text.starts_with(
+      "{\n  \"format\": \"fxtrace.graph_collection\",\n  \"version\": 1,\n  \"producer\": {\"name\""));
+  CHECK(text.ends_with("\n  ]\n}\n"));
+  CHECK_THAT(text,
+             ContainsSubstring("\n    {\"path\": \"\", \"type\": \"pkg.Net\", \"status\": \"traced\", "));
+  CHECK_THAT(text,
+             ContainsSubstring("\n    {\"name\": \"a.l.bias\", \"kind\": \"parameter\", \"shape\": [4], "));
+  CHECK_THAT(text, ContainsSubstring("\n        {\"name\": \"x\", \"op\": \"placeholder\", "));
+  CHECK_THAT(text, ContainsSubstring("\n      \"subgraphs\": {},\n      \"guards\": [],\n"));
+  CHECK(text == json_text(sample_collection()));
+}
+
+TEST_CASE("constants are nested by their shape", "[json_writer]") {
+  struct Case {
+    Constant constant;
+    std::string text;
+  };
+  const auto inf = std::numeric_limits<double>::infinity();
+  const Case cases[] = {
+      {{"int64", {}, std::vector<Argument>{3}, ""}, R"({"dtype":"int64","shape":[],"data":3})"},
+      {{"bool", {1}, std::vector<Argument>{true}, ""}, R"({"dtype":"bool","shape":[1],"data":[true]})"},
+      {{"float32", {1, 2, 1}, std::vector<Argument>{1.0, inf}, ""},
+       R"({"dtype":"float32","shape":[1,2,1],"data":[[[1.0],[{"float":"inf"}]]]})"},
+      {{"int64", {0}, std::vector<Argument>{}, ""}, R"({"dtype":"int64","shape":[0],"data":[]})"},
+      {{"int64", {2, 0}, std::vector<Argument>{}, ""}, R"({"dtype":"int64","shape":[2,0],"data":[[],[]]})"},
+      {{"int64", {1LL << 60, 0}, std::vector<Argument>{}, ""},
+       R"({"dtype":"int64","shape":[1152921504606846976,0],"data":null,"record":null})"},
+      {{"quint8", {1}, {}, "constants/0"},
+       R"({"dtype":"quint8","shape":[1],"data":null,"record":"constants/0"})"},
+  };
+  for (const auto& [constant, text] : cases) {
+    GraphCollection collection;
+    collection.graphs.emplace_back().constants.emplace_back("c", constant);
+    CHECK(parsed(collection)["graphs"][0]["constants"]["c"].dump() == text);
+  }
+  for (const std::size_t count : {3U, 5U}) {
+    GraphCollection collection;
+    collection.graphs.emplace_back().constants.emplace_back(
+        "c", Constant{"int64", {2, 2}, std::vector<Argument>(count, Argument(1)), ""});
+    CHECK_THROWS_AS(json_text(collection), Error);
+  }
+}
+
+TEST_CASE("an empty collection is a document too", "[json_writer]") {
+  const auto json = parsed({});
+  CHECK(json["graphs"].empty());
+  CHECK(json["summary"]["nodes"] == 0);
+}
+
+TEST_CASE("a large graph is written in time", "[json_writer]") {
+  GraphCollection collection;
+  auto& graph = collection.graphs.emplace_back().graph;
+  Graph::NodeSpec spec;
+  spec.target = "x";
+  auto last = graph.append(spec);
+  spec.op = Opcode::kCallFunction;
+  spec.target = "aten.add.Tensor";
+  spec.scope = {"encoder.layers.3", "pkg.Layer"};
+  spec.source = SourceLocation{"net.py", 3, "forward", "return x + 1"};
+  for (int i = 0; i < 100'000; ++i) {
+    spec.args = {last, 1};
+    last = graph.append(spec);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = json_text(collection);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  CHECK(text.size() > 20'000'000);
+  CHECK(elapsed.count() < 5);  // unoptimised, with sanitizers and on a busy machine
+}
+
+}  // namespace fxtrace
