@@ -9,20 +9,19 @@
 #include <unordered_map>
 #include <vector>
 
+#include "archive/zip_archive.h"
 #include "graph/graph.h"
 #include "torchscript/debug_records.h"
+#include "torchscript/operators.h"
 
-namespace caffe2::serialize {
-class PyTorchStreamReader;
-}
 namespace torch::jit {
 class DeserializationStorageContext;
 }
 
 namespace fxtrace {
 
-// Tensors of the archive have their true shapes, strides and dtypes over storages that lie in a private mapping
-// of the file (or, for compressed records, in memory that nothing touches): no byte of a weight is read.
+// Tensors of the archive have their true shapes, strides and dtypes, over storages that are addresses and nothing
+// behind them: no byte of a weight is read.  Elements of small constants are read when they are asked for.
 class TorchScriptArchive {
  public:
   // Throws Error(kInput).  Operators that the code needs must be registered already (operators.h).
@@ -31,14 +30,14 @@ class TorchScriptArchive {
   TorchScriptArchive(const TorchScriptArchive&) = delete;
   TorchScriptArchive& operator=(const TorchScriptArchive&) = delete;
 
-  // Reads all code files of the archive: name of the record and text.  Used to find unknown operators.
-  std::vector<std::pair<std::string, std::string>> code() const;
+  // All code files of the archive, by name.
+  CodeFiles code() const;
 
   // Loads the module.  Throws Error(kInput).
   void load();
 
   const torch::jit::Module& module() const { return *module_; }
-  std::uint64_t format_version() const;
+  std::uint64_t format_version() const { return format_version_; }
   DebugRecords& debug_records() { return *debug_records_; }
 
   // The tensor as a constant of a graph: its elements when they are few, the record they are in otherwise.
@@ -48,21 +47,21 @@ class TorchScriptArchive {
   const at::IValue* find_state(const c10::ivalue::Object* object) const;
 
  private:
-  class File;
-  void map_storages(const std::string& pickle, torch::jit::DeserializationStorageContext& context);
+  class AddressRange;
+  bool has_record(const std::string& name) const;
+  std::string read_record(const std::string& name) const;
+  std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& pickle);
   at::IValue read_pickle(const std::string& name);
 
-  std::unique_ptr<File> file_;
-  std::shared_ptr<caffe2::serialize::PyTorchStreamReader> reader_;
+  std::unique_ptr<ZipArchive> zip_;
+  std::string prefix_;  // the folder that all records are in, with its slash
+  std::uint64_t format_version_ = 0;
+  std::vector<std::unique_ptr<AddressRange>> address_ranges_;
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;
   std::unique_ptr<DebugRecords> debug_records_;
   std::unique_ptr<torch::jit::Module> module_;
-  struct Record {
-    std::string name;
-    bool readable;  // mapped as it is
-  };
-  std::unordered_map<const void*, Record> storages_;  // by address of the first byte
+  std::unordered_map<const void*, std::string> storages_;  // address of the first byte -> record
   std::unordered_map<const c10::ivalue::Object*, at::IValue> states_;
   bool foreign_byte_order_ = false;
 };

@@ -26,6 +26,11 @@ void with_large_stack(const std::function<void()>& f) {
   } job{&f, nullptr};
   const auto start = [](void* data) -> void* {
     auto& running = *static_cast<Job*>(data);
+    // LibTorch's warnings are about running models; they would land on stderr between the program's own lines.
+    class Silence : public c10::WarningHandler {
+      void process(const c10::Warning& /*warning*/) override {}
+    } silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
     try {
       (*running.f)();
     } catch (...) {
@@ -206,27 +211,29 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
   return it == paths_.end() ? nullptr : &it->second;
 }
 
-bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::string& attribute) {
-  if (!set_attributes_known_) {
-    set_attributes_known_ = true;
-    std::unordered_set<const c10::ClassType*> seen;
-    const std::function<void(const torch::jit::Block&)> look = [&](const torch::jit::Block& block) {
-      for (const auto* node : block.nodes()) {
-        if (node->kind() == c10::prim::SetAttr) {
-          if (const auto* holder = node->input(0)->type()->castRaw<c10::ClassType>()) {
-            set_attributes_[holder].insert(node->s(c10::attr::name));
-          }
+// Attributes that any method of the class sets, by the class they belong to.
+void TorchScriptProgram::find_set_attributes(const c10::ClassType& type) {
+  if (!searched_types_.insert(&type).second) return;
+  const std::function<void(const torch::jit::Block&)> look = [&](const torch::jit::Block& block) {
+    for (const auto* node : block.nodes()) {
+      if (node->kind() == c10::prim::SetAttr) {
+        if (const auto* holder = node->input(0)->type()->castRaw<c10::ClassType>()) {
+          set_attributes_[holder].insert(node->s(c10::attr::name));
         }
-        for (const auto* inner : node->blocks()) look(*inner);
       }
-    };
-    for (const auto& object : objects_) {
-      const auto class_type = object->type();
-      if (!seen.insert(class_type.get()).second) continue;
-      for (auto* method : class_type->methods()) {
-        if (method->isGraphFunction()) look(*torch::jit::toGraphFunction(*method).graph()->block());
-      }
+      for (const auto* inner : node->blocks()) look(*inner);
     }
+  };
+  for (auto* method : type.methods()) {
+    if (method->isGraphFunction() && method->name() != "__setstate__") {
+      look(*torch::jit::toGraphFunction(*method).graph()->block());
+    }
+  }
+}
+
+bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::string& attribute) {
+  if (searched_types_.empty()) {
+    for (const auto& object : objects_) find_set_attributes(*object->type());
   }
   const auto it = set_attributes_.find(&type);
   return it != set_attributes_.end() && it->second.count(attribute) != 0;

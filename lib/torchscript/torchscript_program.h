@@ -50,6 +50,7 @@ class TorchScriptProgram : public Program {
   void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, std::string path,
                    std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
+  void find_set_attributes(const c10::ClassType& type);
 
   std::unique_ptr<TorchScriptArchive> archive_;
   std::vector<ModuleInfo> modules_;
@@ -58,7 +59,7 @@ class TorchScriptProgram : public Program {
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
   std::unordered_map<const c10::ClassType*, std::unordered_set<std::string>> set_attributes_;
-  bool set_attributes_known_ = false;
+  std::unordered_set<const c10::ClassType*> searched_types_;
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
 };
