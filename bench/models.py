@@ -80,12 +80,22 @@ class Link(nn.Module):
         return x
 
 
-def nested(count: int) -> nn.Module:
-    """Each failing module holds the next one."""
-    module: nn.Module = nn.Linear(2, 2)
-    for _ in range(count):
-        module = Link(module)
-    return module
+class Nested(nn.Module):
+    """Chains of ten: each failing module holds the next one."""
+
+    def __init__(self, count: int):
+        super().__init__()
+        self.chains = nn.ModuleList()
+        for _ in range(count // 10):
+            chain: nn.Module = nn.Linear(2, 2)
+            for _ in range(10):
+                chain = Link(chain)
+            self.chains.append(chain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for chain in self.chains:
+            x = chain(x)
+        return x
 
 
 def layers(width: int) -> nn.Module:
@@ -114,8 +124,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     kind, path = sys.argv[1:3]
     number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    sys.setrecursionlimit(100_000)
-    makers = {"layers": layers, "flat": Flat, "late": Late, "nested": nested, "resnet50": resnet50}
+    makers = {"layers": layers, "flat": Flat, "late": Late, "nested": Nested, "resnet50": resnet50}
     torch.jit.script(makers[kind](number).eval()).save(path)
     return 0
 
