@@ -5,28 +5,53 @@
 namespace fxtrace {
 namespace {
 
-// Controls in one or two bytes, and the two code points that XML forbids although they are UTF-8.
-bool is_control(const Utf8Character& character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character.bytes[i]); };
-  if (character.bytes.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  return character.bytes.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0;
-}
-bool is_forbidden_in_xml(std::string_view bytes) {
-  return bytes == "\xEF\xBF\xBE" || bytes == "\xEF\xBF\xBF";
+char32_t code_point(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes.front());
+  if (bytes.size() == 1) return lead;
+  char32_t value = lead & (0xFF >> (bytes.size() + 1));
+  for (const char c : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return value;
 }
 
-// The control character as it would be written in a string literal; `backslash` is how the format writes one.
-std::string literal(const Utf8Character& character, std::string_view backslash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(character.bytes.back());
+struct Range {
+  char32_t first, last;
+};
+
+// What leaves no mark: controls, line separators, annotation marks, and Unicode's
+// Default_Ignorable_Code_Point, among them the ones that turn the direction of text.  Graphviz complains
+// about a text of nothing else.
+constexpr Range kInvisible[] = {
+    {0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},
+    {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+    {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+};
+
+bool is_invisible(char32_t c) {
+  for (const auto& range : kInvisible) {
+    if (c >= range.first && c <= range.last) return true;
+  }
+  return false;
+}
+
+// UTF-8, but forbidden in XML and with it in HTML-like labels.
+bool is_forbidden(char32_t c) { return c == 0xFFFE || c == 0xFFFF; }
+
+// The character as Python would write it in a string literal; `backslash` is how the format writes one.
+std::string literal(char32_t c, std::string_view backslash) {
   std::string out(backslash);
-  if (byte == '\n') return out += 'n';
-  if (byte == '\t') return out += 't';
-  if (byte == '\r') return out += 'r';
-  out += 'x';
-  out += kDigits[byte >> 4];
-  out += kDigits[byte & 15];
+  if (c == '\n') return out += 'n';
+  if (c == '\t') return out += 't';
+  if (c == '\r') return out += 'r';
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
+  out += digits == 2 ? 'x' : digits == 4 ? 'u' : 'U';
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(c >> shift) & 15];
   return out;
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 // Calls write(ASCII character) for plain ones and appends the others to `out`.
@@ -35,9 +60,10 @@ void for_each_character(std::string_view text, std::string& out, std::string_vie
   while (!text.empty()) {
     const auto character = first_character(text);
     text.remove_prefix(character.length);
-    if (is_control(character)) {
-      out += literal(character, backslash);
-    } else if (is_forbidden_in_xml(character.bytes)) {
+    const char32_t c = code_point(character.bytes);
+    if (is_invisible(c)) {
+      out += literal(c, backslash);
+    } else if (is_forbidden(c)) {
       out += "\xEF\xBF\xBD";
     } else if (character.bytes.size() > 1) {
       out += character.bytes;
@@ -51,9 +77,9 @@ void for_each_character(std::string_view text, std::string& out, std::string_vie
 
 std::string dot_html(std::string_view text) {
   std::string out;
-  bool blank = true;
+  bool has_mark = false;  // anything in ASCII that surely leaves one
   for_each_character(text, out, "\\", [&](char c) {
-    // Spaces next to tags or to each other would be swallowed.
+    has_mark = has_mark || c != ' ';
     switch (c) {
       case '&':
         out += "&amp;";
@@ -68,15 +94,21 @@ std::string dot_html(std::string_view text) {
         out += "&quot;";
         break;
       case ' ':
-        out += blank || out.ends_with(' ') ? "&#160;" : " ";
-        return;
+        // Spaces next to tags or to each other would be swallowed.
+        out += out.empty() || out.ends_with(' ') ? "&#160;" : " ";
+        break;
+      case ']':
+        // Graphviz's reader loses its way when the XML parser hands it a piece of text that starts so.
+        out += !out.empty() && is_letter_or_digit(out.back()) ? "]" : "&#93;";
+        break;
       default:
         out += c;
     }
-    blank = false;
   });
   if (out.ends_with(' ')) out.replace(out.size() - 1, 1, "&#160;");
-  return out.empty() ? "&#160;" : out;
+  // A lone combining character has no width of its own, and Graphviz complains about a text of none.
+  if (!has_mark && !out.ends_with("&#160;")) out += "&#160;";
+  return out;
 }
 
 std::string dot_quoted(std::string_view text) {

@@ -62,7 +62,7 @@ class Writer {
   void document() {
     out_
         << "digraph fxtrace {\n"
-           "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\", compound=true,\n"
+           "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\",\n"
            "         rankdir=TB, ranksep=0.35, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3];\n"
            "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.14,0.07\",\n"
            "        height=0.35];\n"

@@ -48,11 +48,15 @@ TEST_CASE("text in HTML-like labels", "[dot_writer]") {
   const Case cases[] = {
       {"plain_1", "plain_1"},
       {"a<b>&\"c\"'", "a&lt;b&gt;&amp;&quot;c&quot;'"},
+      {"a[0] ]]", "a[0] &#93;&#93;"},
+      {"\xE2\x83\x92", "\xE2\x83\x92&#160;"},
       {"{x|y}\\N", "{x|y}\\N"},
       {"&lt;", "&amp;lt;"},
       {"a\nb\tc\rd\x01\x7f", "a\\nb\\tc\\rd\\x01\\x7f"},
-      {"\xC2\x85", "\\x85"},
-      {"\xEF\xBF\xBE", "\xEF\xBF\xBD"},
+      {"\xC2\x85", "\\x85&#160;"},
+      {"a\xE2\x80\x8B\xE2\x80\xAEz\xC2\xAD", "a\\u200b\\u202ez\\xad"},
+      {"\xF3\xA0\x80\x81_", "\\U000e0001_"},
+      {"\xEF\xBF\xBE", "\xEF\xBF\xBD&#160;"},
       {"gr\xC3\xBC\xC3\x9F"
        "e \xE5\xB1\x82",
        "gr\xC3\xBC\xC3\x9F"
@@ -60,6 +64,7 @@ TEST_CASE("text in HTML-like labels", "[dot_writer]") {
       {"bad\xFF", "bad\xEF\xBF\xBD"},
       {"", "&#160;"},
       {" ", "&#160;"},
+      {"  ", "&#160;&#160;"},
       {" a  b ", "&#160;a &#160;b&#160;"},
   };
   for (const auto& [text, html] : cases) CHECK(dot_html(text) == html);
