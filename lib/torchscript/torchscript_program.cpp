@@ -162,6 +162,11 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       modules_[id.index].attributes.emplace_back(name, std::move(*plain));
     }
   }
+  for (std::size_t i = 0; i < type.numConstants(); ++i) {
+    if (auto plain = plain_attribute(type.getConstant(i))) {
+      modules_[id.index].attributes.emplace_back(type.getConstantName(i), std::move(*plain));
+    }
+  }
   for (std::size_t i = 0; i < type.numAttributes() && i < object->slots().size(); ++i) {
     const at::IValue& value = object->slots()[i];
     if (!value.isObject() || !value.toObjectRef().type()->is_module()) continue;
