@@ -1,5 +1,6 @@
-// Graphviz's two ways to write text.  Both take any bytes: what is no UTF-8 becomes U+FFFD, and characters without a
-// mark of their own (controls, direction marks, ...) are written as in a string literal (\n, \x01, \u200b).
+// Graphviz's two ways to write text.  Both take any bytes: what is no UTF-8 becomes U+FFFD, and characters
+// without a mark of their own (controls, direction marks, ...) are written as in a string literal (\n, \x01,
+// \u200b).
 #pragma once
 
 #include <string>

@@ -92,9 +92,13 @@ class Writer {
     return "<FONT POINT-SIZE=\"9\" COLOR=\"" + std::string(colour) + "\">" + html + "</FONT>";
   }
   std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
+  // Of a long qualified type the last parts say most.
+  std::string quiet_type(std::string_view type) const {
+    return small(dot_html(cut(type, options_.max_label, Keep::kEnd)), kQuiet);
+  }
 
   void graph_cluster(const ModuleGraph& graph, const std::string& title) {
-    out_ << "    label=<" << bold(title) << "<BR ALIGN=\"LEFT\"/>" << quiet(graph.type);
+    out_ << "    label=<" << bold(title) << "<BR ALIGN=\"LEFT\"/>" << quiet_type(graph.type);
     const auto* module = find_module(graph.module);
     const bool failed = module != nullptr && module->status == ModuleStatus::kFailed;
     if (failed) out_ << "<BR ALIGN=\"LEFT\"/>" << failure(*module);
@@ -197,7 +201,7 @@ class Writer {
                                                             : "";
       out_ << indent << "subgraph cluster_" << id << "_c" << child << " {\n"
            << indent << "  label=<" << bold(path);
-      if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet(type_text);
+      if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type_text);
       out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(path + ": " + type_text)
            << "; style=\"rounded,filled\"; fillcolor=\"" << kClusterFills[depth % 2]
            << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
@@ -216,7 +220,7 @@ class Writer {
       const auto* module = find_first(node.target);
       const std::string type = module != nullptr ? module->type : node.scope.module_type.value_or("");
       lines.push_back(bold(node.target.empty() ? "(root)" : node.target));
-      if (!type.empty()) lines.push_back(quiet(type));
+      if (!type.empty()) lines.push_back(quiet_type(type));
       if (module != nullptr && module->status == ModuleStatus::kFailed) {
         style = kFailedStyle;
         lines.push_back(failure(*module));

@@ -1,5 +1,7 @@
 #include "writers/utf8.h"
 
+#include <vector>
+
 namespace fxtrace {
 namespace {
 
@@ -41,22 +43,20 @@ Utf8Character first_character(std::string_view text) {
   return {text.substr(0, length), length, true};
 }
 
-std::string cut(std::string_view text, std::size_t limit) {
+std::string cut(std::string_view text, std::size_t limit, Keep keep) {
   std::string out;
-  std::size_t count = 0;
-  std::size_t last_start = 0;  // of the last character that may stay when there are too many
+  std::vector<std::size_t> starts;  // of the characters in `out`
   while (!text.empty()) {
-    if (limit != 0 && count == limit) {
-      out.resize(last_start);
-      return out.append(kEllipsis);
-    }
-    last_start = out.size();
     const auto character = first_character(text);
-    out += character.bytes;
     text.remove_prefix(character.length);
-    ++count;
+    starts.push_back(out.size());
+    out += character.bytes;
   }
-  return out;
+  if (limit == 0 || starts.size() <= limit) return out;
+  if (keep == Keep::kStart) return out.substr(0, starts[limit - 1]).append(kEllipsis);
+  const std::size_t first = starts.size() - (limit - 1);
+  return std::string(kEllipsis).append(limit == 1 ? std::string_view{}
+                                                  : std::string_view(out).substr(starts[first]));
 }
 
 }  // namespace fxtrace

@@ -18,8 +18,10 @@ struct Utf8Character {
 // the Unicode standard have it.
 Utf8Character first_character(std::string_view text);
 
-// `text` when it has at most `limit` characters, else its first `limit` - 1 and an ellipsis.  0 is no limit.
-// Damaged bytes become U+FFFD.
-std::string cut(std::string_view text, std::size_t limit);
+enum class Keep { kStart, kEnd };
+
+// `text` when it has at most `limit` characters, else an ellipsis in place of what is too much at the other
+// end, so that the result has `limit` characters.  0 is no limit.  Damaged bytes become U+FFFD.
+std::string cut(std::string_view text, std::size_t limit, Keep keep = Keep::kStart);
 
 }  // namespace fxtrace

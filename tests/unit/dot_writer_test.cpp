@@ -102,6 +102,11 @@ TEST_CASE("long text is cut between characters", "[dot_writer]") {
       {"", 1, ""},
   };
   for (const auto& [text, limit, result] : cases) CHECK(cut(text, limit) == result);
+  CHECK(cut("abcdef", 3, Keep::kEnd) ==
+        "\xE2\x80\xA6"
+        "ef");
+  CHECK(cut("abcdef", 1, Keep::kEnd) == "\xE2\x80\xA6");
+  CHECK(cut("abcdef", 6, Keep::kEnd) == "abcdef");
 }
 
 TEST_CASE("nodes stand in the clusters of their scopes", "[dot_writer]") {
