@@ -39,6 +39,7 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[id.index]; }
   // For fields that do not take part in the graph's structure.
   Meta& meta(NodeId id) { return nodes_[id.index].meta; }
+  void set_source(NodeId id, std::optional<SourceLocation> source) { nodes_[id.index].source = std::move(source); }
 
   std::size_t size() const { return count_; }
   // Nodes in execution order.

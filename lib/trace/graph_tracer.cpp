@@ -161,11 +161,10 @@ void GraphTracer::output(Argument value, Meta meta) {
 }
 
 void GraphTracer::guard(std::string expr, std::optional<SourceLocation> source) {
-  for (const auto& known : result_.guards) {
-    if (known.expr == expr && known.source == source) return;
-  }
+  std::string key = expr + '\n' + (source ? source->file + ':' + std::to_string(source->line) : "");
+  if (!guard_keys_.insert(key).second) return;
   result_.guards.push_back({std::move(expr), std::move(source)});
-  undo_.push_back({Undo::kGuard, {}, {}, {}, nullptr});
+  undo_.push_back({Undo::kGuard, {}, {}, std::move(key), nullptr});
 }
 
 // --- GraphTracer: order of execution ---
@@ -313,6 +312,7 @@ void GraphTracer::roll_back(const Mark& mark) {
         --leaf_count_[undo.module.index];
         break;
       case Undo::kGuard:
+        guard_keys_.erase(undo.key);
         result_.guards.pop_back();
         break;
     }
@@ -321,12 +321,17 @@ void GraphTracer::roll_back(const Mark& mark) {
   result_.graph.roll_back(mark.graph);
 }
 
-// Front ends look attributes up that Python would not: `if self.bias is None`.
-void GraphTracer::erase_unused_attributes() {
+// Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked up is
+// not always recorded; then the place of its first use stands for it.
+void GraphTracer::finish_attributes() {
   Graph& graph = result_.graph;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (node.op != Opcode::kGetAttr || !node.users.empty()) continue;
+    if (node.op != Opcode::kGetAttr) continue;
+    if (!node.users.empty()) {
+      if (!node.source) graph.set_source(id, graph.node(node.users.front()).source);
+      continue;
+    }
     const auto same = [&](const auto& constant) { return constant.first == node.target; };
     auto& constants = result_.constants;
     constants.erase(std::remove_if(constants.begin(), constants.end(), same), constants.end());
@@ -335,7 +340,7 @@ void GraphTracer::erase_unused_attributes() {
 }
 
 ModuleGraph GraphTracer::take() {
-  erase_unused_attributes();
+  finish_attributes();
   const auto names = [&](const std::vector<std::size_t>& parameters) {
     std::vector<std::string> result;
     result.reserve(parameters.size());

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -137,7 +138,7 @@ class GraphTracer {
   void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
   void roll_back(const Mark& mark);
   void check_limit();
-  void erase_unused_attributes();
+  void finish_attributes();
   Scope scope_of(ModuleId module) const;
 
   const ModuleFacts& facts_;
@@ -149,6 +150,7 @@ class GraphTracer {
   std::vector<OpenScope> scopes_;
   bool stale_ = false;
 
+  std::unordered_set<std::string> guard_keys_;  // what and where
   std::unordered_map<std::string, NodeId> attributes_;
   std::unordered_map<const void*, NodeId> constants_;
   std::unordered_map<std::uint32_t, std::size_t> parameter_nodes_;  // get_attr node -> parameter
