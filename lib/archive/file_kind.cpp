@@ -367,8 +367,10 @@ FileInfo identify_text(std::string_view head) {
     }
     return make(FileKind::kText, "JSON text", "trace the model itself: "s + kUseTorchScript);
   }
-  for (const char* word : {"import ", "from ", "def ", "class ", "#!", "# ", "\"\"\"", "op_version_set"}) {
-    if (text.starts_with(word)) {
+  // A comment may as well be a heading of Markdown: then only Python's statements tell.
+  const bool comment = text.starts_with("# ");
+  for (const char* word : {"import ", "from ", "def ", "class ", "#!", "\"\"\"", "op_version_set"}) {
+    if (text.starts_with(word) || (comment && text.find("\n"s + word) != std::string_view::npos)) {
       return make(FileKind::kText, "source code", "run it in Python and save the model: "s + kUseTorchScript);
     }
   }
