@@ -61,16 +61,16 @@ struct Argument {
     bool operator==(const GraphRef&) const = default;
   };
 
-  using Variant = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List, Tuple,
-                               Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef>;
+  using Variant = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List,
+                               Tuple, Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef>;
   Variant value;
 
   Argument();
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
   Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
-  Argument(const char* text);  // NOLINT
-  Argument(int v);             // NOLINT
+  Argument(const char* text);                     // NOLINT
+  Argument(int v);                                // NOLINT
 
   bool operator==(const Argument& other) const;
 

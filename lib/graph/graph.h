@@ -39,7 +39,9 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[id.index]; }
   // For fields that do not take part in the graph's structure.
   Meta& meta(NodeId id) { return nodes_[id.index].meta; }
-  void set_source(NodeId id, std::optional<SourceLocation> source) { nodes_[id.index].source = std::move(source); }
+  void set_source(NodeId id, std::optional<SourceLocation> source) {
+    nodes_[id.index].source = std::move(source);
+  }
 
   std::size_t size() const { return count_; }
   // Nodes in execution order.
@@ -59,21 +61,21 @@ class Graph {
  private:
   void add_users(NodeId id);
 
-  std::vector<Node> nodes_;     // by id; erased ones stay as holes
-  std::vector<bool> erased_;    // by id
-  std::size_t count_ = 0;       // living nodes
+  std::vector<Node> nodes_;   // by id; erased ones stay as holes
+  std::vector<bool> erased_;  // by id
+  std::size_t count_ = 0;     // living nodes
   Names names_;
 };
 
-// Throws Error(kInternal) that names the first thing that is wrong: a use before its definition, users that do
-// not match, a name used twice, placeholders that do not come first, an output that is not last.
+// Throws Error(kInternal) that names the first thing that is wrong: a use before its definition, users that
+// do not match, a name used twice, placeholders that do not come first, an output that is not last.
 void lint(const Graph& graph);
 
 struct Constant {
   std::string dtype;
   std::vector<std::int64_t> shape;
-  // Row-major elements, as many as the shape says; absent when there are more than kMaxConstantElements or the
-  // dtype is no plain number.
+  // Row-major elements, as many as the shape says; absent when there are more than kMaxConstantElements or
+  // the dtype is no plain number.
   std::optional<std::vector<Argument>> data;
   std::string record;  // record of the archive when data is absent: "constants/3"
 };
@@ -105,8 +107,8 @@ struct ModuleGraph {
   std::string module;  // path of the graph's root
   std::string type;
   Graph graph;
-  std::vector<std::pair<std::string, Constant>> constants;             // in order of first use
-  std::vector<Subgraph> subgraphs;                                     // bodies of control flow
+  std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
+  std::vector<Subgraph> subgraphs;                          // bodies of control flow
   std::vector<Guard> guards;
   std::optional<Execution> execution;  // absent in subgraphs
 };

@@ -12,8 +12,8 @@ namespace fxtrace {
 
 class Names {
  public:
-  // A unique name from `candidate`: characters that no Python identifier has become "_", Python's keywords and
-  // builtins get a number, and so does a name that is taken.
+  // A unique name from `candidate`: characters that no Python identifier has become "_", Python's keywords
+  // and builtins get a number, and so does a name that is taken.
   std::string create(std::string_view candidate);
 
   // Names can be given back, last first: what was created after mark() is forgotten by roll_back().
@@ -30,14 +30,14 @@ class Names {
   std::vector<Entry> log_;
 };
 
-// The candidate that torch.fx would take for a node with this target, in snake case; Names::create() makes it a
-// name.  `__magic__` loses its underscores.
+// The candidate that torch.fx would take for a node with this target, in snake case; Names::create() makes it
+// a name.  `__magic__` loses its underscores.
 //   not a function: the whole target ("a.b" -> "a.b", which create() makes "a_b");
 //   an operator:    the name without namespace and overload ("aten.add.Tensor" -> "add");
 //   a Python name:  the last part ("torch.nn.functional.relu" -> "relu", "higher_order.cond" -> "cond").
 // A target of exactly three parts is an operator unless the first is torch, operator, builtins, math or
-// higher_order.  A kept function of the model's own may have three parts too ("pkg.ops.nms"): who knows that gives
-// the node a name hint.
+// higher_order.  A kept function of the model's own may have three parts too ("pkg.ops.nms"): who knows that
+// gives the node a name hint.
 std::string name_candidate(std::string_view target, bool is_function);
 
 }  // namespace fxtrace

@@ -17,8 +17,8 @@ enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallMod
 // The torch.fx spelling: "call_function".
 const char* to_string(Opcode op);
 
-// The module whose forward makes the node: qualified name from the model's root, and type.  In the graph's own
-// root module of the model's graph, path is "" and type is absent.
+// The module whose forward makes the node: qualified name from the model's root, and type.  In the graph's
+// own root module of the model's graph, path is "" and type is absent.
 struct Scope {
   std::string module_path;
   std::optional<std::string> module_type;

@@ -269,17 +269,18 @@ class LineParser {
     }
     const auto end = line_.find_first_not_of("+-.0123456789eE", start);
     const auto text = line_.substr(start, end == std::string_view::npos ? end : end - start);
-    const auto* last = text.data() + text.size();
+    const char* first = text.data();
+    const char* last = first + text.size();
     position_ += text.size();
     if (text.find_first_of(".eE") == std::string_view::npos) {
       std::int64_t value = 0;
-      if (const auto [ptr, error] = std::from_chars(text.data(), last, value);
+      if (const auto [ptr, error] = std::from_chars(first, last, value);
           ptr == last && error == std::errc{}) {
         return value;
       }
     } else {
       double value = 0;
-      if (const auto [ptr, error] = std::from_chars(text.data(), last, value);
+      if (const auto [ptr, error] = std::from_chars(first, last, value);
           ptr == last && error == std::errc{}) {
         return value;
       }

@@ -89,7 +89,7 @@ class Writer {
   std::string html(std::string_view text) const { return dot_html(cut(text, options_.max_label)); }
   std::string bold(std::string_view text) const { return "<B>" + html(text) + "</B>"; }
   static std::string small(const std::string& html, const char* colour) {
-    return "<FONT POINT-SIZE=\"9\" COLOR=\"" + std::string(colour) + "\">" + html + "</FONT>";
+    return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
   }
   std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
   // Of a long qualified type the last parts say most.
@@ -102,7 +102,7 @@ class Writer {
     const auto* module = find_module(graph.module);
     const bool failed = module != nullptr && module->status == ModuleStatus::kFailed;
     if (failed) out_ << "<BR ALIGN=\"LEFT\"/>" << failure(*module);
-    out_ << "<BR ALIGN=\"LEFT\"/>>; style=\"rounded,filled\"; fillcolor=\"#ffffff\"; color=\""
+    out_ << R"(<BR ALIGN="LEFT"/>>; style="rounded,filled"; fillcolor="#ffffff"; color=")"
          << (failed ? kFailure : "#8c959f") << "\"; penwidth=1.4; margin=14;\n";
   }
 
@@ -203,7 +203,7 @@ class Writer {
            << indent << "  label=<" << bold(path);
       if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type_text);
       out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(path + ": " + type_text)
-           << "; style=\"rounded,filled\"; fillcolor=\"" << kClusterFills[depth % 2]
+           << R"(; style="rounded,filled"; fillcolor=")" << kClusterFills[depth % 2]
            << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
       this->cluster(graph, order, clusters, type_of, child, id, indent + "  ", depth + 1);
       out_ << indent << "}\n";
