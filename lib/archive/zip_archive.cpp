@@ -70,9 +70,35 @@ std::optional<Directory> find_directory(std::ifstream& file) {
   return directory;
 }
 
+// Offset of a stored record's own header, from its entry in the central directory (at `at` in `bytes`);
+// absent for a compressed or encrypted record.
+std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t at) {
+  constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;
+  const bool stored = little_endian(bytes, at + 10, 2) == 0;
+  const bool encrypted = (little_endian(bytes, at + 8, 2) & 1) != 0;
+  if (!stored || encrypted) return std::nullopt;
+  const std::uint64_t header = little_endian(bytes, at + 42, 4);
+  if (header != kInZip64Field) return header;
+  // The zip64 field has the sizes first, those of them that do not fit either.
+  const std::size_t skipped = (little_endian(bytes, at + 24, 4) == kInZip64Field ? 8U : 0U) +
+                              (little_endian(bytes, at + 20, 4) == kInZip64Field ? 8U : 0U);
+  std::size_t field = at + kDirectoryEntrySize + static_cast<std::size_t>(little_endian(bytes, at + 28, 2));
+  const std::size_t end =
+      std::min(bytes.size(), field + static_cast<std::size_t>(little_endian(bytes, at + 30, 2)));
+  while (field + 4 <= end) {
+    const auto size = static_cast<std::size_t>(little_endian(bytes, field + 2, 2));
+    if (little_endian(bytes, field, 2) == 1) {
+      if (skipped + 8 > size || field + 4 + skipped + 8 > end) return std::nullopt;
+      return little_endian(bytes, field + 4 + skipped, 8);
+    }
+    field += 4 + size;
+  }
+  return std::nullopt;
+}
+
 // libzip reads the whole directory and files every name in a hash table when it opens an archive, so what
-// could make that slow is refused before.
-void check_directory(std::ifstream& file, const Directory& directory) {
+// could make that slow is refused before.  Gives back the offset of each stored record's own header.
+std::vector<std::optional<std::uint64_t>> check_directory(std::ifstream& file, const Directory& directory) {
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("this zip archive is refused: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
@@ -84,7 +110,7 @@ void check_directory(std::ifstream& file, const Directory& directory) {
   constexpr std::size_t kBuckets = 65'536;
   constexpr std::uint32_t kMaxBucket = 1'000;
   std::vector<std::uint32_t> buckets(kBuckets, 0);
-  std::uint64_t count = 0;
+  std::vector<std::optional<std::uint64_t>> headers;
   std::size_t at = 0;
   while (at + kDirectoryEntrySize <= bytes.size() && bytes.compare(at, 4, "PK\x01\x02") == 0) {
     const auto name = static_cast<std::size_t>(little_endian(bytes, at + 28, 2));
@@ -94,7 +120,7 @@ void check_directory(std::ifstream& file, const Directory& directory) {
       throw input_error("this zip archive is refused: a record's name has " + std::to_string(name) +
                         " bytes (at most " + std::to_string(ZipArchive::kMaxNameLength) + ")");
     }
-    if (++count > ZipArchive::kMaxEntries) {
+    if (headers.size() == ZipArchive::kMaxEntries) {
       throw input_error("this zip archive is refused: it has more than " +
                         std::to_string(ZipArchive::kMaxEntries) + " records");
     }
@@ -106,8 +132,10 @@ void check_directory(std::ifstream& file, const Directory& directory) {
     if (++buckets[hash % kBuckets] > kMaxBucket) {
       throw input_error("this zip archive is refused: its records' names are made to collide");
     }
+    headers.push_back(stored_header(bytes, at));
     at += kDirectoryEntrySize + name + extra + comment;
   }
+  return headers;
 }
 
 std::string zip_message(int code) {
@@ -137,13 +165,13 @@ bool ZipArchive::has_end_record(const std::string& path) {
   }
 }
 
-ZipArchive::ZipArchive(const std::string& path) : handle_(std::make_unique<Handle>()) {
+ZipArchive::ZipArchive(const std::string& path) : path_(path), handle_(std::make_unique<Handle>()) {
   {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw input_error("cannot be opened");
     const auto directory = find_directory(file);
     if (!directory) throw input_error("this is not a zip archive, or its end is missing");
-    check_directory(file, *directory);
+    headers_ = check_directory(file, *directory);
   }
   int code = 0;
   handle_->zip = zip_open(path.c_str(), ZIP_RDONLY, &code);
@@ -166,6 +194,19 @@ ZipArchive::ZipArchive(const std::string& path) : handle_(std::make_unique<Handl
 }
 
 ZipArchive::~ZipArchive() = default;
+
+std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
+  constexpr std::size_t kLocalHeaderSize = 30;
+  const auto found = index_.find(name);
+  // libzip numbers the records as the directory lists them.
+  if (found == index_.end() || headers_.size() != entries_.size() || !headers_[found->second])
+    return std::nullopt;
+  const std::uint64_t header = *headers_[found->second];
+  std::ifstream file(path_, std::ios::binary);
+  const std::string local = read_at(file, header, kLocalHeaderSize);
+  if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
+  return header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
+}
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }
 

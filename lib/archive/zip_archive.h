@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,13 +36,18 @@ class ZipArchive {
   // In the order of the central directory.
   const std::vector<Entry>& entries() const { return entries_; }
   bool contains(std::string_view name) const;
+  // Offset in the file at which a stored record's bytes stand; absent for a compressed record and where the
+  // file does not bear out what its directory says.  The bytes may reach beyond the end of a damaged file.
+  std::optional<std::uint64_t> find_stored(std::string_view name) const;
   // The first `max_bytes` of the record.  Throws Error(kInput) when there is no such record or it is damaged.
   std::string read(std::string_view name, std::size_t max_bytes) const;
 
  private:
   struct Handle;
+  std::string path_;
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
+  std::vector<std::optional<std::uint64_t>> headers_;        // by entry: of stored records
   std::unordered_map<std::string_view, std::size_t> index_;  // first entry of each name; views into entries_
 };
 

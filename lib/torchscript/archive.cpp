@@ -2,10 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/versions.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <torch/csrc/jit/serialization/import_source.h>
 #include <torch/csrc/jit/serialization/storage_context.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -24,40 +27,58 @@ constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
 constexpr std::size_t kMaxAddressable = std::size_t{1} << 46;
 constexpr std::size_t kStorageAlignment = 64;
 
-std::size_t aligned(std::size_t size) { return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment; }
+std::size_t aligned(std::size_t size) {
+  return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
+}
 
 }  // namespace
 
-// Addresses that stand for the bytes of all storages.  They read as zeros and cost no memory, as long as nobody
-// reads them.
-class TorchScriptArchive::AddressRange {
+// A range of addresses, mapped for reading.
+class TorchScriptArchive::Mapping {
  public:
-  explicit AddressRange(std::size_t size) : size_(size) {
-    if (size_ == 0) return;
-    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) throw input_error("its records claim more bytes than this machine can address");
-    next_ = base_ = static_cast<char*>(address);
+  // Stands for bytes that nobody reads: they would be zeros, and cost no memory.
+  explicit Mapping(std::size_t size) : Mapping(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1) {}
+  // The file as a whole; only what is looked at is read.
+  explicit Mapping(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status{};
+    if (descriptor >= 0 && ::fstat(descriptor, &status) == 0) {
+      *this = Mapping(static_cast<std::size_t>(status.st_size), MAP_PRIVATE | MAP_NORESERVE, descriptor);
+    }
+    if (descriptor >= 0) ::close(descriptor);
   }
-  AddressRange(const AddressRange&) = delete;
-  AddressRange& operator=(const AddressRange&) = delete;
-  ~AddressRange() {
-    if (base_ != nullptr) ::munmap(base_, size_);
+  Mapping(Mapping&& other) noexcept { *this = std::move(other); }
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
   }
-  char* take(std::size_t size) { return std::exchange(next_, next_ + aligned(size)); }
+  ~Mapping() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+  char* data() const { return data_; }
+  std::size_t size() const { return size_; }
 
  private:
-  std::size_t size_;
-  char* base_ = nullptr;
-  char* next_ = nullptr;
+  Mapping(std::size_t size, int flags, int descriptor) : size_(size) {
+    if (size_ == 0) return;
+    void* address = ::mmap(nullptr, size_, PROT_READ, flags, descriptor, 0);
+    if (address == MAP_FAILED)
+      throw input_error("its records claim more bytes than this machine can address");
+    data_ = static_cast<char*>(address);
+  }
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 TorchScriptArchive::TorchScriptArchive(const std::string& path)
-    : zip_(std::make_unique<ZipArchive>(path)), prefix_(identify_file(path).root) {
+    : path_(path), zip_(std::make_unique<ZipArchive>(path)), prefix_(identify_file(path).root) {
   if (!prefix_.empty()) prefix_ += '/';
-  debug_records_ = std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {
-    if (!has_record(name)) return std::nullopt;
-    return read_record(name);
-  });
+  debug_records_ =
+      std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {
+        if (!has_record(name)) return std::nullopt;
+        return read_record(name);
+      });
   std::string version = "1";
   for (const char* name : {"version", ".data/version"}) {
     if (has_record(name)) version = read_record(name);
@@ -94,28 +115,53 @@ CodeFiles TorchScriptArchive::code() const {
 }
 
 // A storage for every record under the pickle's folder, as if it had been read.
-std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::storages_of(const std::string& pickle) {
+std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::storages_of(
+    const std::string& pickle) {
   const std::string folder = prefix_ + pickle + "/";
+  // LibTorch compares the constants of a graph and makes one of equal ones: these need their true values.
+  const bool needs_values = pickle == "constants";
   std::size_t total = 0;
   for (const auto& entry : zip_->entries()) {
-    if (!entry.name.starts_with(folder)) continue;
+    if (needs_values || !entry.name.starts_with(folder)) continue;
     if (entry.size > kMaxAddressable - total) {
       throw input_error("its records claim more bytes than a machine can address");
     }
     total += aligned(entry.size);
   }
-  address_ranges_.push_back(std::make_unique<AddressRange>(total));
+  mappings_.emplace_back(total);
+  char* next = mappings_.back().data();
   auto context = std::make_shared<torch::jit::DeserializationStorageContext>();
   for (const auto& entry : zip_->entries()) {
     if (!entry.name.starts_with(folder)) continue;
     const std::string key = entry.name.substr(folder.size());
     if (context->hasStorage(key)) continue;
-    char* address = entry.size == 0 ? nullptr : address_ranges_.back()->take(entry.size);
+    char* address = nullptr;
+    if (needs_values) {
+      address = values(entry);
+    } else if (entry.size > 0) {
+      address = std::exchange(next, next + aligned(entry.size));
+    }
     if (address != nullptr) storages_.emplace(address, entry.name.substr(prefix_.size()));
     context->addStorage(key, at::Storage(at::Storage::use_byte_size_t(), entry.size,
                                          at::DataPtr(address, at::Device(at::kCPU)), nullptr, false));
   }
   return context;
+}
+
+// The bytes of a record: small ones are read, large ones mapped where the archive stores them as they are.
+char* TorchScriptArchive::values(const ZipArchive::Entry& entry) {
+  constexpr std::size_t kSmall = std::size_t{1} << 16;
+  constexpr std::size_t kAlignment = 16;
+  if (entry.size == 0) return nullptr;
+  if (entry.size > kSmall) {
+    if (const auto offset = zip_->find_stored(entry.name); offset && *offset % kAlignment == 0) {
+      if (!file_) file_ = std::make_unique<Mapping>(path_);
+      if (*offset <= file_->size() && entry.size <= file_->size() - *offset) return file_->data() + *offset;
+    }
+  }
+  read_values_.push_back(zip_->read(entry.name, kMaxRecord));
+  if (read_values_.back().size() != entry.size) throw input_error("record " + entry.name + " is cut off");
+  return read_values_.back().data();
 }
 
 at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
@@ -198,8 +244,8 @@ Constant TorchScriptArchive::constant(const at::Tensor& tensor) const {
     const std::string bytes = read_record(result.record);
     at::Tensor storage = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
     std::memcpy(storage.data_ptr(), bytes.data(), bytes.size());
-    readable = at::empty({0}, tensor.options()).set_(storage.storage(), tensor.storage_offset(), tensor.sizes(),
-                                                     tensor.strides());
+    readable = at::empty({0}, tensor.options())
+                   .set_(storage.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
   }
   result.data = elements(readable);
   return result;

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -20,8 +21,9 @@ class DeserializationStorageContext;
 
 namespace fxtrace {
 
-// Tensors of the archive have their true shapes, strides and dtypes, over storages that are addresses and nothing
-// behind them: no byte of a weight is read.  Elements of small constants are read when they are asked for.
+// Tensors of the archive have their true shapes, strides and dtypes, over storages that are addresses and
+// nothing behind them: no byte of a weight is read.  Only constants of the code have their values, in memory
+// or mapped.
 class TorchScriptArchive {
  public:
   // Throws Error(kInput).  Operators that the code needs must be registered already (operators.h).
@@ -47,16 +49,20 @@ class TorchScriptArchive {
   const at::IValue* find_state(const c10::ivalue::Object* object) const;
 
  private:
-  class AddressRange;
+  class Mapping;
   bool has_record(const std::string& name) const;
   std::string read_record(const std::string& name) const;
   std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& pickle);
+  char* values(const ZipArchive::Entry& entry);
   at::IValue read_pickle(const std::string& name);
 
+  std::string path_;
   std::unique_ptr<ZipArchive> zip_;
   std::string prefix_;  // the folder that all records are in, with its slash
   std::uint64_t format_version_ = 0;
-  std::vector<std::unique_ptr<AddressRange>> address_ranges_;
+  std::list<Mapping> mappings_;         // what storages stand in
+  std::unique_ptr<Mapping> file_;       // of large constants
+  std::list<std::string> read_values_;  // of small ones
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;
   std::unique_ptr<DebugRecords> debug_records_;

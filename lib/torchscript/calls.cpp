@@ -15,11 +15,13 @@ bool is_dtype(const c10::Argument& formal) { return formal.name() == "dtype"; }
 at::IValue Interpreter::call_graph_function(torch::jit::Function& function, const Values& arguments,
                                             const IrNode* node) {
   if (!function.isGraphFunction()) {
-    fail(FailureKind::kUnsupportedOp, "a call of " + function.qualname().qualifiedName() + ", which has no code", node);
+    fail(FailureKind::kUnsupportedOp,
+         "a call of " + function.qualname().qualifiedName() + ", which has no code", node);
   }
   if (static_cast<std::int64_t>(frames_.size()) >= options_.limits.call_depth) {
     fail(FailureKind::kLimit,
-         "calls nested more than " + std::to_string(options_.limits.call_depth) + " deep (--max-call-depth)", node);
+         "calls nested more than " + std::to_string(options_.limits.call_depth) + " deep (--max-call-depth)",
+         node);
   }
   if (node != nullptr) count_step(node);
   const Values results =
@@ -62,7 +64,8 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
     const std::int64_t outer_steps = std::exchange(steps_, 0);
     const bool outer_grad = grad_enabled_;
     at::IValue result;
-    const bool followed = tracer_->inline_call(module, [&] { result = call_graph_function(forward, arguments, node); });
+    const bool followed =
+        tracer_->inline_call(module, [&] { result = call_graph_function(forward, arguments, node); });
     call_mark_ = outer_mark;
     steps_ = outer_steps;
     if (followed) return result;
@@ -76,7 +79,8 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = this->arguments(schema, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
-  const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type), location(node));
+  const NodeId id =
+      tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type), location(node));
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type);
 }
 
@@ -132,7 +136,8 @@ void Interpreter::context_manager(const IrNode* node, bool enter) {
     fail(FailureKind::kUnsupportedOp, "a `with` over a value that depends on an input", node);
   }
   torch::jit::Function* function = manager.toObjectRef().type()->findMethod(enter ? "__enter__" : "__exit__");
-  if (function == nullptr) fail(FailureKind::kRaised, "a `with` over an object that is no context manager", node);
+  if (function == nullptr)
+    fail(FailureKind::kRaised, "a `with` over an object that is no context manager", node);
   Values values{manager};
   while (values.size() < function->getSchema().arguments().size()) values.emplace_back();
   set(node->output(), call_graph_function(*function, values, node));

@@ -1,4 +1,5 @@
-// Branches, loops and exceptions: followed where plain values decide, assumed where only an exception hangs on them.
+// Branches, loops and exceptions: followed where plain values decide, assumed where only an exception hangs
+// on them.
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
@@ -33,13 +34,15 @@ std::optional<bool> constant_result(const Block& block) {
 // Nothing in the block does more than compute its results.
 bool is_pure(const Block& block) {
   return std::all_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
-    if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction || node->kind() == prim::SetAttr ||
-        node->kind() == prim::Enter || node->kind() == prim::Exit || node->kind() == prim::Loop) {
+    if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
+        node->kind() == prim::SetAttr || node->kind() == prim::Enter || node->kind() == prim::Exit ||
+        node->kind() == prim::Loop) {
       return false;
     }
     const auto* schema = node->maybeSchema();
     if (schema != nullptr && schema->is_mutable()) return false;
-    return std::all_of(node->blocks().begin(), node->blocks().end(), [](const Block* inner) { return is_pure(*inner); });
+    return std::all_of(node->blocks().begin(), node->blocks().end(),
+                       [](const Block* inner) { return is_pure(*inner); });
   });
 }
 
@@ -56,7 +59,8 @@ struct ShortCircuit {
   bool is_and;
 };
 std::optional<ShortCircuit> short_circuit(const Node* node) {
-  if (node->outputs().size() != 1 || node->output()->type()->kind() != c10::TypeKind::BoolType) return std::nullopt;
+  if (node->outputs().size() != 1 || node->output()->type()->kind() != c10::TypeKind::BoolType)
+    return std::nullopt;
   if (constant_result(*node->blocks()[1]) == false) return ShortCircuit{true};
   if (constant_result(*node->blocks()[0]) == true) return ShortCircuit{false};
   return std::nullopt;
@@ -143,7 +147,8 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
     choose(node, circuit->is_and);
     return true;
   }
-  if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1])) return false;
+  if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1]))
+    return false;
   // Which half decides is not known, and need not be: the guard is the whole expression, as written.
   set(node->output(), at::IValue::uninitialized());
   return true;
@@ -153,7 +158,8 @@ void Interpreter::run_loop(const IrNode* node) {
   const at::IValue limit = value(node->input(0));
   at::IValue condition = value(node->input(1));
   if (!limit.isInt()) {
-    fail(FailureKind::kDataDependentControlFlow, "the length of a loop depends on an input: " + describe(limit), node);
+    fail(FailureKind::kDataDependentControlFlow,
+         "the length of a loop depends on an input: " + describe(limit), node);
   }
   const IrBlock& body = *node->blocks()[0];
   Values carried;

@@ -9,9 +9,7 @@
 
 namespace fxtrace {
 
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 std::string readable_message(std::string_view text) {
   const auto trace = text.find("\nException raised from");
@@ -35,13 +33,11 @@ std::string readable_message(std::string_view text) {
   return line;
 }
 
-std::string dtype_name(at::ScalarType type) {
-  return std::string(c10::getDtypeNames(type).first);
-}
+std::string dtype_name(at::ScalarType type) { return std::string(c10::getDtypeNames(type).first); }
 
 std::string memory_format_name(std::int64_t format) {
-  static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format", "channels_last",
-                                                        "channels_last_3d"};
+  static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format",
+                                                        "channels_last", "channels_last_3d"};
   const auto index = static_cast<std::size_t>(format);
   return index < kNames.size() ? kNames[index] : "memory_format(" + std::to_string(format) + ")";
 }
@@ -101,7 +97,8 @@ std::string type_name(const c10::Type& type) {
     case c10::TypeKind::InterfaceType:
     case c10::TypeKind::EnumType: {
       const auto* named = type.castRaw<c10::NamedType>();
-      return named != nullptr && named->name() ? demangle(named->name()->qualifiedName()) : type.annotation_str();
+      return named != nullptr && named->name() ? demangle(named->name()->qualifiedName())
+                                               : type.annotation_str();
     }
     default:
       return type.annotation_str();

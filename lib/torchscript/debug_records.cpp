@@ -78,19 +78,20 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
     Entry entry;
     entry.offset = parts.at(torch::jit::kByteOffsetIndex).toInt();
     entry.file = source.file;
-    const auto start =
-        std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).toInt())), source.text.size());
+    const auto start = std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).toInt())),
+                                source.text.size());
     if (source.file.empty()) {
       const std::string_view first = std::string_view(source.text).substr(0, source.text.find('\n'));
       parse_stack_line(first, entry.file, entry.line, entry.function);
     } else {
-      entry.line = source.first_line + std::count(source.text.begin(),
-                                                  source.text.begin() + static_cast<std::ptrdiff_t>(start), '\n');
+      entry.line =
+          source.first_line +
+          std::count(source.text.begin(), source.text.begin() + static_cast<std::ptrdiff_t>(start), '\n');
       const auto begin = start == 0 ? std::string::npos : source.text.rfind('\n', start - 1);
       const auto from = begin == std::string::npos ? 0 : begin + 1;
       const auto end = source.text.find('\n', start);
-      entry.text = trimmed(
-          std::string_view(source.text).substr(from, end == std::string::npos ? end : end - from));
+      entry.text =
+          trimmed(std::string_view(source.text).substr(from, end == std::string::npos ? end : end - from));
     }
     table.push_back(std::move(entry));
   }

@@ -1,6 +1,6 @@
-// Schemas of unknown operators, from how the archive's code calls them.  The code is parsed with TorchScript's own
-// parser; types come from annotations, literals and the schemas of known operators.  Only what these make plain is
-// taken: there are no guesses.
+// Schemas of unknown operators, from how the archive's code calls them.  The code is parsed with
+// TorchScript's own parser; types come from annotations, literals and the schemas of known operators.  Only
+// what these make plain is taken: there are no guesses.
 #include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/tree_views.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -29,11 +29,11 @@ struct ClassInfo {
 
 // Everything that is known of one unknown operator.
 struct Calls {
-  std::vector<std::string> arguments;                 // types by position
-  std::map<std::string, std::string> keywords;        // types by name
-  std::map<std::size_t, std::string> results;         // types by position
-  std::optional<std::size_t> result_count;            // of a tuple that is taken apart
-  bool plain = true;                                  // false once two calls contradict each other
+  std::vector<std::string> arguments;           // types by position
+  std::map<std::string, std::string> keywords;  // types by name
+  std::map<std::size_t, std::string> results;   // types by position
+  std::optional<std::size_t> result_count;      // of a tuple that is taken apart
+  bool plain = true;                            // false once two calls contradict each other
 };
 
 // A type annotation as a schema has it: "Tensor", "int[]", "Tensor?"; classes keep their qualified name.
@@ -155,7 +155,8 @@ class Code {
     for (const auto& parameter : definition.decl().params()) {
       result.parameters.push_back(parameter.type().present() ? type_text(parameter.type().get()) : kUnknown);
     }
-    if (definition.decl().return_type().present()) result.result = type_text(definition.decl().return_type().get());
+    if (definition.decl().return_type().present())
+      result.result = type_text(definition.decl().return_type().get());
     return result;
   }
 
@@ -165,12 +166,14 @@ class Code {
     types_.clear();
     pending_.clear();
     for (const auto& parameter : definition.decl().params()) {
-      types_[parameter.ident().name()] = parameter.type().present() ? type_text(parameter.type().get()) : kUnknown;
+      types_[parameter.ident().name()] =
+          parameter.type().present() ? type_text(parameter.type().get()) : kUnknown;
     }
     if (!class_name.empty() && definition.decl().params().size() > 0) {
       types_[definition.decl().params()[0].ident().name()] = class_name;
     }
-    result_ = definition.decl().return_type().present() ? type_text(definition.decl().return_type().get()) : kUnknown;
+    result_ = definition.decl().return_type().present() ? type_text(definition.decl().return_type().get())
+                                                        : kUnknown;
     statements(definition.statements());
   }
 
@@ -383,7 +386,8 @@ class Code {
       bool fits = schema.arguments().size() >= given.size();
       for (std::size_t i = 0; fits && i < given.size(); ++i) {
         const auto kind = schema.arguments()[i].type()->kind();
-        if (given[i] == "Tensor") fits = kind == c10::TypeKind::TensorType || kind == c10::TypeKind::OptionalType;
+        if (given[i] == "Tensor")
+          fits = kind == c10::TypeKind::TensorType || kind == c10::TypeKind::OptionalType;
         if (given[i] == "int" || given[i] == "float" || given[i] == "bool" || given[i] == "str") {
           fits = kind != c10::TypeKind::TensorType;
         }

@@ -190,13 +190,15 @@ bool Interpreter::run_value_node(const IrNode* node) {
         tracer_->guard(describe(whole) + " is not None", location(node));
       }
       const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
-      set(node->output(), make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor));
+      set(node->output(),
+          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor));
       return true;
     }
     case prim::TupleIndex: {
       const at::IValue& tuple = value(node->input(0));
       const at::IValue& index = value(node->input(1));
-      if (!index.isInt()) fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
+      if (!index.isInt())
+        fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
       std::int64_t i = index.toInt();
       if (tuple.isTuple()) {
         const auto size = static_cast<std::int64_t>(tuple.toTupleRef().size());
@@ -204,7 +206,8 @@ bool Interpreter::run_value_node(const IrNode* node) {
         if (i < 0 || i >= size) fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
         set(node->output(), tuple.toTupleRef().elements()[static_cast<std::size_t>(i)]);
       } else {
-        set(node->output(), record_call("operator.getitem", {argument(tuple, node), i}, {}, node->output()->type(), node));
+        set(node->output(),
+            record_call("operator.getitem", {argument(tuple, node), i}, {}, node->output()->type(), node));
       }
       return true;
     }
@@ -278,8 +281,9 @@ bool Interpreter::compare_identity(const IrNode* node) {
     set(node->output(), !is);
     return true;
   }
-  set(node->output(), record_call(is ? "operator.is_" : "operator.is_not",
-                                  {argument(left, node), argument(right, node)}, {}, node->output()->type(), node));
+  set(node->output(),
+      record_call(is ? "operator.is_" : "operator.is_not", {argument(left, node), argument(right, node)}, {},
+                  node->output()->type(), node));
   return true;
 }
 
@@ -293,7 +297,8 @@ void Interpreter::is_instance(const IrNode* node) {
   }
   if (possible && !is_plain(object)) {
     fail(FailureKind::kDataDependentControlFlow,
-         "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input", node);
+         "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input",
+         node);
   }
   set(node->output(), false);
 }
@@ -329,15 +334,17 @@ void Interpreter::construct(const IrNode* node) {
     default: {  // prim::CreateObject
       const auto class_type = type->expect<c10::ClassType>();
       if (type->is_module()) fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
-      set(node->output(), c10::ivalue::Object::create(c10::StrongTypePtr(class_type->compilation_unit(), class_type),
-                                                      class_type->numAttributes()));
+      set(node->output(),
+          c10::ivalue::Object::create(c10::StrongTypePtr(class_type->compilation_unit(), class_type),
+                                      class_type->numAttributes()));
     }
   }
 }
 
 at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
                                       const IrNode* node) {
-  return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {}, type, node);
+  return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
+                     type, node);
 }
 
 void Interpreter::unpack(const IrNode* node) {
@@ -359,7 +366,8 @@ void Interpreter::unpack(const IrNode* node) {
   }
   if (items.size() != results.size()) {
     fail(FailureKind::kRaised,
-         "ValueError: expected " + std::to_string(results.size()) + " elements but found " + std::to_string(items.size()),
+         "ValueError: expected " + std::to_string(results.size()) + " elements but found " +
+             std::to_string(items.size()),
          node);
   }
   for (std::size_t i = 0; i < results.size(); ++i) set(results[i], std::move(items[i]));
@@ -416,7 +424,8 @@ void Interpreter::set_attribute(const IrNode* node) {
   const at::IValue holder = value(node->input(0));
   const std::string& name = node->s(c10::attr::name);
   if (!holder.isObject()) {
-    fail(FailureKind::kUnsupportedOp, "attribute '" + name + "' of a value that depends on an input is set", node);
+    fail(FailureKind::kUnsupportedOp, "attribute '" + name + "' of a value that depends on an input is set",
+         node);
   }
   const auto object = holder.toObject();
   const std::size_t slot = object->type()->getAttributeSlot(name);

@@ -1,5 +1,5 @@
-// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  What only sees plain values is
-// computed by LibTorch's own operators; everything else is recorded.
+// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  What only sees plain
+// values is computed by LibTorch's own operators; everything else is recorded.
 #pragma once
 
 #include <ATen/core/function.h>
@@ -18,8 +18,8 @@ namespace fxtrace {
 
 class Interpreter {
  public:
-  // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node: that is
-  // how a __setstate__ is followed.
+  // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node:
+  // that is how a __setstate__ is followed.
   Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options);
 
   // Records the graph of a method (see Program::run).
@@ -74,7 +74,8 @@ class Interpreter {
   // --- calls (calls.cpp) ---
   void call_method(const IrNode* node);
   void call_function(const IrNode* node);
-  at::IValue call_module(ModuleId module, torch::jit::Function& forward, Values arguments, const IrNode* node);
+  at::IValue call_module(ModuleId module, torch::jit::Function& forward, Values arguments,
+                         const IrNode* node);
   at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
@@ -88,8 +89,9 @@ class Interpreter {
   bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor);
-  at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs, const c10::TypePtr& type,
-                         const IrNode* node, Proxy::Flavor flavor = Proxy::Flavor::kValue);
+  at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
+                         const c10::TypePtr& type, const IrNode* node,
+                         Proxy::Flavor flavor = Proxy::Flavor::kValue);
   // Positional arguments and keyword-only ones, those at their defaults left out.
   std::pair<std::vector<Argument>, Kwargs> arguments(const c10::FunctionSchema& schema, const Values& values,
                                                      std::size_t first, const IrNode* node);
@@ -102,8 +104,8 @@ class Interpreter {
   // --- undoing ---
   std::size_t mark() const { return changes_.size(); }
   void remember(const at::IValue& container);
-  // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on depends on
-  // an input.  Every name it goes by sees that.
+  // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
+  // depends on an input.  Every name it goes by sees that.
   void materialize(const at::IValue& container, const IrNode* node);
   // Lists and dicts that the graph makes, by identity; the container itself keeps the identity alive.
   struct Materialized {
@@ -122,8 +124,8 @@ class Interpreter {
   std::vector<Change> changes_;
   std::unordered_map<const void*, Materialized> materialized_;
   std::unordered_map<const void*, std::size_t> remembered_;  // container -> its newest change
-  std::size_t call_mark_ = 0;                                // changes_ at the start of the innermost module call
-  std::int64_t steps_ = 0;                                   // in the innermost module call
+  std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
+  std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
 };
 

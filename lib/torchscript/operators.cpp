@@ -53,8 +53,8 @@ void declare(const std::string& schema_text) {
 
 bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are no
-// operators: they only matter when they are unknown and are then declared or listed in vain.
+// Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are
+// no operators: they only matter when they are unknown and are then declared or listed in vain.
 void find_operators(const std::string& code, std::set<std::string>& found) {
   constexpr std::string_view kPrefix = "ops.";
   for (std::size_t at = code.find(kPrefix); at != std::string::npos; at = code.find(kPrefix, at + 1)) {

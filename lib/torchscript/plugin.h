@@ -16,7 +16,8 @@ struct LoadResult {
   std::vector<std::string> warnings;
 };
 
-// Loads the TorchScript archive at `path` without reading weights and without running model code.  Throws Error.
+// Loads the TorchScript archive at `path` without reading weights and without running model code.  Throws
+// Error.
 LoadResult load_torchscript(const std::string& path, const TraceOptions& options);
 
 }  // namespace fxtrace

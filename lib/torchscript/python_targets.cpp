@@ -82,22 +82,24 @@ const Table& python_targets() {
   return table;
 }
 
-// Same name and meaning in Python's math module; those that give a float there and an integer here are left out.
+// Same name and meaning in Python's math module; those that give a float there and an integer here are left
+// out.
 const std::unordered_set<std::string_view>& math_functions() {
   static const std::unordered_set<std::string_view> names = {
-      "ceil",  "floor", "sqrt",  "exp",  "log",   "log2",      "log10", "log1p",   "sin",     "cos",     "tan",
-      "asin",  "acos",  "atan",  "sinh", "cosh",  "tanh",      "asinh", "acosh",   "atanh",   "fabs",    "factorial",
-      "gamma", "lgamma", "erf",  "erfc", "expm1", "degrees",   "radians", "isnan", "isinf",   "isfinite", "atan2",
-      "fmod",  "gcd",   "trunc", "modf", "frexp", "copysign",  "ldexp"};
+      "ceil",  "floor",     "sqrt",  "exp",    "log",  "log2",  "log10", "log1p",   "sin",      "cos",
+      "tan",   "asin",      "acos",  "atan",   "sinh", "cosh",  "tanh",  "asinh",   "acosh",    "atanh",
+      "fabs",  "factorial", "gamma", "lgamma", "erf",  "erfc",  "expm1", "degrees", "radians",  "isnan",
+      "isinf", "isfinite",  "atan2", "fmod",   "gcd",  "trunc", "modf",  "frexp",   "copysign", "ldexp"};
   return names;
 }
 
 const std::unordered_set<std::string_view>& tensor_attributes() {
   static const std::unordered_set<std::string_view> names = {
-      "dtype",     "device",        "layout",  "is_cuda", "is_cpu",  "is_xla", "is_sparse", "is_sparse_csr",
-      "is_quantized", "is_mkldnn",  "is_vulkan", "is_mps", "is_ipu", "is_xpu", "is_meta",   "is_mtia", "is_hpu",
-      "is_maia",   "is_nested",     "requires_grad", "grad", "data", "shape",  "name",      "itemsize", "ndim",
-      "nbytes",    "type",          "index",   "names"};
+      "dtype",     "device",        "layout",       "is_cuda",   "is_cpu",    "is_xla",
+      "is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_vulkan", "is_mps",
+      "is_ipu",    "is_xpu",        "is_meta",      "is_mtia",   "is_hpu",    "is_maia",
+      "is_nested", "requires_grad", "grad",         "data",      "shape",     "name",
+      "itemsize",  "ndim",          "nbytes",       "type",      "index",     "names"};
   return names;
 }
 
@@ -143,7 +145,8 @@ PythonTarget python_target(const c10::FunctionSchema& schema) {
       const bool container = !formals.empty() && (formals[0].type()->kind() == c10::TypeKind::ListType ||
                                                   formals[0].type()->kind() == c10::TypeKind::DictType);
       if (aten && container && schema.is_mutable()) return {std::string(base), TargetForm::kUnsupported};
-      if (name == "aten::items" || name == "aten::values") return {std::string(base), TargetForm::kUnsupported};
+      if (name == "aten::items" || name == "aten::values")
+        return {std::string(base), TargetForm::kUnsupported};
     }
   }
   std::string target = std::string(space) + "." + std::string(base) + ".";

@@ -20,11 +20,11 @@ constexpr std::size_t kMaxContainer = std::size_t{1} << 24;  // elements of a li
 // Operators on lists and dicts that only move their elements around: LibTorch's own do it for proxies too.
 const std::unordered_set<std::string>& structural_operators() {
   static const std::unordered_set<std::string> names = {
-      "aten::append", "aten::insert",  "aten::extend",   "aten::pop",    "aten::reverse",      "aten::clear",
-      "aten::copy",   "aten::list",    "aten::add",      "aten::add_",   "aten::__getitem__",  "aten::_set_item",
-      "aten::Delete", "aten::len",     "aten::mul",      "aten::slice",  "aten::keys",         "aten::values",
-      "aten::items",  "aten::update",  "aten::get",      "aten::dict",   "aten::__contains__", "aten::setdefault",
-      "aten::popitem"};
+      "aten::append",      "aten::insert",    "aten::extend",       "aten::pop",        "aten::reverse",
+      "aten::clear",       "aten::copy",      "aten::list",         "aten::add",        "aten::add_",
+      "aten::__getitem__", "aten::_set_item", "aten::Delete",       "aten::len",        "aten::mul",
+      "aten::slice",       "aten::keys",      "aten::values",       "aten::items",      "aten::update",
+      "aten::get",         "aten::dict",      "aten::__contains__", "aten::setdefault", "aten::popitem"};
   return names;
 }
 
@@ -60,9 +60,9 @@ bool is_excessive(const std::string& name, const std::vector<at::IValue>& values
   }
   if (name == "aten::mul" || name == "prim::rangelist" || name == "aten::ljust" || name == "aten::rjust" ||
       name == "aten::center" || name == "aten::zfill" || name == "aten::expandtabs") {
-    const bool sized = name != "aten::mul" || std::any_of(values.begin(), values.end(), [](const auto& value) {
-      return value.isList() || value.isString();
-    });
+    const bool sized = name != "aten::mul" ||
+                       std::any_of(values.begin(), values.end(),
+                                   [](const auto& value) { return value.isList() || value.isString(); });
     return sized && static_cast<std::uint64_t>(number) > kMaxContainer / size;
   }
   if (name == "aten::replace" || name == "aten::join") return size > kMaxContainer / 16;
@@ -91,9 +91,10 @@ void Interpreter::run_operator(const IrNode* node) {
   }
   Values values = inputs(node);
   if (is_structural(*schema, values)) return execute(node, std::move(values));
-  const bool makes_tensor = std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
-    return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
-  });
+  const bool makes_tensor =
+      std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
+        return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
+      });
   if (!makes_tensor && !is_declared_operator(schema->name()) && !changes_process(schema->name()) &&
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
@@ -104,7 +105,8 @@ void Interpreter::run_operator(const IrNode* node) {
 bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
   if (structural_operators().count(schema.name()) == 0) return false;
   const auto& formals = schema.arguments();
-  if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size()) return false;
+  if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
+    return false;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const c10::Type& formal = *formals[i].type();
     if (!takes_anything(formal)) {
@@ -119,7 +121,8 @@ bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values&
 void Interpreter::execute(const IrNode* node, Values values) {
   const c10::FunctionSchema& schema = *node->maybeSchema();
   if (is_excessive(schema.name(), values)) {
-    fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements", node);
+    fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
+         node);
   }
   if (schema.is_mutable()) {
     for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
@@ -134,8 +137,8 @@ void Interpreter::execute(const IrNode* node, Values values) {
     const auto results = node->outputs();
     for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) {
       if (is_too_large(stack[i])) {
-        fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
-             node);
+        fail(FailureKind::kLimit,
+             "a list or string of more than " + std::to_string(kMaxContainer) + " elements", node);
       }
       set(results[i], std::move(stack[i]));
     }
@@ -153,9 +156,10 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
-    const bool numbers_or_dict = is_container(values[i]) && schema.arguments()[i].type()->kind() != c10::TypeKind::TensorType &&
-                                 !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
-                                   schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
+    const bool numbers_or_dict =
+        is_container(values[i]) && schema.arguments()[i].type()->kind() != c10::TypeKind::TensorType &&
+        !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
+          schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
     if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
       materialize(values[i], node);
       return record(node, schema, inputs(node));
@@ -172,8 +176,10 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       args = {argument(values[0], node), target.name};
       if (target.name == "dtype") flavor = Proxy::Flavor::kDtype;
       if (target.name == "layout") flavor = Proxy::Flavor::kLayout;
-      set_recorded(node, tracer_->call_function("builtins.getattr", std::move(args), {}, meta(node->output()->type()),
-                                                location(node)), flavor);
+      set_recorded(node,
+                   tracer_->call_function("builtins.getattr", std::move(args), {},
+                                          meta(node->output()->type()), location(node)),
+                   flavor);
       return;
     case TargetForm::kSlice: {
       Argument::Slice slice;
@@ -185,7 +191,8 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       args = {argument(values[0], node), Argument::List{{argument(values.at(1), node)}}};
       break;
     case TargetForm::kSame: {
-      // A Python function knows nothing of TorchScript's defaults; and where a dtype is compared, so is a dtype.
+      // A Python function knows nothing of TorchScript's defaults; and where a dtype is compared, so is a
+      // dtype.
       const bool dtype = std::any_of(values.begin(), values.end(), [](const at::IValue& value) {
         const Proxy* proxy = find_proxy(value);
         return proxy != nullptr && proxy->flavor == Proxy::Flavor::kDtype;
@@ -210,12 +217,14 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
     known = meta(c10::NoneType::get());
   }
   set_recorded(node,
-               tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known), location(node)),
+               tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known),
+                                      location(node)),
                flavor);
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
-bool Interpreter::record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+bool Interpreter::record_container_change(const IrNode* node, const c10::FunctionSchema& schema,
+                                          const Values& values) {
   const std::string& name = schema.name();
   if (values.empty() || find_proxy(values[0]) == nullptr) return false;
   const c10::TypePtr none = c10::NoneType::get();
@@ -225,8 +234,9 @@ bool Interpreter::record_container_change(const IrNode* node, const c10::Functio
   };
   if (name == "aten::insert") {
     const Argument at = argument(values.at(1), node);
-    call("operator.setitem", {self, Argument::Slice{{at, at, Argument::None{}}},
-                              Argument::List{{argument(values.at(2), node)}}}, none);
+    call("operator.setitem",
+         {self, Argument::Slice{{at, at, Argument::None{}}}, Argument::List{{argument(values.at(2), node)}}},
+         none);
     return true;
   }
   if (name == "aten::pop" && values[0].isCapsule() && node->outputs().size() == 1) {
@@ -236,7 +246,8 @@ bool Interpreter::record_container_change(const IrNode* node, const c10::Functio
     return true;
   }
   if (name == "aten::clear") {
-    call("operator.delitem", {self, Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}}}, none);
+    call("operator.delitem", {self, Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}}},
+         none);
     return true;
   }
   return false;
@@ -260,7 +271,8 @@ bool Interpreter::record_format(const IrNode* node, const c10::FunctionSchema& s
       result = record_call("operator.add", {argument(result, node), argument(part, node)}, {}, string, node);
     }
   };
-  for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size(); at = text.find("{}", from)) {
+  for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size();
+       at = text.find("{}", from)) {
     add(text.substr(from, at - from));
     add(record_call("builtins.str", {argument(values[next++], node)}, {}, string, node));
     from = at + 2;
@@ -274,12 +286,13 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavo
   const auto results = node->outputs();
   if (results.size() == 1) {
     const c10::TypePtr& type = results[0]->type();
-    return set(results[0], type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(recorded, type, flavor));
+    return set(results[0],
+               type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(recorded, type, flavor));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->hasUses()) continue;
-    const NodeId item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
-                                               meta(results[i]->type()), location(node));
+    const NodeId item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)},
+                                               {}, meta(results[i]->type()), location(node));
     set(results[i], make_proxy(item, results[i]->type()));
   }
 }
@@ -287,8 +300,8 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavo
 at::IValue Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
                                     const c10::TypePtr& type, const IrNode* node, Proxy::Flavor flavor) {
   if (tracer_ == nullptr) return make_proxy(NodeId{}, type, flavor);
-  const NodeId id =
-      tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type), location(node));
+  const NodeId id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type),
+                                           location(node));
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, flavor);
 }
 
@@ -309,7 +322,8 @@ std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::Funct
     static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
     const c10::Type* type = formal.real_type().get();
     // aten::to.prim_dtype and its kin call a dtype an integer even in their schemas.
-    if (formal.name() == "dtype" && without_optional(type)->kind() == c10::TypeKind::IntType) type = dtype_type.get();
+    if (formal.name() == "dtype" && without_optional(type)->kind() == c10::TypeKind::IntType)
+      type = dtype_type.get();
     Argument value = argument(values[i], node, type);
     const bool at_default = formal.default_value() && argument(*formal.default_value(), node, type) == value;
     if (formal.kwarg_only()) {
@@ -370,7 +384,8 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
   }
   if (value.isList()) {
     const c10::Type* element = nullptr;
-    if (formal != nullptr && formal->kind() == c10::TypeKind::ListType) element = formal->containedTypes()[0].get();
+    if (formal != nullptr && formal->kind() == c10::TypeKind::ListType)
+      element = formal->containedTypes()[0].get();
     // A comparison of a dtype with a list of dtypes.
     if (formal != nullptr && formal->kind() == c10::TypeKind::ScalarTypeType) element = formal;
     Argument::List list;
@@ -398,7 +413,8 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
          "an object of " + type_name(*object.type()) + " made while tracing is passed on whole", node);
   }
   if (tracer_ == nullptr) return Argument::None{};
-  fail(FailureKind::kUnsupportedOp, "a value of type " + type_name(*value.type()) + " cannot stand in a graph", node);
+  fail(FailureKind::kUnsupportedOp,
+       "a value of type " + type_name(*value.type()) + " cannot stand in a graph", node);
 }
 
 }  // namespace fxtrace

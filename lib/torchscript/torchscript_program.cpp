@@ -26,7 +26,8 @@ void with_large_stack(const std::function<void()>& f) {
   } job{&f, nullptr};
   const auto start = [](void* data) -> void* {
     auto& running = *static_cast<Job*>(data);
-    // LibTorch's warnings are about running models; they would land on stderr between the program's own lines.
+    // LibTorch's warnings are about running models; they would land on stderr between the program's own
+    // lines.
     class Silence : public c10::WarningHandler {
       void process(const c10::Warning& /*warning*/) override {}
     } silence;
@@ -57,8 +58,9 @@ void with_large_stack(const std::function<void()>& f) {
 
 bool is_forward(const std::string& method) {
   constexpr std::string_view kOverload = "forward__";
-  return method == "forward" || (method.rfind(kOverload, 0) == 0 &&
-                                 method.find_first_not_of("0123456789", kOverload.size()) == std::string::npos);
+  return method == "forward" ||
+         (method.rfind(kOverload, 0) == 0 &&
+          method.find_first_not_of("0123456789", kOverload.size()) == std::string::npos);
 }
 
 torch::jit::Function* find_forward(const c10::ClassType& type) {
@@ -66,7 +68,8 @@ torch::jit::Function* find_forward(const c10::ClassType& type) {
   return type.findMethod("forward__0");
 }
 
-TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
+TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,
+                                       const TraceOptions& options)
     : archive_(std::move(archive)) {
   read_modules();
   initialize(options);
@@ -80,9 +83,7 @@ std::string TorchScriptProgram::producer_version() const {
   return "TorchScript format " + std::to_string(archive_->format_version());
 }
 
-void TorchScriptProgram::read_modules() {
-  read_module(archive_->module()._ivalue(), "", std::nullopt);
-}
+void TorchScriptProgram::read_modules() { read_module(archive_->module()._ivalue(), "", std::nullopt); }
 
 // Identity of a tensor: tied parameters are separate tensors over the same bytes.
 static std::string identity(const at::Tensor& tensor) {
@@ -116,7 +117,8 @@ std::optional<Argument> plain_attribute(const at::IValue& value) {
   };
   constexpr std::size_t kMaxElements = 64;  // a rule that compares longer lists is a mistake
   if (value.isList() && value.toListRef().size() <= kMaxElements) return list(value.toListRef());
-  if (value.isTuple() && value.toTupleRef().size() <= kMaxElements) return list(value.toTupleRef().elements());
+  if (value.isTuple() && value.toTupleRef().size() <= kMaxElements)
+    return list(value.toTupleRef().elements());
   return std::nullopt;
 }
 
@@ -152,7 +154,8 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
       record.dtype = dtype_name(tensor.scalar_type());
-      const auto [first, fresh] = tensors_.emplace(identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
+      const auto [first, fresh] =
+          tensors_.emplace(identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;
       modules_[id.index].parameters.push_back(parameters_.size());
       parameters_.push_back(std::move(record));
@@ -202,7 +205,8 @@ void TorchScriptProgram::check_method(ModuleId module, const std::string& method
                     {known.empty() ? "it has no methods at all" : "its methods are: " + known});
 }
 
-void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) {
+void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
+                             GraphTracer& tracer) {
   with_large_stack([&] { Interpreter(*this, &tracer, tracer.options()).trace(root, method, root_is_leaf); });
 }
 
@@ -244,7 +248,8 @@ bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::s
   return it != set_attributes_.end() && it->second.count(attribute) != 0;
 }
 
-std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Node* node, const std::string& function) {
+std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Node* node,
+                                                           const std::string& function) {
   const auto known = locations_.find(node);
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->sourceRange());
@@ -266,8 +271,7 @@ LoadResult load_torchscript(const std::string& path, const TraceOptions& options
 
 }  // namespace fxtrace
 
-extern "C" __attribute__((visibility("default"))) void fxtrace_load_torchscript(const std::string& path,
-                                                                                const fxtrace::TraceOptions& options,
-                                                                                fxtrace::LoadResult& result) {
+extern "C" __attribute__((visibility("default"))) void fxtrace_load_torchscript(
+    const std::string& path, const fxtrace::TraceOptions& options, fxtrace::LoadResult& result) {
   result = fxtrace::load_torchscript(path, options);
 }

@@ -36,7 +36,9 @@ class TorchScriptProgram : public Program {
   // --- for the interpreter ---
   // The module under its first path; absent for objects that are no modules of the tree.
   std::optional<ModuleId> find_module(const c10::ivalue::Object* object) const;
-  const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const { return objects_[module.index]; }
+  const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const {
+    return objects_[module.index];
+  }
   // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
   const std::string* find_path(const c10::ivalue::Object* object) const;
   // Whether any code of the archive sets this attribute.

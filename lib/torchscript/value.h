@@ -1,6 +1,6 @@
-// Values of the symbolic interpreter: LibTorch's own IValues, in which a proxy may stand for any value that depends
-// on an input.  A proxy is a capsule, so LibTorch's lists, dicts, tuples and objects hold it like any other value,
-// with their own aliasing and their own operators.
+// Values of the symbolic interpreter: LibTorch's own IValues, in which a proxy may stand for any value that
+// depends on an input.  A proxy is a capsule, so LibTorch's lists, dicts, tuples and objects hold it like any
+// other value, with their own aliasing and their own operators.
 #pragma once
 
 #include <ATen/core/ivalue.h>

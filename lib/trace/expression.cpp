@@ -12,15 +12,24 @@ constexpr std::size_t kMaxLength = 160;
 struct Infix {
   std::string_view target, symbol;
 };
-constexpr std::array<Infix, 18> kInfix = {{{"operator.add", "+"},      {"operator.sub", "-"},
-                                           {"operator.mul", "*"},      {"operator.truediv", "/"},
-                                           {"operator.floordiv", "//"}, {"operator.mod", "%"},
-                                           {"operator.pow", "**"},     {"operator.eq", "=="},
-                                           {"operator.ne", "!="},      {"operator.lt", "<"},
-                                           {"operator.le", "<="},      {"operator.gt", ">"},
-                                           {"operator.ge", ">="},      {"operator.and_", "and"},
-                                           {"operator.or_", "or"},     {"operator.is_", "is"},
-                                           {"operator.is_not", "is not"}, {"operator.xor", "^"}}};
+constexpr std::array<Infix, 18> kInfix = {{{"operator.add", "+"},
+                                           {"operator.sub", "-"},
+                                           {"operator.mul", "*"},
+                                           {"operator.truediv", "/"},
+                                           {"operator.floordiv", "//"},
+                                           {"operator.mod", "%"},
+                                           {"operator.pow", "**"},
+                                           {"operator.eq", "=="},
+                                           {"operator.ne", "!="},
+                                           {"operator.lt", "<"},
+                                           {"operator.le", "<="},
+                                           {"operator.gt", ">"},
+                                           {"operator.ge", ">="},
+                                           {"operator.and_", "and"},
+                                           {"operator.or_", "or"},
+                                           {"operator.is_", "is"},
+                                           {"operator.is_not", "is not"},
+                                           {"operator.xor", "^"}}};
 
 class Printer {
  public:
@@ -55,11 +64,12 @@ class Printer {
   }
 
   std::string node(const Node& n, int depth, bool nested) const {
-    if (n.op != Opcode::kCallFunction || depth > kMaxDepth) return n.op == Opcode::kGetAttr ? n.target : n.name;
+    if (n.op != Opcode::kCallFunction || depth > kMaxDepth)
+      return n.op == Opcode::kGetAttr ? n.target : n.name;
     for (const auto& [target, symbol] : kInfix) {
       if (n.target != target || n.args.size() != 2) continue;
-      const std::string text =
-          print(n.args[0], depth + 1, true) + " " + std::string(symbol) + " " + print(n.args[1], depth + 1, true);
+      const std::string text = print(n.args[0], depth + 1, true) + " " + std::string(symbol) + " " +
+                               print(n.args[1], depth + 1, true);
       return nested ? "(" + text + ")" : text;
     }
     if (n.target == "operator.not_" && n.args.size() == 1) return "not " + print(n.args[0], depth + 1, true);
@@ -76,8 +86,7 @@ class Printer {
       return print(n.args[0], depth + 1, true) + "." + name + "(" + join(rest, depth) + ")";
     }
     constexpr std::string_view kBuiltins = "builtins.";
-    const std::string name =
-        n.target.rfind(kBuiltins, 0) == 0 ? n.target.substr(kBuiltins.size()) : n.target;
+    const std::string name = n.target.rfind(kBuiltins, 0) == 0 ? n.target.substr(kBuiltins.size()) : n.target;
     return name + "(" + join(n.args, depth) + ")";
   }
 

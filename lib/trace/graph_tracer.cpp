@@ -65,11 +65,7 @@ void FailedModules::add(ModuleId module, Failure failure) {
 
 GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
                          FailedModules& failed, ModuleId root)
-    : facts_(facts),
-      rules_(rules),
-      options_(options),
-      failed_(failed),
-      root_(root) {
+    : facts_(facts), rules_(rules), options_(options), failed_(failed), root_(root) {
   result_.module = facts_.info(root).path;
   result_.type = facts_.info(root).type;
   scopes_.push_back({root, scope_of(root)});
@@ -100,15 +96,21 @@ void GraphTracer::check_limit() {
 }
 
 NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta) {
-  return append({Opcode::kPlaceholder, name, std::move(default_value), {}, scopes_.back().scope, std::move(meta),
-                 std::nullopt, name});
+  return append({Opcode::kPlaceholder,
+                 name,
+                 std::move(default_value),
+                 {},
+                 scopes_.back().scope,
+                 std::move(meta),
+                 std::nullopt,
+                 name});
 }
 
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
   const auto it = attributes_.find(target);
   if (it != attributes_.end()) return it->second;
-  const NodeId id = append({Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta),
-                            std::move(source), ""});
+  const NodeId id = append(
+      {Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
   attributes_.emplace(target, id);
   if (const auto parameter = facts_.find_parameter(target)) parameter_nodes_.emplace(id.index, *parameter);
   Undo undo{Undo::kAttribute, {}, {}, target, nullptr};
@@ -116,7 +118,8 @@ NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional
   return id;
 }
 
-NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
+NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta,
+                                   std::optional<SourceLocation> source) {
   return append(
       {Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
 }
@@ -156,7 +159,13 @@ NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, 
 void GraphTracer::output(Argument value, Meta meta) {
   std::vector<Argument> args;
   args.push_back(std::move(value));
-  append({Opcode::kOutput, "output", std::move(args), {}, scopes_.back().scope, std::move(meta), std::nullopt,
+  append({Opcode::kOutput,
+          "output",
+          std::move(args),
+          {},
+          scopes_.back().scope,
+          std::move(meta),
+          std::nullopt,
           "output"});
 }
 
@@ -216,7 +225,9 @@ void GraphTracer::begin_call(ModuleId module) {
 
 // --- GraphTracer: modules ---
 
-bool GraphTracer::is_leaf(ModuleId module) const { return rules_.is_leaf(module) || failed_.contains(module); }
+bool GraphTracer::is_leaf(ModuleId module) const {
+  return rules_.is_leaf(module) || failed_.contains(module);
+}
 
 bool GraphTracer::runs_in_leaf(ModuleId module) const {
   if (leaf_count_.empty()) return false;
@@ -249,8 +260,14 @@ NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
     for (const std::size_t index : parameters) visit_parameter(index);
   }
   const ModuleInfo& info = facts_.info(root_);
-  return append({Opcode::kCallModule, info.path, std::move(args), {}, scope_of(root_), std::move(meta),
-                 std::nullopt, info.path.empty() ? "root" : ""});
+  return append({Opcode::kCallModule,
+                 info.path,
+                 std::move(args),
+                 {},
+                 scope_of(root_),
+                 std::move(meta),
+                 std::nullopt,
+                 info.path.empty() ? "root" : ""});
 }
 
 bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body) {
@@ -321,8 +338,8 @@ void GraphTracer::roll_back(const Mark& mark) {
   result_.graph.roll_back(mark.graph);
 }
 
-// Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked up is
-// not always recorded; then the place of its first use stands for it.
+// Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked
+// up is not always recorded; then the place of its first use stands for it.
 void GraphTracer::finish_attributes() {
   Graph& graph = result_.graph;
   for (const NodeId id : graph.order()) {
@@ -348,7 +365,8 @@ ModuleGraph GraphTracer::take() {
     return result;
   };
   Execution execution;
-  for (const ModuleId module : forward_order_) execution.module_forward_order.push_back(facts_.info(module).path);
+  for (const ModuleId module : forward_order_)
+    execution.module_forward_order.push_back(facts_.info(module).path);
   execution.param_forward_order = names(parameter_order_);
   for (const ModuleId module : first_calls_) {
     Execution::ModuleUses uses{facts_.info(module).path, {}};

@@ -1,5 +1,5 @@
-// Records one graph while a front end runs a module's forward on symbolic values: nodes with their scopes, the
-// order of execution, leaf modules, and what happens when a submodule cannot be followed.
+// Records one graph while a front end runs a module's forward on symbolic values: nodes with their scopes,
+// the order of execution, leaf modules, and what happens when a submodule cannot be followed.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class ModuleFacts {
   ModuleId first(ModuleId module) const;
   const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
   std::size_t size() const { return modules_->size(); }
-  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied ones
-  // once, by index into Program::parameters().
+  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied
+  // ones once, by index into Program::parameters().
   const std::vector<std::size_t>& parameters_of(ModuleId module) const;
   // Index of the parameter's first name; absent for anything that is not a parameter.
   std::optional<std::size_t> find_parameter(const std::string& qualified_name) const;
@@ -97,10 +97,11 @@ class GraphTracer {
   bool runs_in_leaf(ModuleId module) const;
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                    std::optional<SourceLocation> source);
-  // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone, the
-  // module is a leaf from now on, and the caller records it as one.
+  // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone,
+  // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& body);
-  // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced again.
+  // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced
+  // again.
   void mark_stale() { stale_ = true; }
   ModuleId current_module() const { return scopes_.back().module; }
   // The stub of a graph whose own root cannot be followed.
@@ -119,7 +120,18 @@ class GraphTracer {
   };
   // One step that roll_back() undoes.
   struct Undo {
-    enum Kind { kForward, kUse, kUsesReset, kParameter, kFirstCall, kAttribute, kConstant, kInlined, kLeaf, kGuard } kind;
+    enum Kind {
+      kForward,
+      kUse,
+      kUsesReset,
+      kParameter,
+      kFirstCall,
+      kAttribute,
+      kConstant,
+      kInlined,
+      kLeaf,
+      kGuard
+    } kind;
     ModuleId module;
     std::vector<std::pair<ModuleId, std::vector<std::size_t>>> old_uses;
     std::string key;

@@ -34,8 +34,8 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 // shared parents included; its depth is that of its first path.  The root has the path "", which no path glob
 // matches; a type glob or the predicate `depth` does.
 //
-// Predicates compare as Python does: 1 == 1.0, lists and tuples alike, values of different kinds are unequal and have
-// no order.  An attribute that the module does not have matches nothing, not even with "!=".
+// Predicates compare as Python does: 1 == 1.0, lists and tuples alike, values of different kinds are unequal
+// and have no order.  An attribute that the module does not have matches nothing, not even with "!=".
 class LeafRules {
  public:
   // Decides every module of `program` at once.  Throws Error(kUsage) for a wrong glob.

@@ -1,5 +1,5 @@
-// A model as its front end hands it over: the module tree, the parameters, and a way to run a module's forward
-// on symbolic values.
+// A model as its front end hands it over: the module tree, the parameters, and a way to run a module's
+// forward on symbolic values.
 #pragma once
 
 #include <compare>
@@ -19,12 +19,13 @@ struct ModuleId {
 };
 
 struct ModuleInfo {
-  std::string path;                  // qualified name from the root; "" is the root
-  std::string type;                  // qualified type, demangled: "torch.nn.modules.linear.Linear"
-  std::optional<ModuleId> parent;    // absent for the root
-  std::optional<ModuleId> alias_of;  // a shared module's later name: its first; then children stand there only
-  std::vector<ModuleId> children;    // in registration order
-  bool has_forward = false;          // false for containers such as ModuleList
+  std::string path;                // qualified name from the root; "" is the root
+  std::string type;                // qualified type, demangled: "torch.nn.modules.linear.Linear"
+  std::optional<ModuleId> parent;  // absent for the root
+  std::optional<ModuleId>
+      alias_of;                    // a shared module's later name: its first; then children stand there only
+  std::vector<ModuleId> children;  // in registration order
+  bool has_forward = false;        // false for containers such as ModuleList
   std::vector<std::size_t> parameters;  // its own, as indices into Program::parameters(); aliases included
   // Scripted attributes with plain values (bool, numbers, strings, lists of them), in registration order.
   std::vector<std::pair<std::string, Argument>> attributes;

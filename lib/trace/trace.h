@@ -15,7 +15,8 @@ struct TraceResult {
   std::vector<std::string> warnings;  // rules that matched nothing, ...
 };
 
-// Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong options.
+// Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong
+// options.
 TraceResult trace(Program& program, const TraceOptions& options);
 
 }  // namespace fxtrace
