@@ -52,9 +52,5 @@ SAMPLES = [
         "modules whose forward writes to their attributes and buffers and reads them back",
         lambda: torch.jit.script(Net().eval()),
         [call(tensor(2, 4))],
-        differs={
-            "max-depth-1": "the root reads a number that a leaf's forward has changed; torch.fx, too, "
-            "keeps the value that it has while tracing"
-        },
     ),
 ]
