@@ -29,8 +29,8 @@ std::string library_path(const std::string& name, const std::filesystem::path& f
 void TraceArguments::add_to(CLI::App& app) {
   // Options that may be repeated are taken down as they come, which keeps the order across options.
   const auto repeatable = [&](const char* name, const char* type, const char* group, const char* description,
-                              std::function<void(const std::string&)> add) {
-    app.add_option_function<std::string>(name, std::move(add), description)
+                              const std::function<void(const std::string&)>& add) {
+    app.add_option_function<std::string>(name, add, description)
         ->type_name(type)
         ->group(group)
         ->trigger_on_parse();

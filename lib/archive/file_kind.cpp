@@ -369,7 +369,7 @@ FileInfo identify_text(std::string_view head) {
   }
   // A comment may as well be a heading of Markdown: then only Python's statements tell.
   const bool comment = text.starts_with("# ");
-  for (const char* word : {"import ", "from ", "def ", "class ", "#!", "\"\"\"", "op_version_set"}) {
+  for (const char* word : {"import ", "from ", "def ", "class ", "#!", R"(""")", "op_version_set"}) {
     if (text.starts_with(word) || (comment && text.find("\n"s + word) != std::string_view::npos)) {
       return make(FileKind::kText, "source code", "run it in Python and save the model: "s + kUseTorchScript);
     }

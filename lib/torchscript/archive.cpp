@@ -198,7 +198,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
   std::size_t position = 0;
   const auto read = [&](char* buffer, std::size_t size) {
     const std::size_t count = std::min(size, pickle.size() - position);
-    std::memcpy(buffer, pickle.data() + position, count);
+    std::copy_n(pickle.data() + position, count, buffer);
     position += count;
     return count;
   };

@@ -169,7 +169,7 @@ class Code {
       types_[parameter.ident().name()] =
           parameter.type().present() ? type_text(parameter.type().get()) : kUnknown;
     }
-    if (!class_name.empty() && definition.decl().params().size() > 0) {
+    if (!class_name.empty() && definition.decl().params().begin() != definition.decl().params().end()) {
       types_[definition.decl().params()[0].ident().name()] = class_name;
     }
     result_ = definition.decl().return_type().present() ? type_text(definition.decl().return_type().get())

@@ -313,7 +313,7 @@ void Interpreter::construct(const IrNode* node) {
       c10::impl::GenericList list(type->expectRef<c10::ListType>().getElementType());
       list.reserve(values.size());
       for (auto& item : values) list.push_back(std::move(item));
-      return set(node->output(), std::move(list));
+      return set(node->output(), list);
     }
     case prim::TupleConstruct: {
       const auto tuple = type->cast<c10::TupleType>();
@@ -329,7 +329,7 @@ void Interpreter::construct(const IrNode* node) {
         if (!is_plain(values[i])) fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
         dict.insert_or_assign(values[i], values[i + 1]);
       }
-      return set(node->output(), std::move(dict));
+      return set(node->output(), dict);
     }
     default: {  // prim::CreateObject
       const auto class_type = type->expect<c10::ClassType>();

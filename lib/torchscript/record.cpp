@@ -373,7 +373,7 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
   if (value.isEnum()) return argument(value.toEnumHolder()->value(), node);
   if (value.isTensor()) {
     if (tracer_ == nullptr) return Argument::None{};
-    const at::Tensor tensor = value.toTensor();
+    const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return Argument::None{};
     return tracer_->constant(
         tensor.unsafeGetTensorImpl(), [&] { return program_.archive().constant(tensor); }, location(node));

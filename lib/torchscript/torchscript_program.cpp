@@ -124,8 +124,8 @@ std::optional<Argument> plain_attribute(const at::IValue& value) {
 
 }  // namespace
 
-void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, std::string path,
-                                     std::optional<ModuleId> parent) {
+void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object,
+                                     const std::string& path, std::optional<ModuleId> parent) {
   const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
   const auto& type = *object->type();
   ModuleInfo info;

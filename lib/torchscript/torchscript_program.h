@@ -49,7 +49,7 @@ class TorchScriptProgram : public Program {
 
  private:
   void read_modules();
-  void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, std::string path,
+  void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
                    std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
   void find_set_attributes(const c10::ClassType& type);
