@@ -1,0 +1,127 @@
+"""Operators that LibTorch does not know: inferred, declared, loaded from a library, or listed in the error."""
+
+import os
+import subprocess
+
+import torch
+from torch import Tensor, nn
+
+# Schemas as Python registers them, so that the archives can be made; the program never sees these.
+LIBRARY = torch.library.Library("fxt", "DEF")
+LIBRARY.define("plain(Tensor x, float factor, int[] dims, bool flag) -> Tensor")
+LIBRARY.define("pair(Tensor x, str mode) -> (Tensor, Tensor)")
+LIBRARY.define("vague(Tensor x, Tensor? mask) -> Tensor")
+LIBRARY.define("double_it(Tensor x) -> Tensor")
+
+
+class Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.factor = 2.5
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.ops.fxt.plain(self.linear(x), self.factor, [1, 2], True)
+        a, b = torch.ops.fxt.pair(x, "max")
+        return torch.relu(torch.cat([a.relu(), b.relu()])) + torch.relu(y)
+
+
+class Vague(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = torch.ops.fxt.pair(x, "max")
+        return torch.ops.fxt.vague(a, None)
+
+
+class Doubled(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.ops.fxt.double_it(x)
+
+
+def archive(tmp_path, module: nn.Module) -> str:
+    path = os.fspath(tmp_path / "model.pt")
+    torch.jit.script(module).save(path)
+    return path
+
+
+def targets(collection: dict) -> list[str]:
+    return [n["target"] for n in collection["graphs"][0]["nodes"] if n["target"].startswith("fxt.")]
+
+
+def test_plain_calls_declare_the_operator(program, tmp_path):
+    path = archive(tmp_path, Plain())
+    done = program.run("trace", path)
+    assert done.returncode == 0, done.stderr
+    for schema in (
+        b"'fxt::plain(Tensor arg0, float arg1, int[] arg2, bool arg3) -> Tensor'",
+        b"'fxt::pair(Tensor arg0, str arg1) -> (Tensor, Tensor)'",
+    ):
+        assert schema in done.stderr
+    collection = program.trace(path)
+    assert targets(collection) == ["fxt.plain.default", "fxt.pair.default"]
+
+
+def test_what_is_not_plain_is_listed_with_the_option_to_complete(program, tmp_path):
+    path = archive(tmp_path, Vague())
+    done = program.run("trace", path)
+    assert done.returncode == 3
+    lines = done.stderr.decode().splitlines()
+    assert lines[0].endswith("the archive calls operators that are not known: fxt::pair, fxt::vague")
+    assert lines[1] == "hint: --op-schema 'fxt::pair(Tensor arg0, str arg1) -> (?, ?)'"
+    assert lines[2] == "hint: --op-schema 'fxt::vague(? arg0, ? arg1) -> Tensor'"
+
+
+def test_declared_operators(program, tmp_path):
+    collection = program.trace(
+        archive(tmp_path, Vague()),
+        "--op-schema",
+        "fxt::pair(Tensor x, str mode) -> (Tensor, Tensor)",
+        "--op-schema",
+        "fxt::vague(Tensor x, Tensor? mask=None) -> Tensor",
+    )
+    assert targets(collection) == ["fxt.pair.default", "fxt.vague.default"]
+    vague = collection["graphs"][0]["nodes"][-2]
+    assert len(vague["args"]) == 1  # the mask is at its default
+
+
+def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
+    done = program.run("trace", archive(tmp_path, Doubled()), "--op-schema", "double_it(Tensor")
+    assert done.returncode == 2
+    assert b"is no operator schema" in done.stderr
+
+
+def test_operator_library(program, tmp_path):
+    source = tmp_path / "ops.cpp"
+    source.write_text(
+        "#include <ATen/ATen.h>\n#include <torch/library.h>\n"
+        "TORCH_LIBRARY(fxt, m) { m.def(\"double_it(Tensor x) -> Tensor\", [](const at::Tensor& x) { return x * 2; }); }\n"
+    )
+    library = os.fspath(tmp_path / "libops.so")
+    root = os.path.dirname(torch.__file__)
+    compiler = os.environ.get("CXX", "g++")
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-std=c++20", f"-I{root}/include", os.fspath(source), "-o", library,
+         f"-L{root}/lib", "-ltorch_cpu", "-lc10"],
+        check=True,
+    )  # fmt: skip
+    path = archive(tmp_path, Doubled())
+    assert targets(program.trace(path, "--op-library", library)) == ["fxt.double_it.default"]
+    done = program.run("trace", path, "--op-library", os.fspath(tmp_path / "missing.so"))
+    assert done.returncode == 2 and b"cannot be loaded" in done.stderr
+
+
+VISION = torch.library.Library("torchvision", "FRAGMENT")
+try:
+    VISION.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+except RuntimeError:
+    pass  # torchvision itself is here
+
+
+class Boxes(nn.Module):
+    def forward(self, boxes: Tensor, scores: Tensor) -> Tensor:
+        return torch.ops.torchvision.nms(boxes, scores, 0.5)
+
+
+def test_torchvision_operators_are_built_in(program, tmp_path):
+    done = program.run("trace", archive(tmp_path, Boxes()))
+    assert done.returncode == 0 and not done.stderr
+    assert b'"torchvision.nms.default"' in done.stdout
