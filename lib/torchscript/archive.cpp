@@ -18,17 +18,42 @@
 #include "archive/file_kind.h"
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/pickle_check.h"
 
 namespace fxtrace {
 namespace {
 
 // Largest code or pickle record: LibTorch needs many times its size for what it makes of it.
 constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
+// Largest code record: lines and tokens take fifty times their bytes.
+constexpr std::size_t kMaxCode = std::size_t{16} << 20;
+// LibTorch's parser recurses at every bracket, and its types are built again at every level.
+constexpr std::size_t kMaxBrackets = 2'000;
 constexpr std::size_t kMaxAddressable = std::size_t{1} << 46;
 constexpr std::size_t kStorageAlignment = 64;
 
 std::size_t aligned(std::size_t size) {
   return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
+}
+
+void check_code(std::string_view text) {
+  std::size_t open = 0;
+  char quote = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != '\0') {
+      if (c == '\\') ++i;
+      if (c == quote || c == '\n') quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == '[' || c == '{') {
+      if (++open > kMaxBrackets) {
+        throw input_error("its code nests brackets more than " + std::to_string(kMaxBrackets) + " deep");
+      }
+    } else if ((c == ')' || c == ']' || c == '}') && open > 0) {
+      --open;
+    }
+  }
 }
 
 }  // namespace
@@ -102,12 +127,21 @@ std::string TorchScriptArchive::read_record(const std::string& name) const {
   return zip_->read(prefix_ + name, kMaxRecord);
 }
 
+std::string TorchScriptArchive::read_code(const std::string& name) const {
+  std::string text = zip_->read(prefix_ + name, kMaxCode + 1);
+  if (text.size() > kMaxCode) {
+    throw input_error("its code in " + name + " is larger than " + std::to_string(kMaxCode >> 20) + " MB");
+  }
+  check_code(text);
+  return text;
+}
+
 CodeFiles TorchScriptArchive::code() const {
   CodeFiles result;
   for (const auto& entry : zip_->entries()) {
     if (!entry.name.starts_with(prefix_ + "code/") || !entry.name.ends_with(".py")) continue;
     std::string name = entry.name.substr(prefix_.size());
-    std::string text = read_record(name);
+    std::string text = read_code(name);
     result.emplace_back(std::move(name), std::move(text));
   }
   std::sort(result.begin(), result.end());
@@ -173,7 +207,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
         std::replace(path.begin() + 5, path.end(), '.', '/');
         path += ".py";
         if (!has_record(path)) return nullptr;
-        return std::make_shared<torch::jit::Source>(read_record(path), path, 1, nullptr);
+        return std::make_shared<torch::jit::Source>(read_code(path), path, 1, nullptr);
       },
       format_version_);
   const auto resolve_type = [unit, importer](const c10::QualifiedName& type_name) {
@@ -195,6 +229,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
     throw std::runtime_error("there is no record for storage " + record);
   };
   const std::string pickle = read_record(name + ".pkl");
+  check_pickle(pickle);
   std::size_t position = 0;
   const auto read = [&](char* buffer, std::size_t size) {
     const std::size_t count = std::min(size, pickle.size() - position);

@@ -52,6 +52,8 @@ class TorchScriptArchive {
   class Mapping;
   bool has_record(const std::string& name) const;
   std::string read_record(const std::string& name) const;
+  // A code file, refused when LibTorch's parser could not cope with it.
+  std::string read_code(const std::string& name) const;
   std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& pickle);
   char* values(const ZipArchive::Entry& entry);
   at::IValue read_pickle(const std::string& name);

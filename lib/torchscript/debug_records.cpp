@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "torchscript/pickle_check.h"
+
 namespace fxtrace {
 namespace {
 
@@ -58,6 +60,7 @@ bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& nu
 }  // namespace
 
 DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
+  check_pickle(pickle);
   const at::IValue root = torch::jit::unpickle(pickle.data(), pickle.size());
   const auto* fields = &root.toTupleRef().elements();
   std::vector<std::string> strings;
