@@ -1,0 +1,528 @@
+"""Damaged and hostile TorchScript archives, by name.
+
+Run as a program it writes them all into a folder: python hostile.py FOLDER
+"""
+
+import io
+import os
+import random
+import struct
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SAMPLE = os.path.join(ROOT, "sample_models", "nested_scripted.pt")
+STATEFUL_SAMPLE = os.path.join(ROOT, "sample_models", "quantized.pt")
+
+
+@dataclass
+class Case:
+    name: str
+    make: Callable[[], bytes]
+    # "error": exit 3; "usage": exit 2; "traced": exit 0 without failures; "any": exit 0 or 3; else the kind of a
+    # failure in the collection.
+    expect: str
+
+
+# --- pickles, opcode by opcode ---
+
+PROTO, STOP = b"\x80\x02", b"."
+NONE, TRUE, EMPTY_TUPLE, EMPTY_LIST, EMPTY_DICT, MARK = b"N", b"\x88", b")", b"]", b"}", b"("
+
+
+def text(value: str | bytes) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return b"X" + struct.pack("<I", len(data)) + data
+
+
+def number(value: int) -> bytes:
+    if 0 <= value < 256:
+        return b"K" + bytes([value])
+    data = value.to_bytes((value.bit_length() + 8) // 8, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def name(module: str, what: str) -> bytes:
+    return b"c" + f"{module}\n{what}\n".encode()
+
+
+def tuple_of(*items: bytes) -> bytes:
+    return MARK + b"".join(items) + b"t"
+
+
+def dict_of(items: dict[str, bytes]) -> bytes:
+    return EMPTY_DICT + MARK + b"".join(text(key) + value for key, value in items.items()) + b"u"
+
+
+def module(type_name: str, attributes: dict[str, bytes], memo: int | None = None) -> bytes:
+    package, _, class_name = type_name.rpartition(".")
+    made = name(package, class_name) + EMPTY_TUPLE + b"\x81"
+    if memo is not None:
+        made += b"q" + bytes([memo])
+    return made + dict_of(attributes) + b"b"
+
+
+def tensor(
+    sizes: tuple,
+    strides: tuple,
+    offset: int = 0,
+    record: str = "0",
+    elements: int = 4,
+    storage: str = "FloatStorage",
+) -> bytes:
+    persistent = tuple_of(
+        text("storage"), name("torch", storage), text(record), text("cpu"), number(elements)
+    )
+    hooks = name("collections", "OrderedDict") + EMPTY_TUPLE + b"R"
+    return (
+        name("torch._utils", "_rebuild_tensor_v2")
+        + tuple_of(
+            persistent + b"Q",
+            number(offset),
+            tuple_of(*map(number, sizes)),
+            tuple_of(*map(number, strides)),
+            b"\x89",
+            hooks,
+        )
+        + b"R"
+    )
+
+
+# --- archives ---
+
+NET = "__torch__.Net"
+FORWARD = "class Net(Module):\n  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n"
+
+
+def archive(records: dict[str, bytes | str], compression: int = zipfile.ZIP_STORED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as zipped:
+        for record, data in records.items():
+            zipped.writestr(f"m/{record}", data)
+    return out.getvalue()
+
+
+def records_of(code: str | bytes = "", data: bytes | None = None) -> dict[str, bytes | str]:
+    """An archive of one class `Net`."""
+    return {
+        "data.pkl": PROTO + (module(NET, {}) if data is None else data) + STOP,
+        "constants.pkl": PROTO + EMPTY_TUPLE + STOP,
+        "code/__torch__.py": code or FORWARD + "    return x\n",
+        "version": "3\n",
+        "byteorder": "little",
+    }
+
+
+def code_case(code: str | bytes, data: bytes | None = None) -> Callable[[], bytes]:
+    return lambda: archive(records_of(code, data))
+
+
+def body_case(body: str, before: str = "") -> Callable[[], bytes]:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return code_case(FORWARD + lines + before)
+
+
+def attribute_case(value: bytes, annotation: str = "Tensor") -> Callable[[], bytes]:
+    code = FORWARD.replace("(Module):\n", f"(Module):\n  __parameters__ = []\n  value : {annotation}\n")
+    records = records_of(code + "    value = self.value\n    return x\n", module(NET, {"value": value}))
+    return lambda: archive(records | {"data/0": b"\0" * 16})
+
+
+def tensor_case(**fields) -> Callable[[], bytes]:
+    return attribute_case(tensor(**fields))
+
+
+def sample_records(path: str = SAMPLE) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as zipped:
+        return {entry.partition("/")[2]: zipped.read(entry) for entry in zipped.namelist()}
+
+
+def without(part: str) -> bytes:
+    return archive({record: data for record, data in sample_records().items() if record != part})
+
+
+def replaced(record: str, data: bytes) -> bytes:
+    records = sample_records()
+    assert record in records
+    return archive(records | {record: data})
+
+
+# --- the cases ---
+
+
+def deep_modules(levels: int) -> bytes:
+    code, data = [], b""
+    for level in range(levels):
+        child = f"  a : __torch__.M{level - 1}\n" if level else ""
+        call = "(self.a).forward(x, )" if level else "torch.relu(x)"
+        code.append(
+            f"class M{level}(Module):\n  __parameters__ = []\n  __buffers__ = []\n{child}"
+            f"  def forward(self: __torch__.M{level},\n    x: Tensor) -> Tensor:\n    return {call}\n"
+        )
+    opening = b"".join(
+        name("__torch__", f"M{level}") + EMPTY_TUPLE + b"\x81" + EMPTY_DICT + MARK + (text("a") if level else b"")
+        for level in reversed(range(levels))
+    )
+    data = opening + b"ub" * levels
+    return archive(records_of("".join(code), data))
+
+
+def doubling_modules(levels: int, submodules: bool) -> bytes:
+    """Each level calls the one below twice; one object each."""
+    code, data = [], b""
+    for level in range(levels):
+        child = f"  a : __torch__.M{level - 1}\n" if level else ""
+        if not level:
+            body = "    return torch.relu(x)\n" if submodules else "    return x\n"
+        else:
+            body = "    y = (self.a).forward(x, )\n    return (self.a).forward(y, )\n"
+        code.append(
+            f"class M{level}(Module):\n  __parameters__ = []\n  __buffers__ = []\n{child}"
+            f"  def forward(self: __torch__.M{level},\n    x: Tensor) -> Tensor:\n{body}"
+        )
+        data = module(f"__torch__.M{level}", {"a": data} if level else {})
+    return archive(records_of("".join(code), data))
+
+
+def doubling_functions(levels: int, argument: str = "Tensor") -> bytes:
+    code = [f"def f0(x: {argument}) -> {argument}:\n  return x\n"]
+    for level in range(1, levels):
+        below = f"__torch__.f{level - 1}"
+        code.append(f"def f{level}(x: {argument}) -> {argument}:\n  y = {below}(x, )\n  return {below}(y, )\n")
+    value = "x" if argument == "Tensor" else "1"
+    forward = FORWARD + f"    _0 = __torch__.f{levels - 1}({value}, )\n    return x\n"
+    return archive(records_of("".join(code) + forward))
+
+
+def shared_doubling_list(levels: int) -> bytes:
+    """[[..], [..]] where both halves are one object: 2**levels elements to whoever walks them."""
+    data = EMPTY_LIST + b"q\x00"
+    for level in range(levels):
+        get, put = b"h" + bytes([level]), b"q" + bytes([level + 1])
+        data += EMPTY_LIST + put + MARK + get + get + b"e"
+    return data
+
+
+def alias_tree(levels: int) -> bytes:
+    """Modules with two attributes of the same submodule, level by level."""
+    code, data = [], b""
+    for level in range(levels):
+        child = f"  a : __torch__.M{level - 1}\n  b : __torch__.M{level - 1}\n" if level else ""
+        code.append(
+            f"class M{level}(Module):\n  __parameters__ = []\n  __buffers__ = []\n{child}"
+            f"  def forward(self: __torch__.M{level},\n    x: Tensor) -> Tensor:\n    return x\n"
+        )
+        memo = b"h" + bytes([level - 1]) if level else b""
+        data = module(f"__torch__.M{level}", {"a": data, "b": memo} if level else {}, memo=level)
+    return archive(records_of("".join(code), data))
+
+
+def own_submodule() -> bytes:
+    code = (
+        "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  a : __torch__.Net\n"
+        "  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n"
+    )
+    return archive(records_of(code, module(NET, {"a": b"h\x00"}, memo=0)))
+
+
+def mutual_submodules() -> bytes:
+    code = ""
+    for own, other in (("Net", "Other"), ("Other", "Net")):
+        code += (
+            f"class {own}(Module):\n  __parameters__ = []\n  __buffers__ = []\n  a : __torch__.{other}\n"
+            f"  def forward(self: __torch__.{own},\n    x: Tensor) -> Tensor:\n    return (self.a).forward(x, )\n"
+        )
+    inner = module("__torch__.Other", {"a": b"h\x00"})
+    return archive(records_of(code, module(NET, {"a": inner}, memo=0)))
+
+
+def set_state(body: str) -> bytes:
+    code = (
+        FORWARD.replace("(Module):\n", "(Module):\n  __parameters__ = []\n  __buffers__ = []\n  a : int\n")
+        + "    return x\n"
+        + "  def __setstate__(self: __torch__.Net,\n    state: int) -> NoneType:\n"
+        + "".join(f"    {line}\n" for line in body.splitlines())
+        + "    self.a = state\n    return None\n"
+        + "  def __getstate__(self: __torch__.Net) -> int:\n    return 1\n"
+    )
+    data = name("__torch__", "Net") + EMPTY_TUPLE + b"\x81" + number(1) + b"b"
+    return archive(records_of(code, data))
+
+
+def many_set_state(objects: int) -> bytes:
+    """Every object's __setstate__ runs up to the limit."""
+    code = (
+        "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
+        + "".join(f"  a{i} : __torch__.Sub\n" for i in range(objects))
+        + "  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n"
+        + "class Sub(Module):\n  __parameters__ = []\n  __buffers__ = []\n  a : int\n"
+        + "  def __setstate__(self: __torch__.Sub,\n    state: int) -> NoneType:\n"
+        + "    while True:\n      y = torch.add(state, 1)\n    self.a = state\n    return None\n"
+        + "  def __getstate__(self: __torch__.Sub) -> int:\n    return 1\n"
+    )
+    sub = name("__torch__", "Sub") + EMPTY_TUPLE + b"\x81" + number(1) + b"b"
+    return archive(records_of(code, module(NET, {f"a{i}": sub for i in range(objects)})))
+
+
+def claimed_size(record: str, size: int) -> bytes:
+    """The central directory says that an (uncompressed) record is larger than it is."""
+    data = bytearray(archive(sample_records()))
+    at = data.index(b"PK\x01\x02")
+    wanted = f"m/{record}".encode()
+    while data[at : at + 4] == b"PK\x01\x02":
+        name_size, extra, comment = struct.unpack_from("<HHH", data, at + 28)
+        if data[at + 46 : at + 46 + name_size] == wanted:
+            struct.pack_into("<II", data, at + 20, size, size)
+            local = struct.unpack_from("<I", data, at + 42)[0]
+            struct.pack_into("<II", data, local + 18, size, size)
+            return bytes(data)
+        at += 46 + name_size + extra + comment
+    raise KeyError(record)
+
+
+def duplicate_names() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as zipped:
+        for _ in range(2):
+            for record, data in sample_records().items():
+                zipped._didModify = True
+                zipped.NameToInfo.pop(f"m/{record}", None)
+                zipped.writestr(f"m/{record}", data)
+    return out.getvalue()
+
+
+def bomb(record: str, byte: bytes, size: int) -> bytes:
+    records = records_of()
+    data = records[record]
+    data = data if isinstance(data, bytes) else data.encode()
+    return archive(records | {record: data + byte * size}, zipfile.ZIP_DEFLATED)
+
+
+def bad_debug(data: bytes) -> bytes:
+    return replaced("code/__torch__/nets/nested.py.debug_pkl", data)
+
+
+def nested(opening: str, inner: str, closing: str, count: int) -> str:
+    return opening * count + inner + closing * count
+
+
+def crafted_pickles() -> Iterator[Case]:
+    def data(content: bytes) -> Callable[[], bytes]:
+        return lambda: archive(records_of(data=content))
+
+    yield Case("pickle_lists", data(EMPTY_LIST * 300_000 + b"a" * 299_999), "error")
+    yield Case("pickle_lists_in_attribute", attribute_case(EMPTY_LIST * 300_000 + b"a" * 299_999), "any")
+    yield Case("pickle_tuples", data(EMPTY_TUPLE + b"\x85" * 300_000), "error")
+    yield Case("pickle_tuples_in_attribute", attribute_case(EMPTY_TUPLE + b"\x85" * 300_000, "Any"), "any")
+    yield Case("pickle_dicts", data((EMPTY_DICT + text("a")) * 300_000 + NONE + b"s" * 300_000), "error")
+    yield Case("pickle_marks", data(MARK * 3_000_000), "error")
+    yield Case("pickle_in_constants", lambda: archive(
+        records_of() | {"constants.pkl": PROTO + EMPTY_TUPLE + b"\x85" * 300_000 + STOP}), "any")
+    for index in (0xFFFFFFFF, 0x7FFFFFFF, 0x10000000):
+        put = b"r" + struct.pack("<I", index)
+        yield Case(f"memo_put_{index:x}", data(EMPTY_LIST + put), "error")
+        yield Case(f"memo_put_in_constants_{index:x}", lambda put=put: archive(
+            records_of() | {"constants.pkl": PROTO + EMPTY_TUPLE + put + STOP}), "error")
+    yield Case("memo_get", data(b"j" + b"\xff" * 4), "error")
+    yield Case("unicode_length", data(b"X\xff\xff\xff\xff" + b"a" * 50), "error")
+    yield Case("unicode_8_length", data(b"\x8d" + b"\xff" * 8 + b"a"), "error")
+    yield Case("bytes_length", data(b"B\xff\xff\xff\x7f" + b"a"), "error")
+    yield Case("long_length", data(b"\x8a\xff" + b"\x01" * 20), "error")
+    yield Case("long_4_length", data(b"\x8b\xff\xff\xff\x7f" + b"\x01" * 20), "error")
+    yield Case("long_too_long", attribute_case(b"\x8a\x20" + b"\x7f" * 32, "int"), "error")
+    yield Case("list_of_itself", attribute_case(EMPTY_LIST + b"q\x00h\x00a", "Any"), "any")
+    yield Case("list_of_itself_typed", attribute_case(EMPTY_LIST + b"q\x00h\x00a", "List[List[int]]"), "any")
+    yield Case("list_of_itself_root", data(EMPTY_LIST + b"q\x00h\x00a"), "error")
+    yield Case("dict_of_itself", attribute_case(EMPTY_DICT + b"q\x00" + text("a") + b"h\x00s", "Any"), "any")
+    yield Case("shared_halves", attribute_case(shared_doubling_list(60), "Any"), "any")
+    yield Case("constant_of_itself", lambda: archive(records_of(FORWARD + "    y = CONSTANTS.c0\n    return x\n") | {
+        "constants.pkl": PROTO + tuple_of(EMPTY_LIST + b"q\x00h\x00a") + STOP}), "any")
+    for label, value in (("none", NONE), ("number", number(7)), ("dict", EMPTY_DICT), ("empty", b"")):
+        yield Case(f"root_is_{label}", data(value), "error")
+    yield Case("pops_nothing", data(b"abtuR\x85"), "error")
+    yield Case("unknown_class", data(module("__torch__.Missing", {})), "error")
+    yield Case("unknown_function", data(name("os", "system") + tuple_of(text("true")) + b"R"), "error")
+    yield Case("missing_attributes", code_case(
+        FORWARD.replace("(Module):\n", "(Module):\n  a : Tensor\n") + "    return self.a\n"), "error")
+    yield Case("other_attribute_type", attribute_case(text("not a tensor")), "any")
+    yield Case("root_class_is_no_module", code_case("class Net:\n  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n"), "any")
+    for label, value in (("quote", "a\"b"), ("newline", "a\nb"), ("dots", "..a.."), ("nul", "a\0b")):
+        yield Case(f"attribute_name_{label}", data(module(NET, {value: NONE})), "any")
+    yield Case("attribute_name_not_utf8", data(
+        name("__torch__", "Net") + EMPTY_TUPLE + b"\x81" + EMPTY_DICT + text(b"\xff\xfe") + NONE + b"sb"), "any")
+    yield Case("attribute_text_not_utf8", attribute_case(text(b"\xff\xfe\x00\"\n"), "str"), "any")
+    yield Case("class_name_not_utf8", data(b"c__torch__\n\xff\xfe\n)\x81}b"), "error")
+    yield Case("cyclic_module", own_submodule, "any")
+    yield Case("cyclic_modules", mutual_submodules, "any")
+    yield Case("aliases", lambda: alias_tree(200), "traced")
+    yield Case("deep_modules", lambda: deep_modules(2_000), "any")
+
+
+def crafted_tensors() -> Iterator[Case]:
+    yield Case("tensor_sound", tensor_case(sizes=(2, 2), strides=(2, 1)), "traced")
+    yield Case("tensor_larger_than_storage", tensor_case(sizes=(2, 1000), strides=(1000, 1)), "any")
+    yield Case("storage_larger_than_record", tensor_case(sizes=(1 << 30,), strides=(1,), elements=1 << 30), "any")
+    yield Case("storage_endless", tensor_case(sizes=(1,), strides=(1,), elements=(1 << 63) - 1), "any")
+    yield Case("storage_negative", tensor_case(sizes=(1,), strides=(1,), elements=-4), "any")
+    yield Case("storage_missing", tensor_case(sizes=(1,), strides=(1,), record="9"), "error")
+    yield Case("storage_record_outside", tensor_case(sizes=(1,), strides=(1,), record="../version"), "error")
+    yield Case("storage_unknown_dtype", tensor_case(sizes=(1,), strides=(1,), storage="NoStorage"), "error")
+    yield Case("size_negative", tensor_case(sizes=(-2, 2), strides=(2, 1)), "any")
+    yield Case("stride_negative", tensor_case(sizes=(2, 2), strides=(-2, 1)), "any")
+    yield Case("offset_negative", tensor_case(sizes=(2,), strides=(1,), offset=-1), "any")
+    yield Case("offset_huge", tensor_case(sizes=(2,), strides=(1,), offset=(1 << 62)), "any")
+    yield Case("sizes_huge", tensor_case(sizes=(1 << 31, 1 << 31, 1 << 31), strides=(0, 0, 0)), "any")
+    yield Case("sizes_huge_one", tensor_case(sizes=((1 << 63) - 1,), strides=(0,)), "any")
+    yield Case("sizes_many", tensor_case(sizes=(1,) * 100_000, strides=(1,) * 100_000), "any")
+    yield Case("strides_missing", tensor_case(sizes=(2, 2), strides=()), "any")
+    for label, fields in (("overlap", {"sizes": (1 << 40,), "strides": (0,)}), ("past", {"sizes": (64,), "strides": (8,)}),
+                          ("negative", {"sizes": (4,), "strides": (-1,)}), ("offset", {"sizes": (4,), "strides": (1,), "offset": 3})):
+        pickle = PROTO + tuple_of(tensor(**fields)) + STOP
+        yield Case(f"constant_{label}", lambda pickle=pickle: archive(
+            records_of(FORWARD + "    return torch.add(x, CONSTANTS.c0)\n")
+            | {"constants.pkl": pickle, "constants/0": b"\0" * 16}), "any")
+
+
+def crafted_code() -> Iterator[Case]:
+    deep = 200_000
+    yield Case("code_parentheses", body_case("return " + nested("(", "x", ")", deep)), "any")
+    yield Case("code_calls", body_case("return " + nested("torch.neg(", "x", ")", 50_000)), "any")
+    yield Case("code_lists", body_case("y = " + nested("[", "x", "]", deep) + "\nreturn x"), "any")
+    yield Case("code_unary", body_case("y = " + "-" * deep + "1\nreturn x"), "any")
+    yield Case("code_not", body_case("y = " + "not " * deep + "True\nreturn x"), "any")
+    yield Case("code_sum", body_case("y = 1" + " + 1" * deep + "\nreturn x"), "any")
+    yield Case("code_attributes", body_case("return x" + ".a" * deep), "error")
+    yield Case("code_subscripts", body_case("return x" + "[0]" * 20_000), "any")
+    yield Case("code_type", code_case(f"def f(x: {nested('List[', 'int', ']', 100_000)}) -> int:\n  return 1\n"
+                                      + FORWARD + "    y = __torch__.f\n    return x\n"), "any")
+    yield Case("code_ifs", body_case("".join("  " * i + "if True:\n" for i in range(1_000)) + "  " * 1_000 + "pass\nreturn x"), "any")
+    yield Case("code_elifs", body_case("if True:\n  y = 1\n" + "elif True:\n  y = 1\n" * 20_000 + "else:\n  y = 1\nreturn x"), "any")
+    yield Case("code_empty", code_case(b" "), "error")
+    yield Case("code_binary", code_case(bytes(range(256)) * 20), "error")
+    yield Case("code_not_utf8", body_case("y = \"\\xff\\xfe\"\nreturn x"), "any")
+    yield Case("code_raw_not_utf8", code_case((FORWARD + "    y = \"@@\"\n    return x\n").encode().replace(b"@@", b"\xff\xfe")), "any")
+    yield Case("code_unclosed", code_case("class Net(Module):\n  def forward(self: __torch__.Net"), "error")
+    yield Case("no_forward", code_case("class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n"), "usage")
+    yield Case("forward_without_arguments", code_case(
+        "class Net(Module):\n  def forward(self: __torch__.Net) -> int:\n    return 1\n"), "any")
+    yield Case("forward_without_self", code_case("class Net(Module):\n  def forward() -> int:\n    return 1\n"), "any")
+    yield Case("forward_other_self", code_case("class Net(Module):\n  def forward(self: int, x: Tensor) -> Tensor:\n    return x\n"), "any")
+    yield Case("unknown_operator", body_case("return ops.nowhere.thing(x, )"), "any")
+    yield Case("unknown_aten", body_case("return torch.no_such_thing(x)"), "error")
+    yield Case("unknown_name", body_case("return nothing"), "error")
+    yield Case("unknown_constant", body_case("return CONSTANTS.c99"), "error")
+    yield Case("unknown_type", code_case(FORWARD.replace("x: Tensor", "x: __torch__.No") + "    return x\n"), "error")
+    yield Case("raise_text", body_case('ops.prim.RaiseException("a\\nb\\"c\\xff")\nreturn x'), "any")
+    yield Case("import_itself", code_case(FORWARD + "    return (self).forward(x, )\n"), "any")
+    yield Case("class_extends_itself", code_case("class Net(__torch__.Net):\n  def forward(self) -> int:\n    return 1\n"), "error")
+    yield Case("type_of_itself", code_case("class Net(NamedTuple):\n  a : __torch__.Net\n"), "error")
+    yield Case("alias_of_itself", code_case(FORWARD.replace("(Module):\n", "(Module):\n  a : List[__torch__.Net]\n") + "    return x\n",
+                                            module(NET, {"a": EMPTY_LIST})), "any")
+
+
+def endless_code() -> Iterator[Case]:
+    yield Case("loop_while", body_case("while True:\n  y = 1\nreturn x"), "limit")
+    yield Case("loop_for", body_case("y = 0\nfor i in range(9223372036854775806):\n  y = torch.add(y, i)\nreturn torch.add(x, y)"), "limit")
+    yield Case("loop_records", body_case("y = x\nwhile True:\n  y = torch.relu(y)\nreturn y"), "limit")
+    yield Case("loop_nested", body_case(
+        "y = 0\nfor a in range(99999):\n  for b in range(99999):\n    y = torch.add(y, 1)\nreturn x"), "limit")
+    yield Case("loop_range_list", body_case("y = [0]\nwhile True:\n  _0 = torch.append(y, 1)\nreturn x"), "limit")
+    yield Case("list_repeat", body_case("y = torch.mul([1], 9000000000)\nreturn torch.add(x, torch.len(y))"), "any")
+    yield Case("list_repeat_overflow", body_case("y = torch.mul([1, 2, 3], 9223372036854775807)\nreturn torch.add(x, torch.len(y))"), "any")
+    yield Case("string_repeat", body_case('y = torch.mul("abcdefgh", 9000000000)\nreturn x'), "any")
+    yield Case("string_width", body_case('y = torch.rjust("a", 90000000000)\nreturn torch.add(x, torch.len(y))'), "any")
+    yield Case("string_doubling", body_case('y = "ab"\nfor i in range(60):\n  y = torch.add(y, y)\nreturn x'), "any")
+    yield Case("list_doubling", body_case("y = [1]\nfor i in range(60):\n  y = torch.add(y, y)\nreturn x"), "any")
+    yield Case("list_nesting", body_case(
+        "y = annotate(List[Any], [])\nfor i in range(60):\n  y = annotate(List[Any], [y, y])\nreturn x"), "any")
+    yield Case("list_tripling", body_case(
+        "y = [x]\nfor i in range(60):\n  _0 = torch.extend(y, y)\nreturn torch.cat(y)"), "any")
+    yield Case("integer_overflow", body_case("y = 3\nfor i in range(99):\n  y = torch.mul(y, y)\nreturn x"), "any")
+    yield Case("division_by_zero", body_case("y = torch.floordiv(1, 0)\nreturn x"), "any")
+    yield Case("division_overflow", body_case("y = torch.floordiv(-9223372036854775808, -1)\nreturn x"), "any")
+    yield Case("remainder_overflow", body_case("y = torch.remainder(-9223372036854775808, -1)\nreturn x"), "any")
+    yield Case("power", body_case("y = torch.pow(10, 400)\nreturn x"), "any")
+    yield Case("shift", body_case("y = torch.__lshift__(1, 1000)\nreturn x"), "any")
+    yield Case("make_huge_tensor", body_case(
+        "y = torch.zeros([1000000, 1000000])\nreturn torch.add(x, y)"), "any")
+    yield Case("list_index", body_case("y = torch.__getitem__([1, 2], 99)\nreturn x"), "any")
+    yield Case("step_zero", body_case("y = torch.__range_length(0, 10, 0)\nreturn x"), "any")
+    yield Case("slice_step_zero", body_case("y = torch.slice([1, 2], 0, 9, 0)\nreturn x"), "any")
+    recursion = "def f(x: Tensor) -> Tensor:\n  return __torch__.f(x, )\n"
+    yield Case("recursion_function", code_case(recursion + FORWARD + "    return __torch__.f(x, )\n"), "any")
+    yield Case("recursion_method", code_case(FORWARD + "    return (self).forward(x, )\n"), "any")
+    yield Case("doubling_functions", lambda: doubling_functions(40), "limit")
+    yield Case("doubling_plain_functions", lambda: doubling_functions(40, "int"), "limit")
+    yield Case("doubling_modules", lambda: doubling_modules(40, True), "any")
+    yield Case("doubling_empty_modules", lambda: doubling_modules(40, False), "any")
+    yield Case("setstate_endless", lambda: set_state("while True:\n  y = torch.add(state, 1)"), "any")
+    yield Case("setstate_recursion", lambda: set_state("_0 = (self).__setstate__(state, )"), "any")
+    yield Case("setstate_doubling", lambda: set_state('y = "ab"\nfor i in range(60):\n  y = torch.add(y, y)'), "any")
+    yield Case("setstate_raises", lambda: set_state('ops.prim.RaiseException("no")'), "any")
+    yield Case("setstate_many", lambda: many_set_state(1_000), "any")
+
+
+def damaged_containers() -> Iterator[Case]:
+    with open(SAMPLE, "rb") as file:
+        sample = file.read()
+    for part in range(16):
+        yield Case(f"truncated_{part}", lambda part=part: sample[: len(sample) * part // 16], "error")
+    for part in ("constants.pkl", "data.pkl", "code/__torch__/nets/nested.py"):
+        yield Case(f"without_{part.rpartition('/')[2]}", lambda part=part: without(part), "error")
+    yield Case("without_version", lambda: without("version"), "any")
+    yield Case("without_byteorder", lambda: without("byteorder"), "any")
+    for version in (b"999", b"-1", b"abc", b"", b"99999999999999999999999", b"3" * 100_000):
+        label = version.decode()[:12] or "empty"
+        yield Case(f"version_{label}", lambda version=version: replaced("version", version), "any")
+    yield Case("version_text", lambda: replaced("version", b"one\ntwo"), "error")
+    yield Case("version_too_new", lambda: replaced("version", b"999"), "error")
+    for label, data in (("empty", b""), ("zeros", b"\0" * 1000), ("text", b"hello"), ("cut", PROTO + MARK),
+                        ("other", PROTO + tuple_of(number(1), text("a")) + STOP),
+                        ("deep", PROTO + EMPTY_LIST * 300_000 + b"a" * 299_999 + STOP),
+                        ("memo", PROTO + EMPTY_LIST + b"r\xff\xff\xff\xff" + STOP),
+                        ("self", PROTO + EMPTY_LIST + b"q\x00h\x00a" + STOP),
+                        ("class", PROTO + name("__torch__", "Net") + EMPTY_TUPLE + b"\x81}b" + STOP)):
+        yield Case(f"debug_{label}", lambda data=data: bad_debug(data), "traced")
+        expect = "any" if label == "other" else "error"  # constants that no code asks for
+        yield Case(f"constants_{label}", lambda data=data: replaced("constants.pkl", data), expect)
+    yield Case("claimed_storage", lambda: claimed_size("data/0", 0xFFFFFFF0), "any")
+    yield Case("claimed_code", lambda: claimed_size("code/__torch__/nets/nested.py", 0xFFFFFFF0), "error")
+    yield Case("claimed_pickle", lambda: claimed_size("data.pkl", 0xFFFFFFF0), "error")
+    yield Case("duplicate_names", duplicate_names, "any")
+    yield Case("bomb_code", lambda: bomb("code/__torch__.py", b" ", 50 << 20), "any")
+    yield Case("bomb_code_comment", lambda: bomb("code/__torch__.py", b"#", 50 << 20), "any")
+    yield Case("bomb_code_parentheses", lambda: bomb("code/__torch__.py", b"(", 50 << 20), "any")
+    yield Case("bomb_code_newlines", lambda: bomb("code/__torch__.py", b"\n", 50 << 20), "any")
+    yield Case("bomb_data", lambda: archive(
+        records_of(data=EMPTY_LIST * (50 << 20)), zipfile.ZIP_DEFLATED), "error")
+    yield Case("bomb_data_numbers", lambda: archive(
+        records_of(data=EMPTY_LIST + MARK + b"K\x01" * (10 << 20) + b"e"), zipfile.ZIP_DEFLATED), "error")
+    yield Case("bomb_version", lambda: bomb("version", b"3", 50 << 20), "any")
+    yield Case("bomb_debug", lambda: archive(
+        records_of() | {"code/__torch__.py.debug_pkl": PROTO + EMPTY_LIST * (50 << 20)}, zipfile.ZIP_DEFLATED), "any")
+
+
+def flipped() -> Iterator[Case]:
+    chooser = random.Random(7)
+    for index in range(200):
+        path = (SAMPLE, STATEFUL_SAMPLE)[index % 2]
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        position = chooser.randrange(len(data))
+        data[position] ^= 1 << chooser.randrange(8)
+        yield Case(f"flipped_{index}_at_{position}", lambda data=bytes(data): data, "any")
+
+
+def cases() -> list[Case]:
+    groups = (crafted_pickles, crafted_tensors, crafted_code, endless_code, damaged_containers)
+    return [case for group in groups for case in group()]
+
+
+if __name__ == "__main__":
+    folder = sys.argv[1]
+    os.makedirs(folder, exist_ok=True)
+    for made in [*cases(), *flipped()]:
+        with open(os.path.join(folder, made.name + ".pt"), "wb") as out_file:
+            out_file.write(made.make())
