@@ -10,6 +10,8 @@
 namespace fxtrace {
 namespace {
 
+// Each takes LibTorch some forty bytes or more.
+constexpr std::size_t kMaxValues = 16'000'000;
 // A module takes two levels: the object and the dict of its attributes.  LibTorch's time to load a chain of
 // modules grows with more than the square of its length: 500 modules take seconds.
 constexpr std::uint32_t kMaxNesting = 1'000;
@@ -120,6 +122,9 @@ class PickleCheck {
   void push(std::uint32_t nesting) {
     if (nesting > kMaxNesting) {
       throw input_error("its pickle nests values more than " + std::to_string(kMaxNesting) + " deep");
+    }
+    if (values_.size() == kMaxValues) {
+      throw input_error("its pickle has more than " + std::to_string(kMaxValues) + " values");
     }
     stack_.push_back(values_.size());
     values_.push_back({nesting});
