@@ -392,7 +392,7 @@ def crafted_code() -> Iterator[Case]:
     yield Case("code_lists", body_case("y = " + nested("[", "x", "]", deep) + "\nreturn x"), "any")
     yield Case("code_unary", body_case("y = " + "-" * deep + "1\nreturn x"), "any")
     yield Case("code_not", body_case("y = " + "not " * deep + "True\nreturn x"), "any")
-    yield Case("code_sum", body_case("y = 1" + " + 1" * deep + "\nreturn x"), "any")
+    yield Case("code_sum", body_case("y = 1" + " + 1" * 50_000 + "\nreturn x"), "any")
     yield Case("code_attributes", body_case("return x" + ".a" * deep), "error")
     yield Case("code_subscripts", body_case("return x" + "[0]" * 20_000), "any")
     yield Case("code_type", code_case(f"def f(x: {nested('List[', 'int', ']', 100_000)}) -> int:\n  return 1\n"
