@@ -23,7 +23,8 @@ def main():
     bad = []
     for path in sorted((ROOT / "tests" / "golden").glob("*/stdout")):
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            # run_golden.py records the version as a word.
+            document = json.loads(path.read_text(encoding="utf-8").replace("{VERSION}", "0.0.0"))
         except ValueError:
             continue  # DOT, help
         if not isinstance(document, dict) or document.get("format") != "fxtrace.graph_collection":

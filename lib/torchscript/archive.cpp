@@ -36,7 +36,23 @@ std::size_t aligned(std::size_t size) {
   return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
 }
 
+// LibTorch computes operators on constants while it loads, these with any width it is asked for.
+void check_widths(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 7;
+  for (const std::string_view call :
+       {"torch.ljust(", "torch.rjust(", "torch.center(", "torch.zfill(", "torch.expandtabs("}) {
+    for (std::size_t at = text.find(call); at != std::string_view::npos; at = text.find(call, at + 1)) {
+      std::size_t digits = 0;
+      for (std::size_t i = at; i < text.size() && text[i] != '\n'; ++i) {
+        digits = text[i] >= '0' && text[i] <= '9' ? digits + 1 : 0;
+        if (digits > kMaxDigits) throw input_error("its code makes a string of a size that no model needs");
+      }
+    }
+  }
+}
+
 void check_code(std::string_view text) {
+  check_widths(text);
   std::size_t open = 0;
   char quote = '\0';
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -15,7 +15,7 @@ namespace fxtrace {
 namespace prim = c10::prim;
 namespace {
 
-constexpr std::size_t kMaxContainer = std::size_t{1} << 24;  // elements of a list, characters of a string
+constexpr std::size_t kMaxContainer = std::size_t{1} << 22;  // elements of a list, characters of a string
 
 // Operators on lists and dicts that only move their elements around: LibTorch's own do it for proxies too.
 const std::unordered_set<std::string>& structural_operators() {
@@ -120,28 +120,34 @@ bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values&
 
 void Interpreter::execute(const IrNode* node, Values values) {
   const c10::FunctionSchema& schema = *node->maybeSchema();
-  if (is_excessive(schema.name(), values)) {
+  const auto refuse = [&] {
     fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
          node);
+  };
+  if (is_excessive(schema.name(), values)) refuse();
+  // LibTorch inserts the list's own range into it, which std::vector does not allow.
+  if (schema.name() == "aten::extend" && values.size() == 2 && values[0].is(values[1])) {
+    values[1] = values[1].toList().copy();
   }
+  Values changed;
   if (schema.is_mutable()) {
     for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
       const auto* alias = schema.arguments()[i].alias_info();
-      if (alias != nullptr && alias->isWrite() && is_container(values[i])) remember(values[i]);
+      if (alias == nullptr || !alias->isWrite() || !is_container(values[i])) continue;
+      remember(values[i]);
+      changed.push_back(values[i]);
     }
   }
   try {
     torch::jit::Stack stack(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
     if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
     node->getOperation()(stack);
-    const auto results = node->outputs();
-    for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) {
-      if (is_too_large(stack[i])) {
-        fail(FailureKind::kLimit,
-             "a list or string of more than " + std::to_string(kMaxContainer) + " elements", node);
-      }
-      set(results[i], std::move(stack[i]));
+    if (std::any_of(stack.begin(), stack.end(), is_too_large) ||
+        std::any_of(changed.begin(), changed.end(), is_too_large)) {
+      refuse();
     }
+    const auto results = node->outputs();
+    for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) set(results[i], std::move(stack[i]));
   } catch (const TraceFailure&) {
     throw;
   } catch (const std::exception& e) {

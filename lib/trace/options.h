@@ -37,7 +37,7 @@ enum class Hooks { kRun, kSkip };
 
 struct Limits {
   std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
-  std::int64_t nodes = 1'000'000;     // nodes and module calls in one graph
+  std::int64_t nodes = 200'000;       // nodes and module calls in one graph
   std::int64_t call_depth = 1'000;    // nested module, method and function calls
 };
 
