@@ -131,6 +131,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     std::string message = exception.what();
     const std::size_t dash = message.find(" - ");
     if (dash != std::string::npos) message = message.substr(dash + 3);
+    if (text_.empty()) message = "unexpected end of input";  // nlohmann_json 3.11.3 says this at length
     std::replace_if(
         message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     throw usage_error("this is no JSON: " + message)
