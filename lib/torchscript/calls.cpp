@@ -5,13 +5,6 @@
 #include "torchscript/interpreter.h"
 
 namespace fxtrace {
-namespace {
-
-// Functions of torch.nn.functional take a dtype as an integer: TorchScript has no other type for it.
-bool is_dtype(const c10::Argument& formal) { return formal.name() == "dtype"; }
-
-}  // namespace
-
 at::IValue Interpreter::call_graph_function(torch::jit::Function& function, const Values& arguments,
                                             const IrNode* node) {
   if (!function.isGraphFunction()) {
@@ -121,12 +114,6 @@ void Interpreter::call_function(const IrNode* node) {
     return set(node->output(), call_graph_function(function, values, node));
   }
   auto [args, kwargs] = arguments(schema, values, 0, node);
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const auto* number = args[i].get_if<std::int64_t>();
-    if (number != nullptr && is_dtype(schema.arguments()[i])) {
-      args[i] = Argument::Dtype{dtype_name(static_cast<at::ScalarType>(*number))};
-    }
-  }
   set(node->output(), record_call(name, std::move(args), std::move(kwargs), type, node));
 }
 

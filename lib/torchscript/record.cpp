@@ -327,7 +327,7 @@ std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::Funct
     const c10::Argument& formal = formals[i];
     static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
     const c10::Type* type = formal.real_type().get();
-    // aten::to.prim_dtype and its kin call a dtype an integer even in their schemas.
+    // aten::to.prim_dtype, its kin and script functions call a dtype an integer even in their schemas.
     if (formal.name() == "dtype" && without_optional(type)->kind() == c10::TypeKind::IntType)
       type = dtype_type.get();
     Argument value = argument(values[i], node, type);
