@@ -60,9 +60,13 @@ struct Argument {
     std::string name;  // key of the graph's subgraphs
     bool operator==(const GraphRef&) const = default;
   };
+  struct Function {
+    std::string name;  // written as the target of a call_function: aten.sin.default
+    bool operator==(const Function&) const = default;
+  };
 
   using Variant = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List,
-                               Tuple, Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef>;
+                               Tuple, Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
   Variant value;
 
   Argument();

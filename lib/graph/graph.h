@@ -42,6 +42,10 @@ class Graph {
   void set_source(NodeId id, std::optional<SourceLocation> source) {
     nodes_[id.index].source = std::move(source);
   }
+  void set_program_nodes(NodeId id, std::vector<std::string> names) {
+    nodes_[id.index].program_nodes = std::move(names);
+  }
+  bool contains(NodeId id) const { return id.index < nodes_.size() && !erased_[id.index]; }
 
   std::size_t size() const { return count_; }
   // Nodes in execution order.
@@ -101,6 +105,21 @@ struct Execution {
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
 };
 
+// Inputs and outputs of an exported program in the program's own order, lifted ones included: what
+// torch.export.graph_signature says, with the roles of its InputKind and OutputKind in lower case.
+struct GraphSignature {
+  struct Entry {
+    std::string role;                   // "parameter", "user_input", "buffer_mutation", ...
+    std::string name;                   // of the value in the program; empty for a constant output
+    std::optional<std::string> target;  // of a lifted input its qualified name; of a mutation what changes
+    std::optional<bool> persistent;     // of buffers
+    std::vector<Argument> path;         // user inputs and outputs: keys and positions, outermost first
+    std::optional<Argument> value;      // of a user input or output that the program fixed
+    NodeId node;                        // that holds it in this graph; invalid when none does
+  };
+  std::vector<Entry> inputs, outputs;
+};
+
 struct Subgraph;
 
 struct ModuleGraph {
@@ -110,7 +129,8 @@ struct ModuleGraph {
   std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
   std::vector<Subgraph> subgraphs;                          // bodies of control flow
   std::vector<Guard> guards;
-  std::optional<Execution> execution;  // absent in subgraphs
+  std::optional<GraphSignature> signature;  // of the root's graph of an exported program
+  std::optional<Execution> execution;       // absent in subgraphs
 };
 
 struct Subgraph {

@@ -33,7 +33,15 @@ const char* to_string(ModuleStatus status) {
 }
 
 const char* to_string(ParameterKind kind) {
-  return kind == ParameterKind::kParameter ? "parameter" : "buffer";
+  switch (kind) {
+    case ParameterKind::kParameter:
+      return "parameter";
+    case ParameterKind::kBuffer:
+      return "buffer";
+    case ParameterKind::kCustomObject:
+      return "custom_object";
+  }
+  return "buffer";
 }
 
 }  // namespace fxtrace

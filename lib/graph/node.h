@@ -40,6 +40,7 @@ struct Meta {
   std::optional<std::string> type;                      // "Tensor", "int", "List[Tensor]"
   std::optional<std::vector<Dim>> shape;
   std::optional<std::string> dtype;  // "float32"
+  std::optional<Dim> value;          // of an integer that the program gives as an expression: "2*batch"
   bool operator==(const Meta&) const = default;
 };
 
@@ -56,6 +57,8 @@ struct Node {
   Scope scope;
   Meta meta;
   std::optional<SourceLocation> source;
+  // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
+  std::vector<std::string> program_nodes;
 };
 
 }  // namespace fxtrace

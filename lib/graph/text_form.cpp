@@ -79,6 +79,9 @@ class Printer {
   std::string operator()(const Argument::MemoryFormat& format) const {
     return "memory_format(" + quoted(format.name) + ")";
   }
+  std::string operator()(const Argument::Function& function) const {
+    return "function(" + quoted(function.name) + ")";
+  }
   std::string operator()(const Argument::GraphRef& graph) const {
     return "graph(" + quoted(graph.name) + ")";
   }
@@ -308,6 +311,7 @@ class LineParser {
       if (name == "layout") return Argument::Layout{*text};
       if (name == "memory_format") return Argument::MemoryFormat{*text};
       if (name == "graph") return Argument::GraphRef{*text};
+      if (name == "function") return Argument::Function{*text};
     }
     fail("no argument: " + name + "(...)");
   }

@@ -43,6 +43,7 @@ struct Limits {
 
 struct TraceOptions {
   std::string method = "forward";
+  std::optional<std::string> model;  // of an archive with several exported programs
   bool default_leaves = true;
   std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
   std::vector<WrapRule> wrap_rules;  // likewise

@@ -481,6 +481,7 @@ class Writer {
     tagged_string("memory_format", format.name);
   }
   void value(const Graph&, const Argument::GraphRef& graph) { tagged_string("graph", graph.name); }
+  void value(const Graph&, const Argument::Function& function) { tagged_string("function", function.name); }
 
   void items(const Graph& graph, const std::vector<Argument>& items) {
     list(items, [&](const Argument& item) { argument(graph, item); });
