@@ -50,6 +50,7 @@ void TraceArguments::add_to(CLI::App& app) {
 
   const char* what = "What is traced";
   single("--method", method_, "NAME", what, "the method of the root to trace; default forward");
+  single("--model", model_, "NAME", what, "the model of an archive that holds several exported programs");
   single("--hooks", hooks_, "run|skip", what, "trace forward hooks (the default), or leave them out")
       ->check(one_of({"run", "skip"}));
   single("--config", config_file_, "FILE", what,
@@ -108,6 +109,7 @@ Config TraceArguments::resolve() const {
     for (auto& library : options.op_libraries) library = library_path(library, folder);
   }
   if (method_) options.method = *method_;
+  if (model_) options.model = model_;
   for (const Rule& rule : rules_) {
     switch (rule.kind) {
       case Rule::Kind::kLeaf:

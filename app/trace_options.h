@@ -30,7 +30,7 @@ class TraceArguments {
   };
 
   std::optional<std::string> config_file_;
-  std::optional<std::string> method_;
+  std::optional<std::string> method_, model_;
   std::vector<Rule> rules_;  // in the order given, across the options
   bool no_default_leaves_ = false;
   std::optional<std::int64_t> max_depth_;

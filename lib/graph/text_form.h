@@ -9,8 +9,9 @@
 // path,
 // ": " and type where it has one).  Arguments are Python's literals, and what Python has no literal for is
 // written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
-// layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").  Strings are in double quotes
-// with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold anything but a newline and
+// layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").
+// Strings are in double quotes with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold
+// anything but a newline and
 // "](".  Meta and source are not in this form.
 #pragma once
 

@@ -245,6 +245,7 @@ class Reader {
     TraceOptions& options = config_.options;
     on(items, "$schema", [&](const Value& v) { string(v); });
     on(items, "method", [&](const Value& v) { options.method = string(v); });
+    on(items, "model", [&](const Value& v) { options.model = string(v); });
     on(items, "default_leaves", [&](const Value& v) { options.default_leaves = boolean(v); });
     on(items, "max_depth", [&](const Value& v) { options.max_depth = integer(v, 0); });
     on(items, "rules", [&](const Value& v) {
@@ -469,9 +470,9 @@ std::string Reader::rule_text(const LeafRule& rule) {
 }  // namespace
 
 std::vector<std::string> config_keys() {
-  return {"$schema",   "method",         "rules",     "leaf",          "no_leaf",    "default_leaves",
-          "max_depth", "wrap",           "no_wrap",   "hooks",         "op_library", "op_schema",
-          "strict",    "max_iterations", "max_nodes", "max_call_depth"};
+  return {"$schema",        "method",    "model",          "rules",     "leaf",          "no_leaf",
+          "default_leaves", "max_depth", "wrap",           "no_wrap",   "hooks",         "op_library",
+          "op_schema",      "strict",    "max_iterations", "max_nodes", "max_call_depth"};
 }
 
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
@@ -484,6 +485,7 @@ std::string options_json(const TraceOptions& options, bool strict) {
   const TraceOptions defaults;
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (options.method != defaults.method) json["method"] = options.method;
+  if (options.model) json["model"] = *options.model;
   for (const LeafRule& rule : options.leaf_rules) {
     nlohmann::ordered_json item = nlohmann::ordered_json::object();
     if (rule.type_glob) item["type"] = *rule.type_glob;

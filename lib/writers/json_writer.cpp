@@ -266,8 +266,14 @@ class Writer {
     json_.open('{');
     text("name", parameter.name);
     text("kind", to_string(parameter.kind));
-    sizes(parameter.shape);
-    text("dtype", parameter.dtype);
+    if (parameter.kind == ParameterKind::kCustomObject) {
+      text_or_null("shape", std::nullopt);
+      text_or_null("dtype", std::nullopt);
+      text("type", parameter.type);
+    } else {
+      sizes(parameter.shape);
+      text("dtype", parameter.dtype);
+    }
     text_or_null("alias_of", parameter.alias_of);
     json_.close('}');
   }
@@ -318,7 +324,39 @@ class Writer {
       source(guard.source);
       json_.close('}');
     });
+    if (graph.signature) signature(graph.graph, *graph.signature);
     if (graph.execution) execution(*graph.execution);
+    json_.close('}');
+  }
+
+  void signature(const Graph& graph, const GraphSignature& signature) {
+    const auto write = [&](const GraphSignature::Entry& entry) { signature_entry(graph, entry); };
+    json_.key("graph_signature");
+    json_.open_lines('{');
+    lines("inputs", signature.inputs, write);
+    lines("outputs", signature.outputs, write);
+    json_.close('}');
+  }
+
+  void signature_entry(const Graph& graph, const GraphSignature::Entry& entry) {
+    json_.open('{');
+    text("role", entry.role);
+    text("name", entry.name);
+    if (entry.target) text("target", *entry.target);
+    if (entry.persistent) {
+      json_.key("persistent");
+      json_.boolean(*entry.persistent);
+    }
+    // A model's only output has a path too: an empty one.
+    if (!entry.path.empty() || entry.role == "user_input" || entry.role == "user_output") {
+      json_.key("path");
+      items(graph, entry.path);
+    }
+    if (entry.value) {
+      json_.key("value");
+      argument(graph, *entry.value);
+    }
+    text_or_null("node", entry.node.valid() ? std::optional(graph.node(entry.node).name) : std::nullopt);
     json_.close('}');
   }
 
@@ -411,6 +449,7 @@ class Writer {
     json_.close('}');
     meta(node.meta);
     source(node.source);
+    if (!node.program_nodes.empty()) strings("program_nodes", node.program_nodes);
     json_.close('}');
   }
 
@@ -421,18 +460,24 @@ class Writer {
     text_or_null("type", meta.type);
     json_.key("shape");
     if (meta.shape) {
-      list(*meta.shape, [this](const Meta::Dim& dim) {
-        if (const auto* size = std::get_if<std::int64_t>(&dim)) {
-          json_.integer(*size);
-        } else {
-          json_.string(std::get<std::string>(dim));
-        }
-      });
+      list(*meta.shape, [this](const Meta::Dim& dim) { dimension(dim); });
     } else {
       json_.null();
     }
     text_or_null("dtype", meta.dtype);
+    if (meta.value) {
+      json_.key("value");
+      dimension(*meta.value);
+    }
     json_.close('}');
+  }
+
+  void dimension(const Meta::Dim& dim) {
+    if (const auto* number = std::get_if<std::int64_t>(&dim)) {
+      json_.integer(*number);
+    } else {
+      json_.string(std::get<std::string>(dim));
+    }
   }
 
   void argument(const Graph& graph, const Argument& argument) {

@@ -35,7 +35,7 @@ std::string error_of(const std::string& text) {
 
 TEST_CASE("config: everything", "[config]") {
   const Config config = read(R"({
-    "$schema": "config.schema.json", "method": "encode", "default_leaves": false, "max_depth": 3,
+    "$schema": "config.schema.json", "method": "encode", "model": "second", "default_leaves": false, "max_depth": 3,
     "no_leaf": "torch.nn.Conv2d", "leaf": ["torch.nn.*", "@head"],
     "rules": [{"type": "torch.nn.Conv2d", "path": "stem.*", "where": {"groups": {">": 1, "<": 9}, "bias": true},
                "leaf": false},
@@ -46,6 +46,7 @@ TEST_CASE("config: everything", "[config]") {
     "max_iterations": 5, "max_nodes": 6, "max_call_depth": 7})");
   const TraceOptions& options = config.options;
   CHECK(options.method == "encode");
+  CHECK(options.model == "second");
   CHECK_FALSE(options.default_leaves);
   CHECK(options.max_depth == 3);
   REQUIRE(options.leaf_rules.size() == 5);
@@ -77,6 +78,8 @@ TEST_CASE("config: there and back", "[config]") {
   CHECK(options_json(TraceOptions{}) == "{}");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"method": "encode"})", R"({"method":"encode"})"},
+      {R"({"max_depth": 1, "model": "b", "method": "encode"})",
+       R"({"method":"encode","model":"b","max_depth":1})"},
       {R"({"leaf": "a@b", "no_leaf": "@c"})",
        R"({"rules":[{"type":"a","path":"b","leaf":true},{"path":"c","leaf":false}]})"},
       {R"({"rules": [{"where": {"k": {"==": [3, 3], "!=": null}, "e": {"<": 0.5}}}]})",

@@ -92,6 +92,7 @@ TEST_CASE("arguments as JSON", "[json_writer]") {
       {Argument::Layout{"strided"}, R"({"layout": "strided"})"},
       {Argument::MemoryFormat{"channels_last"}, R"({"memory_format": "channels_last"})"},
       {Argument::GraphRef{"true_graph_0"}, R"({"graph": "true_graph_0"})"},
+      {Argument::Function{"aten.sin.default"}, R"({"function": "aten.sin.default"})"},
   };
   for (const auto& [argument, text] : cases) CHECK(argument_text(argument) == text);
 }
@@ -181,6 +182,55 @@ TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
         R"({"module_forward_order":["","a","a.l"],"param_forward_order":["a.l.weight","a.l.bias"],)"
         R"("module_param_usage":[{"module":"","uses":[{"module":"a","params":["a.l.weight","a.l.bias"]}]},)"
         R"({"module":"a","uses":[{"module":"a.l","params":["a.l.weight","a.l.bias"]}]}]})");
+}
+
+TEST_CASE("what exported programs add", "[json_writer]") {
+  const auto json = parsed(exported_collection());
+  CHECK(json["parameters"][3].dump() == R"({"name":"queue","kind":"custom_object","shape":null,"dtype":null,)"
+                                        R"("type":"__torch__.torch.classes.pkg.Queue","alias_of":null})");
+  const auto& graph = json["graphs"][0];
+  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards",
+                               "graph_signature", "execution"});
+  CHECK(graph["nodes"][1]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":3})");
+  CHECK(graph["nodes"][2]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":"batch"})");
+  CHECK(graph["nodes"][5].dump() ==
+        R"({"name":"l","op":"call_module","target":"l","args":[{"node":"x"}],"kwargs":{},"users":["cond"],)"
+        R"("scope":{"module_path":"l","module_type":"torch.nn.modules.linear.Linear"},"meta":null,)"
+        R"("source":null,"program_nodes":["linear","relu"]})");
+  CHECK_FALSE(graph["nodes"][6].contains("program_nodes"));
+  CHECK(graph["nodes"][8]["args"][0].dump() == R"({"function":"aten.mm.default"})");
+  const auto& body = graph["subgraphs"]["true_graph_0"];
+  CHECK(body["subgraphs"]["body_graph_0"]["nodes"].size() == 3);
+  CHECK_FALSE(body.contains("graph_signature"));
+  CHECK(json["summary"]["nodes"] == 11 + 3 + 3 + 2);
+}
+
+TEST_CASE("the signature of an exported program", "[json_writer]") {
+  const auto json = parsed(exported_collection());
+  const auto& signature = json["graphs"][0]["graph_signature"];
+  CHECK(keys(signature) == Strings{"inputs", "outputs"});
+  const Strings inputs = {
+      R"({"role":"parameter","name":"p_l_weight","target":"l.weight","node":null})",
+      R"({"role":"buffer","name":"b_count","target":"count","persistent":false,"node":"count"})",
+      R"({"role":"constant_tensor","name":"c_lifted_tensor_0","target":"lifted_tensor_0","node":"lifted_tensor_0"})",
+      R"({"role":"custom_obj","name":"obj_queue","target":"queue","node":null})",
+      R"({"role":"user_input","name":"x","path":["d",0],"node":"x"})",
+      R"({"role":"user_input","name":"n","path":["n"],"value":3,"node":"n"})",
+  };
+  const Strings outputs = {
+      R"({"role":"buffer_mutation","name":"add","target":"count","node":"copy_"})",
+      R"({"role":"user_output","name":"out_dtype","path":["y"],"node":"out_dtype"})",
+      R"({"role":"user_output","name":"","path":[],"value":null,"node":null})",
+  };
+  REQUIRE(signature["inputs"].size() == inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(signature["inputs"][i].dump() == inputs[i]);
+  REQUIRE(signature["outputs"].size() == outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) CHECK(signature["outputs"][i].dump() == outputs[i]);
+  // One entry a line.
+  CHECK_THAT(
+      json_text(exported_collection()),
+      ContainsSubstring("\n      \"graph_signature\": {\n        \"inputs\": [\n          {\"role\": "));
+  CHECK_FALSE(parsed(sample_collection())["graphs"][0].contains("graph_signature"));
 }
 
 TEST_CASE("the layout is one node, module and parameter a line", "[json_writer]") {

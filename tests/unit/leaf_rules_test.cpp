@@ -40,7 +40,7 @@ class FakeProgram : public Program {
                  ParameterKind kind = ParameterKind::kParameter) {
     modules_[find(module).index].parameters.push_back(parameters_.size());
     parameters_.push_back(
-        {module.empty() ? name : module + "." + name, kind, std::move(shape), "float32", {}});
+        {module.empty() ? name : module + "." + name, kind, std::move(shape), "float32", {}, {}});
   }
   ModuleId find(const std::string& path) const {
     for (std::uint32_t i = 0; i < modules_.size(); ++i) {

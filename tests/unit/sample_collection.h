@@ -1,4 +1,4 @@
-// A small collection with one of everything, for the tests of the writers.
+// Small collections with one of everything, for the tests of the writers.
 #pragma once
 
 #include <string>
@@ -35,9 +35,9 @@ inline fxtrace::GraphCollection sample_collection() {
       Failure{FailureKind::kDataDependentControlFlow, "an if depends on an input", "b", "prim::If", source};
   collection.modules[5].failure = collection.modules[3].failure;
   collection.parameters = {
-      {"a.l.weight", ParameterKind::kParameter, {4, 4}, "float32", {}},
-      {"a.l.bias", ParameterKind::kParameter, {4}, "float32", {}},
-      {"scale", ParameterKind::kBuffer, {}, "float64", "a.l.bias"},
+      {"a.l.weight", ParameterKind::kParameter, {4, 4}, "float32", {}, {}},
+      {"a.l.bias", ParameterKind::kParameter, {4}, "float32", {}, {}},
+      {"scale", ParameterKind::kBuffer, {}, "float64", {}, "a.l.bias"},
   };
   collection.unused_parameters = {"b.l.weight"};
 
@@ -53,8 +53,8 @@ inline fxtrace::GraphCollection sample_collection() {
       %cond = call_function[higher_order.cond](%c, graph("true_graph_0"))
       %run = call_method[run](%cond, (slice(None, 1, 2),))
       %output = output[output](%run))");
-  root.graph.meta(NodeId{0}) = {"Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")},
-                                "float32"};
+  root.graph.meta(NodeId{0}) = {
+      "Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")}, "float32", {}};
   root.graph.meta(NodeId{3}).type = "Tensor";
   root.constants = {
       {"_tensor_constant0", {"int64", {2, 2}, std::vector<Argument>{1, 2, 3, 4}, ""}},
@@ -73,5 +73,85 @@ inline fxtrace::GraphCollection sample_collection() {
       %input_1 = placeholder[input]()
       %b_l = call_module[b.l](%input_1)  # b.l: torch.nn.modules.linear.Linear
       %output = output[output](%b_l))"));
+  return collection;
+}
+
+// What only exported programs have: a signature, calls that stand for nodes of the program, symbolic
+// integers, constants and objects among the parameters, operators as arguments, and bodies in bodies.
+inline fxtrace::GraphCollection exported_collection() {
+  using namespace fxtrace;
+  GraphCollection collection;
+  collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward"};
+  collection.modules = {
+      {"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}},
+      {"a", "pkg.Gate", ModuleStatus::kTraced, {}, {}, 1, {}},
+      {"a.inner", "pkg.Part", ModuleStatus::kTraced, {}, {}, 1, {}},
+      {"l", "torch.nn.modules.linear.Linear", ModuleStatus::kLeaf, {}, "torch.nn.**", 1, {}},
+  };
+  collection.parameters = {
+      {"l.weight", ParameterKind::kParameter, {4, 4}, "float32", {}, {}},
+      {"count", ParameterKind::kBuffer, {}, "int64", {}, {}},
+      {"lifted_tensor_0", ParameterKind::kBuffer, {2}, "int64", {}, {}},
+      {"queue", ParameterKind::kCustomObject, {}, {}, "__torch__.torch.classes.pkg.Queue", {}},
+  };
+
+  auto root = module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %n = placeholder[n](3)
+      %sym_size_int = call_function[aten.sym_size.int](%x, 0)
+      %lifted_tensor_0 = get_attr[lifted_tensor_0]()
+      %count = get_attr[count]()
+      %l = call_module[l](%x)  # l: torch.nn.modules.linear.Linear
+      %cond = call_function[higher_order.cond](%l, graph("true_graph_0"), graph("false_graph_0"), (%x,))  # a: pkg.Gate
+      %cond_1 = call_function[higher_order.cond](%cond, graph("true_graph_0"), graph("false_graph_0"), (%x,))  # a: pkg.Gate
+      %out_dtype = call_function[higher_order.out_dtype](function("aten.mm.default"), dtype("int32"), %cond_1, %lifted_tensor_0)
+      %copy_ = call_function[aten.copy_.default](%count, %sym_size_int)
+      %output = output[output]({"y": %out_dtype, "z": None}))");
+  const auto id = [&](const std::string& name) {
+    for (const NodeId node : root.graph.order()) {
+      if (root.graph.node(node).name == name) return node;
+    }
+    return NodeId{};
+  };
+  root.graph.meta(id("x")) = {
+      "Tensor", std::vector<Meta::Dim>{std::string("batch"), std::int64_t{4}}, "float32", {}};
+  root.graph.meta(id("n")) = {"int", {}, {}, Meta::Dim{std::int64_t{3}}};
+  root.graph.meta(id("sym_size_int")) = {"int", {}, {}, Meta::Dim{std::string("batch")}};
+  root.graph.set_program_nodes(id("l"), {"linear", "relu"});
+  root.constants = {{"lifted_tensor_0", {"int64", {2}, std::vector<Argument>{1, 2}, ""}}};
+
+  auto innermost = module_graph("", "pkg.Net", R"(
+      %v = placeholder[v]()  # a.inner: pkg.Part
+      %sin = call_function[aten.sin.default](%v)  # a.inner: pkg.Part
+      %output = output[output](%sin)  # a: pkg.Gate)");
+  innermost.execution.reset();
+  auto when_true = module_graph("", "pkg.Net", R"(
+      %y = placeholder[y]()  # a: pkg.Gate
+      %map_impl = call_function[higher_order.map_impl](graph("body_graph_0"), [%y], [])  # a.inner: pkg.Part
+      %output = output[output](%map_impl)  # a: pkg.Gate)");
+  when_true.execution.reset();
+  when_true.subgraphs.emplace_back("body_graph_0", std::move(innermost));
+  auto when_false = module_graph("", "pkg.Net", "%y = placeholder[y]()\n%output = output[output](%y)");
+  when_false.execution.reset();
+  root.subgraphs.emplace_back("true_graph_0", std::move(when_true));
+  root.subgraphs.emplace_back("false_graph_0", std::move(when_false));
+  root.guards = {{"0 <= batch <= 16", {}}};
+
+  GraphSignature signature;
+  signature.inputs = {
+      {"parameter", "p_l_weight", "l.weight", {}, {}, {}, {}},
+      {"buffer", "b_count", "count", false, {}, {}, id("count")},
+      {"constant_tensor", "c_lifted_tensor_0", "lifted_tensor_0", {}, {}, {}, id("lifted_tensor_0")},
+      {"custom_obj", "obj_queue", "queue", {}, {}, {}, {}},
+      {"user_input", "x", {}, {}, {"d", 0}, {}, id("x")},
+      {"user_input", "n", {}, {}, {"n"}, Argument(3), id("n")},
+  };
+  signature.outputs = {
+      {"buffer_mutation", "add", "count", {}, {}, {}, id("copy_")},
+      {"user_output", "out_dtype", {}, {}, {"y"}, {}, id("out_dtype")},
+      {"user_output", "", {}, {}, {}, Argument(), {}},
+  };
+  root.signature = std::move(signature);
+  collection.graphs.push_back(std::move(root));
   return collection;
 }

@@ -21,13 +21,14 @@ TEST_CASE("a graph is printed and read back", "[text_form]") {
       "%f = call_function[pkg.f]({\"k\": %to, 1: ()}, (1,), [], 1.0, -2.5, 1e+20, inf, -inf, complex(0.0, "
       "-1.0))\n"
       "%cond = call_function[higher_order.cond](%f, graph(\"true_graph_0\"), graph(\"false_graph_0\"))\n"
-      "%run = call_method[run](%cond, \"say \\\"hi\\\" \\\\ \\n\\t\\x01\")\n"
+      "%out_dtype = call_function[higher_order.out_dtype](function(\"aten.mm.default\"), %cond)\n"
+      "%run = call_method[run](%out_dtype, \"say \\\"hi\\\" \\\\ \\n\\t\\x01\")\n"
       "%l_fc = call_module[l.fc](%run)  # l.fc: torch.nn.modules.linear.Linear\n"
       "%output = output[output]({})\n";
   const Graph graph = parse_graph(text);
   CHECK(print_graph(graph) == text);
   lint(graph);
-  CHECK(graph.size() == 12);
+  CHECK(graph.size() == 13);
 }
 
 TEST_CASE("spaces and blank lines do not matter", "[text_form]") {
