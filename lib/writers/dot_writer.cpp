@@ -1,6 +1,8 @@
 #include "writers/dot_writer.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +23,7 @@ struct Style {
 
 constexpr const char* kQuiet = "#5f6b7a";    // secondary text
 constexpr const char* kFailure = "#b3261e";  // text of a failure
+constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 
 Style style_of(Opcode op) {
   switch (op) {
@@ -47,9 +50,70 @@ constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 // Nodes of one graph by the cluster they stand in.
 struct Cluster {
   std::string path;
+  std::size_t parent = 0;          // the graph's own cluster, the first, is its own parent
   std::vector<std::size_t> nodes;  // positions in the graph's order
   std::vector<std::size_t> children;
+  std::vector<std::size_t> bodies;  // positions in the graph's subgraphs
 };
+
+// One graph on its way to the paper.
+struct Drawing {
+  Drawing(const ModuleGraph& of, std::string prefix, std::vector<std::string> outside)
+      : graph(of),
+        id(std::move(prefix)),
+        around(std::move(outside)),
+        order(of.graph.order()),
+        clusters(1),
+        cluster_of(order.size()),
+        first_drawn(of.subgraphs.size()) {
+    for (std::size_t i = 0; i < of.subgraphs.size(); ++i) body_at.emplace(of.subgraphs[i].name, i);
+    for (const auto& [name, value] : of.constants) shown.insert(name);
+    if (!of.signature) return;
+    for (const auto& output : of.signature->outputs) {
+      if (output.target) shown.insert(*output.target);
+    }
+  }
+
+  const ModuleGraph& graph;
+  std::string id;                   // begins the names of its nodes and clusters
+  std::vector<std::string> around;  // modules in whose clusters the whole graph stands, when it is a body
+  std::vector<NodeId> order;
+  std::vector<Cluster> clusters;
+  std::vector<std::size_t> cluster_of;                   // by position: the cluster of a drawn node
+  std::vector<std::optional<std::size_t>> first_drawn;   // by subgraph: position of its first drawn node
+  std::unordered_map<std::string, std::string> type_of;  // modules by path, as the nodes tell
+  std::unordered_set<std::string> shown;  // constants of the code, and what the program changes
+  std::unordered_map<std::string, std::size_t> body_at;  // subgraphs by name
+};
+
+// Calls f for the argument and everything in it.
+template <class F>
+void for_each_argument(const Argument& argument, const F& f) {
+  f(argument);
+  const auto all = [&](const std::vector<Argument>& items) {
+    for (const auto& item : items) for_each_argument(item, f);
+  };
+  if (const auto* list = argument.get_if<Argument::List>()) all(list->items);
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) all(tuple->items);
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    for (const auto& [key, value] : dict->items) {
+      for_each_argument(key, f);
+      for_each_argument(value, f);
+    }
+  }
+}
+
+// What stands in the node's arguments as a T, in their order.
+template <class T>
+std::vector<std::string> names_in(const Node& node) {
+  std::vector<std::string> found;
+  const auto take = [&](const Argument& argument) {
+    if (const auto* value = argument.get_if<T>()) found.push_back(value->name);
+  };
+  for (const auto& argument : node.args) for_each_argument(argument, take);
+  for (const auto& [key, argument] : node.kwargs) for_each_argument(argument, take);
+  return found;
+}
 
 class Writer {
  public:
@@ -67,19 +131,25 @@ class Writer {
            "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.14,0.07\",\n"
            "        height=0.35];\n"
            "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
+    for (const auto& graph : collection_.graphs) {
+      if (graph.subgraphs.empty()) continue;
+      out_ << "  compound=true;\n";  // edges that end at a cluster
+      break;
+    }
     out_ << "  label=<" << bold(collection_.model.type.empty() ? "model" : collection_.model.type);
     if (!collection_.model.file.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet(collection_.model.file);
     out_ << "<BR ALIGN=\"LEFT\"/>>;\n";
     for (std::size_t i = 0; i < collection_.graphs.size(); ++i) {
       const auto& graph = collection_.graphs[i];
-      const std::string id = "g" + std::to_string(i);
+      std::string id = "g";
+      id += std::to_string(i);
       if (collection_.graphs.size() == 1) {
-        body(graph, id, "  ", 0);
+        body({graph, id, {}}, "  ", 0);
         continue;
       }
       out_ << "  subgraph cluster_" << id << " {\n";
       graph_cluster(graph, graph.module.empty() ? "graph of the root" : "graph of " + graph.module);
-      body(graph, id, "    ", 0);
+      body({graph, id, {}}, "    ", 0);
       out_ << "  }\n";
     }
     out_ << "}\n";
@@ -123,91 +193,132 @@ class Writer {
     return small("<B>failed: " + dot_html(kind) + "</B>", kFailure);
   }
 
-  bool is_drawn(const Node& node) const {
-    return options_.parameters || node.op != Opcode::kGetAttr || !parameters_.contains(node.target);
+  bool is_drawn(const Drawing& drawing, const Node& node) const {
+    return options_.parameters || node.op != Opcode::kGetAttr || !parameters_.contains(node.target) ||
+           drawing.shown.contains(node.target);
   }
 
-  // The modules around a node, outermost first, without the graph's own root.
-  std::vector<std::string> enclosing(const ModuleGraph& graph, const Node& node) const {
+  // The modules around a node, outermost first, without the graph's own root and what is around the graph.
+  std::vector<std::string> enclosing(const Drawing& drawing, const Node& node) const {
     std::vector<std::string> found;
     const std::string& path = node.scope.module_path;
-    if (path.empty() || path == graph.module) return found;
-    const std::string root = graph.module.empty() ? "" : graph.module + ".";
+    const std::string& module = drawing.graph.module;
+    if (path.empty() || path == module) return found;
+    const std::string root = module.empty() ? "" : module + ".";
     for (std::size_t end = path.find('.');; end = path.find('.', end + 1)) {
       const bool whole = end == std::string::npos;
       // A call of a module has the called module as its scope, but stands in the caller's cluster.
       if (whole && node.op == Opcode::kCallModule) break;
       std::string prefix = path.substr(0, end);
-      const bool is_around_root =
-          prefix == graph.module || (prefix.size() < root.size() && root.starts_with(prefix + "."));
+      const bool is_around =
+          prefix == module || (prefix.size() < root.size() && root.starts_with(prefix + ".")) ||
+          std::find(drawing.around.begin(), drawing.around.end(), prefix) != drawing.around.end();
       const bool is_known = modules_.contains(prefix) || (whole && node.scope.module_type);
-      if (!is_around_root && is_known) found.push_back(std::move(prefix));
+      if (!is_around && is_known) found.push_back(std::move(prefix));
       if (whole) break;
     }
     return found;
   }
 
-  void body(const ModuleGraph& graph, const std::string& id, const std::string& indent, std::size_t depth) {
-    const auto order = graph.graph.order();
-    std::vector<Cluster> clusters(1);
-    std::unordered_map<std::string, std::size_t> cluster_of;
-    std::unordered_map<std::string, std::string> type_of;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Node& node = graph.graph.node(order[i]);
-      if (!is_drawn(node)) continue;
+  // The position of the first node that is drawn, if any is.
+  std::optional<std::size_t> body(Drawing drawing, const std::string& indent, std::size_t depth) {
+    std::unordered_map<std::string, std::size_t> cluster_at;  // by path
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < drawing.order.size(); ++i) {
+      const Node& node = drawing.graph.graph.node(drawing.order[i]);
+      if (!is_drawn(drawing, node)) continue;
       std::size_t at = 0;
-      for (auto& path : enclosing(graph, node)) {
-        const auto [found, is_new] = cluster_of.emplace(path, clusters.size());
+      for (auto& path : enclosing(drawing, node)) {
+        const auto [found, is_new] = cluster_at.emplace(path, drawing.clusters.size());
         if (is_new) {
-          clusters[at].children.push_back(clusters.size());
-          clusters.push_back({path, {}, {}});
+          drawing.clusters[at].children.push_back(drawing.clusters.size());
+          drawing.clusters.push_back({path, at, {}, {}, {}});
         }
         at = found->second;
       }
-      clusters[at].nodes.push_back(i);
+      drawing.clusters[at].nodes.push_back(i);
+      drawing.cluster_of[i] = at;
+      if (!first) first = i;
       if (node.op != Opcode::kCallModule && node.scope.module_type) {
-        type_of.emplace(node.scope.module_path, *node.scope.module_type);
+        drawing.type_of.emplace(node.scope.module_path, *node.scope.module_type);
       }
     }
-    cluster(graph, order, clusters, type_of, 0, id, indent, depth);
-
-    for (std::size_t i = 0; i < graph.subgraphs.size(); ++i) {
-      const auto& [name, inner] = graph.subgraphs[i];
-      const std::string inner_id = id + "s" + std::to_string(i);
-      out_
-          << indent << "subgraph cluster_" << inner_id << " {\n"
-          << indent << "  label=<" << bold(name)
-          << "<BR ALIGN=\"LEFT\"/>>; style=\"rounded,dashed\"; color=\"#7d5fb2\"; penwidth=1.2; margin=10;\n";
-      body(inner, inner_id, indent + "  ", depth + 1);
-      out_ << indent << "}\n";
-    }
-    edges(graph, order, id, indent);
+    place_bodies(drawing);
+    cluster(drawing, 0, indent, depth);
+    edges(drawing, indent);
+    return first;
   }
 
-  void cluster(const ModuleGraph& graph, const std::vector<NodeId>& order,
-               const std::vector<Cluster>& clusters,
-               const std::unordered_map<std::string, std::string>& type_of, std::size_t at,
-               const std::string& id, const std::string& indent, std::size_t depth) {
-    const Cluster& cluster = clusters[at];
+  // A body stands in the innermost cluster that holds all operators that use it.
+  static void place_bodies(Drawing& drawing) {
+    std::vector<std::optional<std::size_t>> place(drawing.first_drawn.size());
+    for (std::size_t i = 0; i < drawing.order.size() && !place.empty(); ++i) {
+      for (const auto body : bodies_of(drawing, drawing.graph.graph.node(drawing.order[i]))) {
+        place[body] = common_cluster(drawing.clusters, place[body].value_or(drawing.cluster_of[i]),
+                                     drawing.cluster_of[i]);
+      }
+    }
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      drawing.clusters[place[i].value_or(0)].bodies.push_back(i);
+    }
+  }
+
+  // The subgraphs that the node runs.
+  static std::vector<std::size_t> bodies_of(const Drawing& drawing, const Node& node) {
+    std::vector<std::size_t> found;
+    for (const auto& name : names_in<Argument::GraphRef>(node)) {
+      const auto body = drawing.body_at.find(name);
+      if (body != drawing.body_at.end()) found.push_back(body->second);
+    }
+    return found;
+  }
+
+  // A parent has a smaller index than its children.
+  static std::size_t common_cluster(const std::vector<Cluster>& clusters, std::size_t a, std::size_t b) {
+    while (a != b) (a > b ? a : b) = clusters[std::max(a, b)].parent;
+    return a;
+  }
+
+  void cluster(Drawing& drawing, std::size_t at, const std::string& indent, std::size_t depth) {
+    const Cluster& cluster = drawing.clusters[at];
     for (const auto position : cluster.nodes) {
-      node(graph.graph.node(order[position]), id + "_n" + std::to_string(position), indent);
+      node(drawing.graph.graph.node(drawing.order[position]), drawing.id + "_n" + std::to_string(position),
+           indent);
     }
     for (const auto child : cluster.children) {
-      const std::string& path = clusters[child].path;
+      const std::string& path = drawing.clusters[child].path;
       const auto* module = find_module(path);
-      const auto type = type_of.find(path);
-      const std::string type_text = module != nullptr       ? module->type
-                                    : type != type_of.end() ? type->second
-                                                            : "";
-      out_ << indent << "subgraph cluster_" << id << "_c" << child << " {\n"
+      const auto type = drawing.type_of.find(path);
+      const std::string type_text = module != nullptr               ? module->type
+                                    : type != drawing.type_of.end() ? type->second
+                                                                    : "";
+      out_ << indent << "subgraph cluster_" << drawing.id << "_c" << child << " {\n"
            << indent << "  label=<" << bold(path);
       if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type_text);
       out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(path + ": " + type_text)
            << R"(; style="rounded,filled"; fillcolor=")" << kClusterFills[depth % 2]
            << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
-      this->cluster(graph, order, clusters, type_of, child, id, indent + "  ", depth + 1);
+      this->cluster(drawing, child, indent + "  ", depth + 1);
       out_ << indent << "}\n";
     }
+    if (cluster.bodies.empty()) return;
+    std::vector<std::string> around = drawing.around;
+    for (std::size_t i = at; i != 0; i = drawing.clusters[i].parent) {
+      around.push_back(drawing.clusters[i].path);
+    }
+    for (const auto i : cluster.bodies) {
+      const auto& [name, inner] = drawing.graph.subgraphs[i];
+      const std::string id = body_id(drawing, i);
+      out_ << indent << "subgraph cluster_" << id << " {\n"
+           << indent << "  label=<" << bold(name) << R"(<BR ALIGN="LEFT"/>>; style="rounded,dashed"; color=")"
+           << kBody << "\"; penwidth=1.2; margin=10;\n";
+      drawing.first_drawn[i] = body({inner, id, around}, indent + "  ", depth + 1);
+      out_ << indent << "}\n";
+    }
+  }
+
+  static std::string body_id(const Drawing& drawing, std::size_t subgraph) {
+    return drawing.id + "s" + std::to_string(subgraph);
   }
 
   void node(const Node& node, const std::string& id, const std::string& indent) {
@@ -233,11 +344,18 @@ class Writer {
     if (!named_by_target || (node.op == Opcode::kPlaceholder && node.name != node.target)) {
       lines.push_back(quiet(node.name));
     }
+    // An operator that is called by this one.
+    for (const auto& function : names_in<Argument::Function>(node)) lines.push_back(quiet("of " + function));
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
+    if (!node.program_nodes.empty()) {
+      const std::size_t count = node.program_nodes.size();
+      about.append("; stands for ").append(std::to_string(count));
+      about += count == 1 ? " node of the program" : " nodes of the program";
+    }
     if (node.source) {
       about += "; " + node.source->file;
-      if (node.source->line > 0) about += ":" + std::to_string(node.source->line);
-      if (!node.source->text.empty()) about += ": " + node.source->text;
+      if (node.source->line > 0) about.append(":").append(std::to_string(node.source->line));
+      if (!node.source->text.empty()) about.append(": ").append(node.source->text);
     }
     out_ << indent << id << " [shape=" << style.shape << ", style=\""
          << (std::string_view(style.shape) == "box" ? "rounded,filled" : "filled") << "\", fillcolor=\""
@@ -246,30 +364,50 @@ class Writer {
     out_ << ">, tooltip=" << dot_quoted(about) << "];\n";
   }
 
-  // "float32[1, batch]", "int"; empty when nothing is known.
+  // "float32[1, batch]", "int", "int 2*batch"; empty when nothing is known.
   static std::string value_text(const Meta& meta) {
     std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
+    if (meta.value) {
+      if (!text.empty()) text += ' ';
+      text += dimension_text(*meta.value);
+    }
     if (!meta.shape) return text;
-    text += "[";
+    text += '[';
     for (std::size_t i = 0; i < meta.shape->size(); ++i) {
       if (i != 0) text += ", ";
-      const auto& dim = (*meta.shape)[i];
-      const auto* size = std::get_if<std::int64_t>(&dim);
-      text += size != nullptr ? std::to_string(*size) : std::get<std::string>(dim);
+      text += dimension_text((*meta.shape)[i]);
     }
-    return text + "]";
+    text += ']';
+    return text;
   }
 
-  void edges(const ModuleGraph& graph, const std::vector<NodeId>& order, const std::string& id,
-             const std::string& indent) {
+  static std::string dimension_text(const Meta::Dim& dim) {
+    const auto* number = std::get_if<std::int64_t>(&dim);
+    return number != nullptr ? std::to_string(*number) : std::get<std::string>(dim);
+  }
+
+  void edges(const Drawing& drawing, const std::string& indent) {
+    const Graph& graph = drawing.graph.graph;
     std::map<NodeId, std::size_t> position;
-    for (std::size_t i = 0; i < order.size(); ++i) position.emplace(order[i], i);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Node& node = graph.graph.node(order[i]);
-      if (!is_drawn(node)) continue;
+    for (std::size_t i = 0; i < drawing.order.size(); ++i) position.emplace(drawing.order[i], i);
+    for (std::size_t i = 0; i < drawing.order.size(); ++i) {
+      const Node& node = graph.node(drawing.order[i]);
+      if (!is_drawn(drawing, node)) continue;
       for (const NodeId user : node.users) {
-        out_ << indent << id << "_n" << i << " -> " << id << "_n" << position.at(user) << ";\n";
+        out_ << indent << drawing.id << "_n" << i << " -> " << drawing.id << "_n" << position.at(user)
+             << ";\n";
       }
+      body_edges(drawing, node, i, indent);
+    }
+  }
+
+  // From an operator to the bodies that it runs.
+  void body_edges(const Drawing& drawing, const Node& node, std::size_t position, const std::string& indent) {
+    for (const auto i : bodies_of(drawing, node)) {
+      if (!drawing.first_drawn[i]) continue;  // nor is there a box
+      const std::string id = body_id(drawing, i);
+      out_ << indent << drawing.id << "_n" << position << " -> " << id << "_n" << *drawing.first_drawn[i]
+           << " [lhead=cluster_" << id << ", style=dashed, color=\"" << kBody << "\"];\n";
     }
   }
 

@@ -133,6 +133,69 @@ TEST_CASE("nodes show what they are", "[dot_writer]") {
     CHECK(contains(node_line(dot, failed), "#fbdcda"));
   }
   CHECK_FALSE(contains(dot, "record"));
+  CHECK(contains(dot, "g0_n8 -> g0s0_n0 [lhead=cluster_g0s0, style=dashed"));
+}
+
+TEST_CASE("bodies stand beside the operators that use them", "[dot_writer]") {
+  const auto dot = dot_text(exported_collection());
+  CHECK(contains(dot, "compound=true;"));
+  const auto a = cluster(dot, "a");
+  CHECK(contains(a, "cond = call_function"));
+  // One body, two operators, one box.
+  const auto when_true = cluster(a, "true_graph_0");
+  CHECK(dot.find("<B>true_graph_0</B>") == dot.rfind("<B>true_graph_0</B>"));
+  for (const auto* edge :
+       {"g0_n6 -> g0s0_n0 [lhead=cluster_g0s0,", "g0_n7 -> g0s0_n0 [lhead=cluster_g0s0,",
+        "g0_n6 -> g0s1_n0 [lhead=cluster_g0s1,", "g0_n7 -> g0s1_n0 [lhead=cluster_g0s1,"}) {
+    CHECK(contains(dot, edge));
+  }
+  // A body in a body, each in the module of its operator, which gets no second box inside.
+  const auto inner = cluster(when_true, "a.inner");
+  const auto innermost = cluster(inner, "body_graph_0");
+  CHECK(contains(innermost, "sin = call_function[aten.sin.default]"));
+  CHECK_FALSE(contains(innermost, "<B>a.inner</B>"));
+  CHECK_FALSE(contains(when_true, "<B>a</B>"));
+  CHECK(contains(when_true, "g0s0_n1 -> g0s0s0_n0 [lhead=cluster_g0s0s0,"));
+}
+
+TEST_CASE("a body of operators in two modules stands in what both are in", "[dot_writer]") {
+  GraphCollection collection;
+  for (const auto* path : {"", "a", "a.b", "a.b.c", "a.d", "e"}) {
+    collection.modules.push_back({path, "M", {}, {}, {}, 0, {}});
+  }
+  auto graph = module_graph("", "M", R"(
+      %x = placeholder[x]()
+      %cond = call_function[higher_order.cond](%x, [{"k": (graph("shared"), graph("shared"))}])  # a.b.c: M
+      %cond_1 = call_function[higher_order.cond](%x, graph("shared"), graph("far"), graph("missing"))  # a.d: M
+      %cond_2 = call_function[higher_order.cond](%x, body=graph("far"))  # e: M
+      %output = output[output](%cond_2))");
+  for (const auto* name : {"shared", "far", "unused", "hollow"}) {
+    auto body = module_graph("", "M", "%output = output[output](None)");
+    if (std::string_view(name) == "hollow") body.graph = Graph();
+    graph.subgraphs.emplace_back(name, std::move(body));
+  }
+  collection.graphs.push_back(std::move(graph));
+  const auto dot = dot_text(collection);
+  const auto a = cluster(dot, "a");
+  CHECK(contains(a, "<B>shared</B>"));
+  CHECK_FALSE(contains(cluster(dot, "a.b"), "<B>shared</B>"));
+  CHECK_FALSE(contains(a, "<B>far</B>"));
+  CHECK_FALSE(contains(cluster(dot, "e"), "<B>far</B>"));
+  CHECK(contains(dot, "<B>far</B>"));
+  CHECK(contains(dot, "<B>unused</B>"));
+  CHECK(contains(dot, "g0_n3 -> g0s1_n0 [lhead=cluster_g0s1,"));
+}
+
+TEST_CASE("what exported programs add to nodes", "[dot_writer]") {
+  const auto dot = dot_text(exported_collection());
+  CHECK(contains(node_line(dot, "out_dtype = "), "of aten.mm.default"));
+  CHECK(contains(node_line(dot, "sym_size_int = "), "int batch"));
+  CHECK(contains(node_line(dot, "n = placeholder"), "int 3"));
+  CHECK(contains(node_line(dot, "l = "), "stands for 2 nodes of the program"));
+  CHECK_FALSE(contains(dot, "relu"));
+  // A constant of the code is drawn although it is a buffer, and so is a buffer that the program changes.
+  CHECK(contains(dot, "lifted_tensor_0 = get_attr"));
+  CHECK(contains(dot, "count = get_attr"));
 }
 
 TEST_CASE("parameters are drawn on demand", "[dot_writer]") {
