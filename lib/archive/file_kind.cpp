@@ -25,8 +25,7 @@ constexpr std::size_t kHeadSize = 65'536;
 constexpr std::size_t kPickleSize = 4'000'000;  // of a pickle in an archive; the beginning is enough
 constexpr std::size_t kMaxCandidates = 100;     // folders in a zip that might be an archive's root
 
-const char kUseTorchScript[] = "use torch.jit.script/trace and torch.jit.save";
-const char kNotYet[] = "this version of fxtrace traces TorchScript only: ";
+const char kSaveModel[] = "use torch.export.save or torch.jit.save";
 
 std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
   std::uint64_t value = 0;
@@ -62,10 +61,10 @@ FileInfo from_saved_object(const PickleScan& scan, const std::string& how) {
       what.find("module") != std::string::npos || what.find("GraphModule") != std::string::npos;
   if (has_code) {
     return make(FileKind::kTorchSave, what + " " + how + ": it names Python classes but holds no graph",
-                "load it in Python, then "s + kUseTorchScript);
+                "load it in Python, then "s + kSaveModel);
   }
   return make(FileKind::kTorchSave, what + " " + how + ": it holds no graph",
-              "load it into its model in Python, then "s + kUseTorchScript);
+              "load it into its model in Python, then "s + kSaveModel);
 }
 
 // --- zip archives ---
@@ -103,19 +102,17 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
   const auto has = [&](const char* record) { return zip.contains(prefix + record); };
   FileInfo info;
   if (has("serialized_exported_program.json")) {
-    info = make(FileKind::kExportedProgram, "an exported program in the layout of PyTorch before 2.8",
-                kNotYet + "in Python, save the model with torch.jit.script/trace"s);
+    info = make(FileKind::kExportedProgram, "an exported program in the layout of PyTorch before 2.8", "");
   } else if (has_folder(zip, prefix + "models/", ".json") && has("archive_format") &&
              short_text(zip, prefix + "archive_format") == "pt2") {
-    info = make(FileKind::kExportedProgram, "an exported program (torch.export.save)",
-                kNotYet + "in Python, save the model with torch.jit.script/trace"s);
+    info = make(FileKind::kExportedProgram, "an exported program (torch.export.save)", "");
   } else if (has_folder(zip, prefix + "data/aotinductor/")) {
     info = make(FileKind::kAotInductor, "an AOTInductor package: compiled machine code, which holds no graph",
-                "start from the model in Python: "s + kUseTorchScript);
+                "start from the model in Python: "s + kSaveModel);
   } else if (has(".data/extern_modules")) {
     info =
         make(FileKind::kTorchPackage, "a torch.package archive: Python code and pickles, which hold no graph",
-             "import the model with torch.package.PackageImporter, then "s + kUseTorchScript);
+             "import the model with torch.package.PackageImporter, then "s + kSaveModel);
   } else if (has("bytecode.pkl")) {
     info = make(FileKind::kLiteInterpreter, "a TorchScript model for the lite interpreter (mobile)",
                 "save the scripted module with torch.jit.save instead of _save_for_lite_interpreter");
@@ -161,15 +158,15 @@ FileInfo identify_zip(const std::string& path) {
   }
   if (any_ends_with(".npy")) {
     return make(FileKind::kOtherModel, "a NumPy archive (npz): arrays, which hold no graph",
-                "start from the model in Python: "s + kUseTorchScript);
+                "start from the model in Python: "s + kSaveModel);
   }
   if (any_ends_with("model.weights.h5")) {
-    return make(FileKind::kOtherModel, "a Keras model", "fxtrace traces PyTorch models: "s + kUseTorchScript);
+    return make(FileKind::kOtherModel, "a Keras model", "fxtrace traces PyTorch models: "s + kSaveModel);
   }
   if (any_ends_with(".pt") || any_ends_with(".pth") || any_ends_with(".pt2") || any_ends_with(".ptl")) {
     return make(FileKind::kZip, "a zip archive with a model in it", "unzip it and trace the model");
   }
-  return make(FileKind::kZip, "a zip archive that PyTorch did not write", kUseTorchScript);
+  return make(FileKind::kZip, "a zip archive that PyTorch did not write", kSaveModel);
 }
 
 // --- other binary formats ---
@@ -244,7 +241,7 @@ std::optional<FileInfo> identify_protobuf(std::string_view head, std::uint64_t f
     graph = graph || field.number == 7 || field.number == 8;
   }
   if (!graph || fields.front().value == 0 || fields.front().value > 100) return std::nullopt;
-  return make(FileKind::kOnnx, "an ONNX model", "export the PyTorch model it came from: "s + kUseTorchScript);
+  return make(FileKind::kOnnx, "an ONNX model", "export the PyTorch model it came from: "s + kSaveModel);
 }
 
 std::optional<FileInfo> identify_flatbuffer(std::string_view head) {
@@ -255,12 +252,12 @@ std::optional<FileInfo> identify_flatbuffer(std::string_view head) {
   }
   if (has_at(head, 4, "TFL3")) {
     return make(FileKind::kOtherModel, "a TensorFlow Lite model",
-                "fxtrace traces PyTorch models: "s + kUseTorchScript);
+                "fxtrace traces PyTorch models: "s + kSaveModel);
   }
   if (head.size() >= 8 && head[4] == 'E' && head[5] == 'T' &&
       std::isdigit(static_cast<unsigned char>(head[6])) != 0) {
     return make(FileKind::kOtherModel, "an ExecuTorch program",
-                "start from the model in Python: "s + kUseTorchScript);
+                "start from the model in Python: "s + kSaveModel);
   }
   return std::nullopt;
 }
@@ -271,7 +268,7 @@ std::optional<FileInfo> identify_safetensors(std::string_view head, std::uint64_
   const std::uint64_t header = little_endian(head, 0, 8);
   if (header < 2 || header > file_size - 8) return std::nullopt;
   return make(FileKind::kSafetensors, "a safetensors file: tensors, which hold no graph",
-              "load it into its model in Python, then "s + kUseTorchScript);
+              "load it into its model in Python, then "s + kSaveModel);
 }
 
 constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
@@ -302,7 +299,7 @@ std::optional<FileInfo> identify_pickle(const std::string& path, std::string_vie
   const std::string what = describe(scan);
   return make(FileKind::kPickle,
               "a Python pickle" + (what == "a pickled object" ? ""s : " of " + what) + ": it holds no graph",
-              "load it in Python, then "s + kUseTorchScript);
+              "load it in Python, then "s + kSaveModel);
 }
 
 struct Magic {
@@ -357,7 +354,7 @@ FileInfo identify_text(std::string_view head) {
   }
   if (text.starts_with("<?xml")) {
     return make(FileKind::kText, "an XML file (an OpenVINO model, perhaps)",
-                "fxtrace traces PyTorch models: "s + kUseTorchScript);
+                "fxtrace traces PyTorch models: "s + kSaveModel);
   }
   if (text.starts_with("{") || text.starts_with("[")) {
     const bool ours = text.substr(0, 200).find("fxtrace.graph_collection") != std::string_view::npos;
@@ -365,16 +362,16 @@ FileInfo identify_text(std::string_view head) {
       return make(FileKind::kText, "a graph collection, which fxtrace made",
                   "trace the model that it was made from");
     }
-    return make(FileKind::kText, "JSON text", "trace the model itself: "s + kUseTorchScript);
+    return make(FileKind::kText, "JSON text", "trace the model itself: "s + kSaveModel);
   }
   // A comment may as well be a heading of Markdown: then only Python's statements tell.
   const bool comment = text.starts_with("# ");
   for (const char* word : {"import ", "from ", "def ", "class ", "#!", R"(""")", "op_version_set"}) {
     if (text.starts_with(word) || (comment && text.find("\n"s + word) != std::string_view::npos)) {
-      return make(FileKind::kText, "source code", "run it in Python and save the model: "s + kUseTorchScript);
+      return make(FileKind::kText, "source code", "run it in Python and save the model: "s + kSaveModel);
     }
   }
-  return make(FileKind::kText, "text", "trace the model itself: "s + kUseTorchScript);
+  return make(FileKind::kText, "text", "trace the model itself: "s + kSaveModel);
 }
 
 FileInfo identify_bytes(const std::string& path, std::string_view head, std::uint64_t size) {
@@ -387,9 +384,8 @@ FileInfo identify_bytes(const std::string& path, std::string_view head, std::uin
   }
   for (const Magic& magic : kMagics) {
     if (has_at(head, magic.at, magic.bytes)) {
-      return make(
-          magic.kind, magic.what,
-          magic.advice != nullptr ? magic.advice : "start from the model in Python: "s + kUseTorchScript);
+      return make(magic.kind, magic.what,
+                  magic.advice != nullptr ? magic.advice : "start from the model in Python: "s + kSaveModel);
     }
   }
   if (auto info = identify_flatbuffer(head)) return *info;
@@ -399,7 +395,7 @@ FileInfo identify_bytes(const std::string& path, std::string_view head, std::uin
   if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
   // A zip may have something before its first record.
   if (ZipArchive::has_end_record(path)) return identify_zip(path);
-  return make(FileKind::kUnknown, "a file of a kind that fxtrace does not know", kUseTorchScript);
+  return make(FileKind::kUnknown, "a file of a kind that fxtrace does not know", kSaveModel);
 }
 
 [[noreturn]] void fail_to_read(int code) {
@@ -490,6 +486,10 @@ const char* to_string(FileKind kind) {
       return "unknown";
   }
   return "unknown";
+}
+
+bool is_traceable(FileKind kind) {
+  return kind == FileKind::kTorchScript || kind == FileKind::kExportedProgram;
 }
 
 FileInfo identify_file(const std::string& path) {

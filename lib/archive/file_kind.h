@@ -30,10 +30,13 @@ enum class FileKind {
 };
 const char* to_string(FileKind kind);  // "torchscript", "lite_interpreter", ...
 
+// The one place that says which kinds fxtrace traces.
+bool is_traceable(FileKind kind);
+
 struct FileInfo {
   FileKind kind = FileKind::kUnknown;
   std::string what;    // with its article: "a state_dict saved with torch.save: it holds no graph"
-  std::string advice;  // how to get something traceable; empty for TorchScript
+  std::string advice;  // how to get something traceable; empty for what is
   std::uint64_t size = 0;
   // Of zip archives of PyTorch only: the folder in which all records stand (without a slash, may be empty),
   // and what the archive says of its version.

@@ -142,8 +142,6 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
   };
   const Case cases[] = {
       {"state_dict.pt", "this is a state_dict saved with torch.save: it holds no graph"},
-      {"exported.pt2",
-       "this is an exported program (torch.export.save); this version of fxtrace traces TorchScript"},
       {"lite.ptl", "this is a TorchScript model for the lite interpreter"},
       {"missing.pt", "there is no such file"},
       {".", "this is a directory"},

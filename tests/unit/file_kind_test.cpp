@@ -112,7 +112,9 @@ TEST_CASE("file kind: files made by PyTorch", "[file_kind]") {
     CHECK(std::string(to_string(info.kind)) == to_string(c.kind));
     CHECK_THAT(info.what, ContainsSubstring(c.what));
     CHECK(info.root == c.root);
-    CHECK(info.advice.empty() == (c.kind == FileKind::kTorchScript));
+    const bool traceable = c.kind == FileKind::kTorchScript || c.kind == FileKind::kExportedProgram;
+    CHECK(is_traceable(info.kind) == traceable);
+    CHECK(info.advice.empty() == traceable);
   }
   CHECK(identify_file(fixture("torchscript.pt")).producer_version == "3");
   CHECK(identify_file(fixture("exported.pt2")).producer_version == "6");
