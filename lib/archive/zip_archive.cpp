@@ -25,28 +25,59 @@ std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
   return value;
 }
 
-std::string read_at(std::ifstream& file, std::uint64_t offset, std::size_t size) {
-  std::string bytes(size, '\0');
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(bytes.data(), static_cast<std::streamsize>(size));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return bytes;
-}
+// The bytes of an archive: of a file, of a part of a file, or in memory.
+class Bytes {
+ public:
+  struct Place {
+    std::string path;
+    std::uint64_t start = 0;
+    std::optional<std::uint64_t> size;  // to the end of the file without it
+    std::string memory;                 // instead of a file when there is no path
+  };
+
+  // Throws Error(kInput) when the file cannot be read.  `place` must outlive the object.
+  explicit Bytes(const Place& place) : place_(place), size_(place.memory.size()) {
+    if (place.path.empty()) return;
+    file_.open(place.path, std::ios::binary);
+    if (!file_) throw input_error("cannot be opened");
+    file_.seekg(0, std::ios::end);
+    const std::streamoff end = file_.tellg();
+    const std::uint64_t file_size = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+    size_ = file_size - std::min(place.start, file_size);
+    if (place.size) size_ = std::min(size_, *place.size);
+  }
+
+  std::uint64_t size() const { return size_; }
+  // Fewer bytes where the archive ends.
+  std::string read_at(std::uint64_t offset, std::size_t size) {
+    if (offset >= size_) return {};
+    size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
+    if (place_.path.empty()) return place_.memory.substr(static_cast<std::size_t>(offset), size);
+    std::string bytes(size, '\0');
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(place_.start + offset));
+    file_.read(bytes.data(), static_cast<std::streamsize>(size));
+    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file_.gcount(), 0)));
+    return bytes;
+  }
+
+ private:
+  const Place& place_;
+  std::ifstream file_;
+  std::uint64_t size_;
+};
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, entries = 0;
 };
 
-std::optional<Directory> find_directory(std::ifstream& file) {
-  file.seekg(0, std::ios::end);
-  const std::streamoff end = file.tellg();
-  if (end < static_cast<std::streamoff>(kEndSize)) return std::nullopt;
-  const auto file_size = static_cast<std::uint64_t>(end);
+std::optional<Directory> find_directory(Bytes& file) {
+  const std::uint64_t file_size = file.size();
+  if (file_size < kEndSize) return std::nullopt;
   const std::size_t tail_size = static_cast<std::size_t>(
       std::min<std::uint64_t>(file_size, kEndSize + kMaxComment + kZip64LocatorSize));
   const std::uint64_t tail_offset = file_size - tail_size;
-  const std::string tail = read_at(file, tail_offset, tail_size);
+  const std::string tail = file.read_at(tail_offset, tail_size);
   if (tail.size() < kEndSize) return std::nullopt;
 
   const std::size_t at = tail.rfind("PK\x05\x06", tail.size() - kEndSize);
@@ -57,7 +88,7 @@ std::optional<Directory> find_directory(std::ifstream& file) {
   directory.offset = little_endian(tail, at + 16, 4);
   if (at >= kZip64LocatorSize && tail.compare(at - kZip64LocatorSize, 4, "PK\x06\x07") == 0) {
     const std::uint64_t zip64_offset = little_endian(tail, at - kZip64LocatorSize + 8, 8);
-    const std::string zip64 = zip64_offset < file_size ? read_at(file, zip64_offset, kZip64EndSize) : "";
+    const std::string zip64 = file.read_at(zip64_offset, kZip64EndSize);
     if (zip64.size() == kZip64EndSize && zip64.compare(0, 4, "PK\x06\x06") == 0) {
       directory.entries = little_endian(zip64, 32, 8);
       directory.size = little_endian(zip64, 40, 8);
@@ -98,14 +129,14 @@ std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t a
 
 // libzip reads the whole directory and files every name in a hash table when it opens an archive, so what
 // could make that slow is refused before.  Gives back the offset of each stored record's own header.
-std::vector<std::optional<std::uint64_t>> check_directory(std::ifstream& file, const Directory& directory) {
+std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Directory& directory) {
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("this zip archive is refused: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
                       ") in a directory of " + std::to_string(directory.size) + " bytes (at most " +
                       std::to_string(ZipArchive::kMaxDirectoryBytes) + ")");
   }
-  const std::string bytes = read_at(file, directory.offset, static_cast<std::size_t>(directory.size));
+  const std::string bytes = file.read_at(directory.offset, static_cast<std::size_t>(directory.size));
   // Names that fall into the same few buckets of libzip's table would make opening quadratic.
   constexpr std::size_t kBuckets = 65'536;
   constexpr std::uint32_t kMaxBucket = 1'000;
@@ -138,17 +169,10 @@ std::vector<std::optional<std::uint64_t>> check_directory(std::ifstream& file, c
   return headers;
 }
 
-std::string zip_message(int code) {
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  std::string text = zip_error_strerror(&error);
-  zip_error_fini(&error);
-  return text;
-}
-
 }  // namespace
 
 struct ZipArchive::Handle {
+  Bytes::Place place;
   zip_t* zip = nullptr;
   ~Handle() {
     if (zip != nullptr) zip_discard(zip);
@@ -156,26 +180,67 @@ struct ZipArchive::Handle {
 };
 
 bool ZipArchive::has_end_record(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
+  const Bytes::Place place{path, 0, std::nullopt, {}};
+  std::optional<Bytes> file;
   try {
-    return find_directory(file).has_value();
+    file.emplace(place);
+  } catch (const Error&) {
+    return false;
+  }
+  try {
+    return find_directory(*file).has_value();
   } catch (const Error&) {
     return true;  // an end record there is, though a wrong one
   }
 }
 
-ZipArchive::ZipArchive(const std::string& path) : path_(path), handle_(std::make_unique<Handle>()) {
-  {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw input_error("cannot be opened");
-    const auto directory = find_directory(file);
-    if (!directory) throw input_error("this is not a zip archive, or its end is missing");
-    headers_ = check_directory(file, *directory);
+ZipArchive::ZipArchive(const std::string& path) : handle_(std::make_unique<Handle>()) {
+  handle_->place.path = path;
+  open();
+}
+
+ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record)
+    : handle_(std::make_unique<Handle>()) {
+  const auto found = outer.index_.find(record);
+  if (found == outer.index_.end()) throw input_error("there is no record " + std::string(record));
+  Bytes::Place& place = handle_->place;
+  if (const auto start = outer.find_stored(record)) {
+    place.path = outer.handle_->place.path;
+    place.start = *start;
+    place.size = outer.entries_[found->second].size;
+  } else {
+    place.memory = outer.read(record, kMaxCompressedArchive + 1);
+    if (place.memory.size() > kMaxCompressedArchive) {
+      throw input_error("record " + std::string(record) + " is refused: it is compressed and has more than " +
+                        std::to_string(kMaxCompressedArchive) + " bytes");
+    }
   }
-  int code = 0;
-  handle_->zip = zip_open(path.c_str(), ZIP_RDONLY, &code);
-  if (handle_->zip == nullptr) throw input_error("this is a damaged zip archive: " + zip_message(code));
+  open();
+}
+
+void ZipArchive::open() {
+  const Bytes::Place& place = handle_->place;
+  std::uint64_t size = 0;
+  {
+    Bytes bytes(place);
+    size = bytes.size();
+    const auto directory = find_directory(bytes);
+    if (!directory) throw input_error("this is not a zip archive, or its end is missing");
+    headers_ = check_directory(bytes, *directory);
+  }
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source =
+      place.path.empty()
+          ? zip_source_buffer_create(place.memory.data(), place.memory.size(), 0, &error)
+          : zip_source_file_create(place.path.c_str(), place.start, static_cast<zip_int64_t>(size), &error);
+  if (source != nullptr) handle_->zip = zip_open_from_source(source, ZIP_RDONLY, &error);
+  const std::string message = handle_->zip == nullptr ? zip_error_strerror(&error) : "";
+  zip_error_fini(&error);
+  if (handle_->zip == nullptr) {
+    if (source != nullptr) zip_source_free(source);
+    throw input_error("this is a damaged zip archive: " + message);
+  }
 
   const zip_int64_t count = zip_get_num_entries(handle_->zip, 0);
   entries_.reserve(static_cast<std::size_t>(std::max<zip_int64_t>(count, 0)));
@@ -201,11 +266,13 @@ std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) cons
   // libzip numbers the records as the directory lists them.
   if (found == index_.end() || headers_.size() != entries_.size() || !headers_[found->second])
     return std::nullopt;
+  const Bytes::Place& place = handle_->place;
+  if (place.path.empty()) return std::nullopt;
   const std::uint64_t header = *headers_[found->second];
-  std::ifstream file(path_, std::ios::binary);
-  const std::string local = read_at(file, header, kLocalHeaderSize);
+  Bytes file(place);
+  const std::string local = file.read_at(header, kLocalHeaderSize);
   if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
-  return header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
+  return place.start + header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
 }
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }

@@ -12,7 +12,8 @@
 namespace fxtrace {
 
 // Owns the open file.  Only the central directory is read until a record is asked for.  Archives that are
-// made to exhaust time or memory (millions of records, names of many kilobytes) are refused.
+// made to exhaust time or memory (millions of records, names of many kilobytes) are refused.  Records that
+// are archives themselves (what torch.save wrote into a model's archive) can be opened where they stand.
 class ZipArchive {
  public:
   struct Entry {
@@ -23,12 +24,16 @@ class ZipArchive {
   static constexpr std::uint64_t kMaxEntries = 200'000;
   static constexpr std::uint64_t kMaxDirectoryBytes = 64'000'000;
   static constexpr std::size_t kMaxNameLength = 4'096;
+  static constexpr std::size_t kMaxCompressedArchive = 64'000'000;
 
   // Whether the file has a zip's end record, wherever it starts.  False for a file that cannot be read.
   static bool has_end_record(const std::string& path);
 
   // Throws Error(kInput): not a zip, damaged, or refused.
   explicit ZipArchive(const std::string& path);
+  // A record of another archive, which need not stay open.  A stored record is read where it stands in the
+  // file; a compressed one is held in memory, and refused when it has more than kMaxCompressedArchive bytes.
+  ZipArchive(const ZipArchive& outer, std::string_view record);
   ~ZipArchive();
   ZipArchive(const ZipArchive&) = delete;
   ZipArchive& operator=(const ZipArchive&) = delete;
@@ -36,15 +41,17 @@ class ZipArchive {
   // In the order of the central directory.
   const std::vector<Entry>& entries() const { return entries_; }
   bool contains(std::string_view name) const;
-  // Offset in the file at which a stored record's bytes stand; absent for a compressed record and where the
-  // file does not bear out what its directory says.  The bytes may reach beyond the end of a damaged file.
+  // Offset in the file at which a stored record's bytes stand; absent for a compressed record (in any archive
+  // around it, too) and where the file does not bear out what its directory says.  The bytes may reach beyond
+  // the end of a damaged file.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;
   // The first `max_bytes` of the record.  Throws Error(kInput) when there is no such record or it is damaged.
   std::string read(std::string_view name, std::size_t max_bytes) const;
 
  private:
   struct Handle;
-  std::string path_;
+  void open();
+
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
   std::vector<std::optional<std::uint64_t>> headers_;        // by entry: of stored records

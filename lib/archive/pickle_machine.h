@@ -1,0 +1,104 @@
+// The machine that a Python pickle is a program for, with values reduced to what they say of themselves.
+// Nothing is built, imported or called: a call is kept as what is called and with what.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fxtrace {
+
+class PickleMachine {
+ public:
+  using Id = std::uint32_t;  // of a value
+  using Item = std::pair<Id, Id>;
+
+  enum class Kind {
+    kOther,
+    kInteger,  // number; only integers of up to eight bytes, in the binary protocols
+    kString,   // text
+    kGlobal,   // parts: module and name
+    kTuple,    // parts
+    kList,     // what is in it is not kept
+    kDict,     // items
+    kCall,     // parts: what is called and the tuple of its arguments; items: those of a dict given as state
+    kPersistent,  // parts: the id that stands for a value outside of the pickle
+  };
+  struct Value {
+    Kind kind = Kind::kOther;
+    std::uint32_t first_part = 0, part_count = 0;
+    std::uint32_t items = 0;  // position in a list of lists; 0: none
+    std::int64_t number = 0;
+    std::string_view text;  // of the bytes
+  };
+
+  enum class End {
+    kStop,       // STOP was reached
+    kTruncated,  // the bytes stop before
+    kLimit,      // more than `max_opcodes`
+    kUnknown,    // an opcode that is none
+  };
+
+  // `bytes` must outlive the machine.
+  explicit PickleMachine(std::string_view bytes, std::size_t start = 0) : bytes_(bytes), at_(start) {}
+
+  // Takes time and memory in proportion to the opcodes and the bytes, whatever they are.
+  End run(std::size_t max_opcodes);
+
+  std::size_t position() const { return at_; }  // behind the last opcode that was looked at
+  // What the pickle holds; when it stops early, the outermost container that was begun.
+  std::optional<Id> find_result() const;
+
+  const Value& value(Id id) const { return values_[id]; }
+  std::span<const Id> parts(Id id) const {
+    return std::span(parts_).subspan(values_[id].first_part, values_[id].part_count);
+  }
+  const std::vector<Item>& items(Id id) const { return items_[values_[id].items]; }
+  bool is_global(Id id, std::string_view module, std::string_view name) const;
+  // "module.name" of a global, at most `max_size` bytes of each; empty for other values.
+  std::string global_name(Id id, std::size_t max_size) const;
+
+ private:
+  enum class Step { kDone, kUnknown, kTruncated };
+  static constexpr Id kMark = UINT32_MAX;
+  static constexpr Id kNothing = 0;  // stands for what a wrong pickle takes from an empty stack
+
+  Id make(Kind kind);
+  void push(Kind kind) { stack_.push_back(make(kind)); }
+  void push_string(std::string_view text);
+  void push_parts(Kind kind, std::span<const Id> parts);
+  void push_call(Id callable, Id arguments);
+  Id pop();
+  std::vector<Id> pop_to_mark();
+  std::optional<Id> find_top() const;
+
+  bool has(std::uint64_t size) const { return size <= bytes_.size() - at_; }
+  std::uint64_t number(std::size_t size);
+  std::optional<std::string_view> line();
+  Step push_integer(std::size_t size, bool is_signed);
+  Step push_counted(std::size_t length_size, Kind kind);
+  Step push_other(std::size_t size);
+  Step push_line(Kind kind);
+  void put(std::uint64_t index);
+  void get(std::uint64_t index);
+  void set_items(Id target, std::span<const Id> flat);
+  Step execute(unsigned char opcode);
+
+  std::string_view bytes_;
+  std::size_t at_;
+  std::size_t max_opcodes_ = 0;
+  bool stopped_ = false;
+  std::deque<Value> values_{Value{}};
+  std::vector<Id> parts_;                     // of all values, one behind the other
+  std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is everybody's empty one
+  std::vector<Id> stack_;
+  std::vector<Id> memo_;
+};
+
+}  // namespace fxtrace

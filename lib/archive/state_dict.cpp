@@ -1,0 +1,207 @@
+#include "archive/state_dict.h"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "archive/pickle_machine.h"
+#include "archive/zip_archive.h"
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+using Id = PickleMachine::Id;
+using Kind = PickleMachine::Kind;
+
+// A tensor takes some 35 opcodes and 200 bytes.
+constexpr std::size_t kMaxPickle = 64'000'000;
+constexpr std::size_t kMaxOpcodes = 8'000'000;
+constexpr std::size_t kMaxTensors = 200'000;
+// One value can be used again and again at no cost to the file, so what is copied for each tensor is short.
+constexpr std::size_t kMaxDimensions = 64;
+constexpr std::size_t kMaxStorageKey = 64;
+constexpr int kMaxWrappers = 4;
+
+// The classes of torch's typed storages.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kStorageTypes = {{
+    {"FloatStorage", "float32"},
+    {"DoubleStorage", "float64"},
+    {"HalfStorage", "float16"},
+    {"BFloat16Storage", "bfloat16"},
+    {"LongStorage", "int64"},
+    {"IntStorage", "int32"},
+    {"ShortStorage", "int16"},
+    {"CharStorage", "int8"},
+    {"ByteStorage", "uint8"},
+    {"BoolStorage", "bool"},
+    {"ComplexFloatStorage", "complex64"},
+    {"ComplexDoubleStorage", "complex128"},
+    {"QInt8Storage", "qint8"},
+    {"QUInt8Storage", "quint8"},
+    {"QInt32Storage", "qint32"},
+    {"QUInt4x2Storage", "quint4x2"},
+    {"QUInt2x4Storage", "quint2x4"},
+}};
+
+class Reader {
+ public:
+  explicit Reader(const PickleMachine& machine) : machine_(machine) {}
+
+  // All but the name; absent for what is no plain tensor.
+  std::optional<StoredTensor> find_tensor(Id id, int wrappers = 0) const {
+    if (machine_.value(id).kind != Kind::kCall) return std::nullopt;
+    return find_made(machine_.parts(id)[0], machine_.parts(id)[1], wrappers);
+  }
+
+ private:
+  bool is_util(Id callable, std::string_view name) const {
+    return machine_.is_global(callable, "torch._utils", name);
+  }
+
+  // What a function makes of a tuple of arguments.
+  std::optional<StoredTensor> find_made(Id function, Id tuple, int wrappers) const {
+    const auto arguments = machine_.parts(tuple);
+    if (is_util(function, "_rebuild_tensor_v2")) return rebuild(arguments, false);
+    if (is_util(function, "_rebuild_tensor_v3")) return rebuild(arguments, true);
+    if (wrappers == kMaxWrappers) return std::nullopt;
+    if (is_util(function, "_rebuild_parameter") || is_util(function, "_rebuild_parameter_with_state")) {
+      if (arguments.empty()) return std::nullopt;
+      return find_tensor(arguments[0], wrappers + 1);
+    }
+    // A tensor with attributes of its own: (function, type, its arguments, attributes).
+    if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3 &&
+        (machine_.is_global(arguments[1], "torch", "Tensor") ||
+         machine_.is_global(arguments[1], "torch.nn.parameter", "Parameter"))) {
+      return find_made(arguments[0], arguments[2], wrappers + 1);
+    }
+    return std::nullopt;
+  }
+
+  // (storage, offset, sizes, strides, requires_grad, hooks), and in version 3 the dtype behind them.
+  std::optional<StoredTensor> rebuild(std::span<const Id> arguments, bool with_dtype) const {
+    constexpr std::size_t kDtype = 6;
+    if (arguments.size() < (with_dtype ? kDtype + 1 : 4)) return std::nullopt;
+    // The storage stands outside of the pickle: ("storage", type, key, location, size).
+    if (machine_.value(arguments[0]).kind != Kind::kPersistent) return std::nullopt;
+    const auto storage = machine_.parts(machine_.parts(arguments[0])[0]);
+    if (storage.size() < 5 || machine_.value(storage[0]).text != "storage") return std::nullopt;
+    const auto& key = machine_.value(storage[2]);
+    const auto& offset = machine_.value(arguments[1]);
+    auto sizes = find_integers(arguments[2]);
+    auto strides = find_integers(arguments[3]);
+    auto dtype = with_dtype ? find_dtype(arguments[kDtype]) : find_storage_dtype(storage[1]);
+    if (key.kind != Kind::kString || key.text.size() > kMaxStorageKey || offset.kind != Kind::kInteger ||
+        !sizes || !strides || !dtype) {
+      return std::nullopt;
+    }
+    return StoredTensor{{},
+                        std::string(key.text),
+                        offset.number,
+                        std::move(*sizes),
+                        std::move(*strides),
+                        std::string(*dtype)};
+  }
+
+  std::optional<std::vector<std::int64_t>> find_integers(Id tuple) const {
+    const auto parts = machine_.parts(tuple);
+    if (machine_.value(tuple).kind != Kind::kTuple || parts.size() > kMaxDimensions) return std::nullopt;
+    std::vector<std::int64_t> integers;
+    for (const Id part : parts) {
+      if (machine_.value(part).kind != Kind::kInteger) return std::nullopt;
+      integers.push_back(machine_.value(part).number);
+    }
+    return integers;
+  }
+
+  std::optional<std::string_view> find_storage_dtype(Id type) const {
+    for (const auto& [storage, dtype] : kStorageTypes) {
+      if (machine_.is_global(type, "torch", storage)) return dtype;
+    }
+    return std::nullopt;
+  }
+
+  // Of a global such as torch.float8_e4m3fn.
+  std::optional<std::string_view> find_dtype(Id dtype) const {
+    constexpr std::size_t kMaxDtype = 32;
+    if (machine_.value(dtype).kind != Kind::kGlobal) return std::nullopt;
+    const auto names = machine_.parts(dtype);
+    const std::string_view name = machine_.value(names[1]).text;
+    if (machine_.value(names[0]).text != "torch" || name.size() > kMaxDtype) return std::nullopt;
+    return name;
+  }
+
+  const PickleMachine& machine_;
+};
+
+// The record of the pickle, which stands in the one folder of the archive.
+std::string read_pickle(const ZipArchive& saved) {
+  for (const auto& entry : saved.entries()) {
+    const std::size_t slash = entry.name.find('/');
+    const bool is_pickle = slash == std::string::npos
+                               ? entry.name == "data.pkl"
+                               : std::string_view(entry.name).substr(slash + 1) == "data.pkl";
+    if (!is_pickle) continue;
+    std::string pickle = saved.read(entry.name, kMaxPickle + 1);
+    if (pickle.size() > kMaxPickle) {
+      throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxPickle) + " bytes");
+    }
+    return pickle;
+  }
+  throw input_error("it has no data.pkl: torch.save did not write it");
+}
+
+std::vector<StoredTensor> read_tensors(std::string_view pickle) {
+  PickleMachine machine(pickle);
+  const auto end = machine.run(kMaxOpcodes);
+  if (end == PickleMachine::End::kLimit) {
+    throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxOpcodes) + " steps");
+  }
+  const auto dict = machine.find_result();
+  if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != Kind::kDict) {
+    throw input_error("its pickle is damaged, or no dict of tensors");
+  }
+  const Reader reader(machine);
+  // A key that is there again has its last value in its first place, as in Python.
+  std::vector<std::pair<std::string_view, Id>> entries;
+  std::unordered_map<Id, std::size_t> by_key;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (const auto& [key, value] : machine.items(*dict)) {
+    if (machine.value(key).kind != Kind::kString) continue;
+    auto [found, is_new] = by_key.try_emplace(key, 0);
+    if (is_new) {
+      const std::string_view name = machine.value(key).text;
+      found->second = by_name.try_emplace(name, entries.size()).first->second;
+      if (found->second == entries.size()) entries.emplace_back(name, value);
+    }
+    entries[found->second].second = value;
+  }
+  std::vector<StoredTensor> tensors;
+  for (const auto& [name, value] : entries) {
+    auto tensor = reader.find_tensor(value);
+    if (!tensor) continue;
+    if (tensors.size() == kMaxTensors) {
+      throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxTensors) +
+                        " tensors");
+    }
+    tensor->name = name;
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
+  try {
+    const ZipArchive saved(archive, record);
+    return read_tensors(read_pickle(saved));
+  } catch (const Error& error) {
+    throw input_error("record " + std::string(record) + ": " + error.what());
+  }
+}
+
+}  // namespace fxtrace
