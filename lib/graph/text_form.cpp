@@ -105,6 +105,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+std::string dimension_text(const Meta::Dim& dim) {
+  const auto* number = std::get_if<std::int64_t>(&dim);
+  return number != nullptr ? std::to_string(*number) : std::get<std::string>(dim);
+}
+
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -342,6 +347,22 @@ std::string print_graph(const Graph& graph) {
     out += "\n";
   }
   return out;
+}
+
+std::string value_text(const Meta& meta) {
+  std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
+  if (meta.value) {
+    if (!text.empty()) text += ' ';
+    text += dimension_text(*meta.value);
+  }
+  if (!meta.shape) return text;
+  text += '[';
+  for (std::size_t i = 0; i < meta.shape->size(); ++i) {
+    if (i != 0) text += ", ";
+    text += dimension_text((*meta.shape)[i]);
+  }
+  text += ']';
+  return text;
 }
 
 Graph parse_graph(std::string_view text) {

@@ -24,6 +24,9 @@ namespace fxtrace {
 
 std::string print_graph(const Graph& graph);
 
+// What is known of a value, for people: "float32[1, batch]", "int", "int 2*batch"; empty when nothing is.
+std::string value_text(const Meta& meta);
+
 // The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
 // Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
 Graph parse_graph(std::string_view text);

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/text_form.h"
 #include "writers/dot_text.h"
 #include "writers/utf8.h"
 
@@ -362,28 +363,6 @@ class Writer {
          << style.fill << "\", color=\"" << style.line << "\", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
     out_ << ">, tooltip=" << dot_quoted(about) << "];\n";
-  }
-
-  // "float32[1, batch]", "int", "int 2*batch"; empty when nothing is known.
-  static std::string value_text(const Meta& meta) {
-    std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
-    if (meta.value) {
-      if (!text.empty()) text += ' ';
-      text += dimension_text(*meta.value);
-    }
-    if (!meta.shape) return text;
-    text += '[';
-    for (std::size_t i = 0; i < meta.shape->size(); ++i) {
-      if (i != 0) text += ", ";
-      text += dimension_text((*meta.shape)[i]);
-    }
-    text += ']';
-    return text;
-  }
-
-  static std::string dimension_text(const Meta::Dim& dim) {
-    const auto* number = std::get_if<std::int64_t>(&dim);
-    return number != nullptr ? std::to_string(*number) : std::get<std::string>(dim);
   }
 
   void edges(const Drawing& drawing, const std::string& indent) {
