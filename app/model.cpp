@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "app/torchscript_loader.h"
+#include "exported/exported_program.h"
 #include "support/log.h"
 #include "trace/config.h"
 
@@ -23,13 +24,23 @@ class Timer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+LoadResult load(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
+  if (info.kind == FileKind::kExportedProgram) {
+    return {std::make_unique<ExportedProgram>(input.path(), info, options.model), {}};
+  }
+  if (options.model) {
+    throw usage_error("--model is for archives of exported programs, and this is " + info.what);
+  }
+  return load_torchscript_archive(input.path(), options);
+}
+
 }  // namespace
 
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
                            bool strict, Console& console) {
   log::info(input.display() + " is " + info.what);
   const Timer load_time;
-  LoadResult loaded = with_input(input, [&] { return load_torchscript_archive(input.path(), options); });
+  LoadResult loaded = with_input(input, [&] { return load(input, info, options); });
   log::info("loaded " + std::to_string(loaded.program->modules().size()) + " modules and " +
             std::to_string(loaded.program->parameters().size()) + " parameters and buffers in " +
             load_time.milliseconds());

@@ -22,8 +22,8 @@ auto with_input(const InputFile& input, F&& f) {
   }
 }
 
-// Loads and traces a TorchScript archive; warnings go to the console.  model.file and options_json are filled
-// in.
+// Loads and traces a TorchScript archive or an exported program; warnings go to the console.  model.file and
+// options_json are filled in.
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
                            bool strict, Console& console);
 

@@ -46,7 +46,7 @@ int run(const Arguments& arguments, Console& console) {
 
   const InputFile input(arguments.model, console.in());
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
-  if (info.kind != FileKind::kTorchScript) throw input.with_display(not_traceable(info));
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
 
   std::size_t modules = 0;

@@ -63,11 +63,24 @@ void FailedModules::add(ModuleId module, Failure failure) {
 
 // --- GraphTracer: nodes ---
 
+namespace {
+
+Meta meta_of(const Constant& value) {
+  Meta meta;
+  meta.type = "Tensor";
+  meta.dtype = value.dtype;
+  meta.shape.emplace(value.shape.begin(), value.shape.end());
+  return meta;
+}
+
+}  // namespace
+
 GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
                          FailedModules& failed, ModuleId root)
     : facts_(facts), rules_(rules), options_(options), failed_(failed), root_(root) {
-  result_.module = facts_.info(root).path;
-  result_.type = facts_.info(root).type;
+  recordings_.emplace_back();
+  recording().result.module = facts_.info(root).path;
+  recording().result.type = facts_.info(root).type;
   scopes_.push_back({root, scope_of(root)});
   forward_order_.push_back(root);
   first_calls_.push_back(root);
@@ -82,11 +95,11 @@ Scope GraphTracer::scope_of(ModuleId module) const {
 
 NodeId GraphTracer::append(Graph::NodeSpec spec) {
   check_limit();
-  return result_.graph.append(std::move(spec));
+  return recording().result.graph.append(std::move(spec));
 }
 
 void GraphTracer::check_limit() {
-  const std::size_t work = result_.graph.size() + forward_order_.size();
+  const std::size_t work = recording().result.graph.size() + forward_order_.size();
   if (work < static_cast<std::size_t>(options_.limits.nodes)) return;
   Failure failure;
   failure.kind = FailureKind::kLimit;
@@ -107,12 +120,13 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
 }
 
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
-  const auto it = attributes_.find(target);
-  if (it != attributes_.end()) return it->second;
+  auto& attributes = recording().attributes;
+  const auto it = attributes.find(target);
+  if (it != attributes.end()) return it->second;
   const NodeId id = append(
       {Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
-  attributes_.emplace(target, id);
-  if (const auto parameter = facts_.find_parameter(target)) parameter_nodes_.emplace(id.index, *parameter);
+  attributes.emplace(target, id);
+  stands_for_parameter(id, target);
   Undo undo{Undo::kAttribute, {}, {}, target, nullptr};
   undo_.push_back(std::move(undo));
   return id;
@@ -124,29 +138,35 @@ NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta,
       {Opcode::kGetAttr, target, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
 }
 
+NodeId GraphTracer::get_constant(const std::string& name, const std::function<Constant()>& make) {
+  const auto it = recording().attributes.find(name);
+  if (it != recording().attributes.end()) return it->second;
+  Constant value = make();
+  Meta meta = meta_of(value);
+  recording().result.constants.emplace_back(name, std::move(value));
+  return get_attr(name, std::move(meta), std::nullopt);
+}
+
 NodeId GraphTracer::constant(const void* identity, const std::function<Constant()>& make,
                              std::optional<SourceLocation> source) {
-  const auto it = constants_.find(identity);
-  if (it != constants_.end()) return it->second;
+  const auto it = recording().constants.find(identity);
+  if (it != recording().constants.end()) return it->second;
   Constant value = make();
-  const std::string name = "_tensor_constant" + std::to_string(result_.constants.size());
-  Meta meta;
-  meta.type = "Tensor";
-  meta.dtype = value.dtype;
-  meta.shape.emplace(value.shape.begin(), value.shape.end());
+  const std::string name = "_tensor_constant" + std::to_string(recording().result.constants.size());
+  Meta meta = meta_of(value);
   const NodeId id =
       append({Opcode::kGetAttr, name, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});
-  result_.constants.emplace_back(name, std::move(value));
-  constants_.emplace(identity, id);
+  recording().result.constants.emplace_back(name, std::move(value));
+  recording().constants.emplace(identity, id);
   undo_.push_back({Undo::kConstant, {}, {}, {}, identity});
   return id;
 }
 
 NodeId GraphTracer::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                                  std::optional<SourceLocation> source) {
+                                  std::optional<SourceLocation> source, std::string name_hint) {
   use_parameters(args, kwargs);
   return append({Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs),
-                 scopes_.back().scope, std::move(meta), std::move(source), ""});
+                 scopes_.back().scope, std::move(meta), std::move(source), std::move(name_hint)});
 }
 
 NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
@@ -172,8 +192,33 @@ void GraphTracer::output(Argument value, Meta meta) {
 void GraphTracer::guard(std::string expr, std::optional<SourceLocation> source) {
   std::string key = expr + '\n' + (source ? source->file + ':' + std::to_string(source->line) : "");
   if (!guard_keys_.insert(key).second) return;
-  result_.guards.push_back({std::move(expr), std::move(source)});
+  recording().result.guards.push_back({std::move(expr), std::move(source)});
   undo_.push_back({Undo::kGuard, {}, {}, std::move(key), nullptr});
+}
+
+void GraphTracer::set_signature(GraphSignature signature) {
+  recording().result.signature = std::move(signature);
+}
+
+// --- GraphTracer: bodies of higher-order operators ---
+
+void GraphTracer::begin_body(std::string name) {
+  Recording body;
+  body.name = std::move(name);
+  body.result.module = facts_.info(current_module()).path;
+  body.result.type = facts_.info(current_module()).type;
+  recordings_.push_back(std::move(body));
+}
+
+void GraphTracer::end_body() {
+  Recording body = std::move(recordings_.back());
+  recordings_.pop_back();
+  recording().result.subgraphs.push_back({std::move(body.name), std::move(body.result)});
+}
+
+void GraphTracer::stands_for_parameter(NodeId node, const std::string& qualified_name) {
+  const auto parameter = facts_.find_parameter(qualified_name);
+  if (parameter) recording().parameter_nodes.emplace(node.index, *parameter);
 }
 
 // --- GraphTracer: order of execution ---
@@ -187,11 +232,12 @@ void GraphTracer::visit_parameter(std::size_t index) {
 }
 
 void GraphTracer::use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs) {
-  if (parameter_nodes_.empty()) return;
+  const auto& parameter_nodes = recording().parameter_nodes;
+  if (parameter_nodes.empty()) return;
   std::vector<std::size_t> used;
   const auto look = [&](NodeId id) {
-    const auto it = parameter_nodes_.find(id.index);
-    if (it == parameter_nodes_.end()) return;
+    const auto it = parameter_nodes.find(id.index);
+    if (it == parameter_nodes.end()) return;
     if (std::find(used.begin(), used.end(), it->second) == used.end()) used.push_back(it->second);
   };
   for (const auto& arg : args) for_each_node(arg, look);
@@ -270,16 +316,28 @@ NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
                  info.path.empty() ? "root" : ""});
 }
 
+void GraphTracer::enter_call(ModuleId module) {
+  begin_call(module);
+  if (inline_count_[module.index]++ == 0) inlined_.push_back(module);
+  undo_.push_back({Undo::kInlined, module, {}, {}, nullptr});
+  resume_call(module);
+}
+
+void GraphTracer::resume_call(ModuleId module) { scopes_.push_back({module, scope_of(module)}); }
+
+void GraphTracer::leave_call() { scopes_.pop_back(); }
+
+void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names) {
+  recording().result.graph.set_program_nodes(call, std::move(names));
+}
+
 bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body) {
-  const Mark mark{result_.graph.mark(), undo_.size()};
+  const Mark mark{recording().result.graph.mark(), undo_.size()};
   const std::size_t depth = scopes_.size();
   try {
-    begin_call(module);
-    if (inline_count_[module.index]++ == 0) inlined_.push_back(module);
-    undo_.push_back({Undo::kInlined, module, {}, {}, nullptr});
-    scopes_.push_back({module, scope_of(module)});
+    enter_call(module);
     body();
-    scopes_.pop_back();
+    leave_call();
     return true;
   } catch (TraceFailure& thrown) {
     scopes_.resize(depth, scopes_.front());
@@ -313,14 +371,14 @@ void GraphTracer::roll_back(const Mark& mark) {
         first_calls_.pop_back();
         break;
       case Undo::kAttribute: {
-        const auto it = attributes_.find(undo.key);
-        parameter_nodes_.erase(it->second.index);
-        attributes_.erase(it);
+        const auto it = recording().attributes.find(undo.key);
+        recording().parameter_nodes.erase(it->second.index);
+        recording().attributes.erase(it);
         break;
       }
       case Undo::kConstant:
-        constants_.erase(undo.identity);
-        result_.constants.pop_back();
+        recording().constants.erase(undo.identity);
+        recording().result.constants.pop_back();
         break;
       case Undo::kInlined:
         if (--inline_count_[undo.module.index] == 0) inlined_.pop_back();
@@ -330,18 +388,19 @@ void GraphTracer::roll_back(const Mark& mark) {
         break;
       case Undo::kGuard:
         guard_keys_.erase(undo.key);
-        result_.guards.pop_back();
+        recording().result.guards.pop_back();
         break;
     }
     undo_.pop_back();
   }
-  result_.graph.roll_back(mark.graph);
+  recording().result.graph.roll_back(mark.graph);
 }
 
 // Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked
 // up is not always recorded; then the place of its first use stands for it.
 void GraphTracer::finish_attributes() {
-  Graph& graph = result_.graph;
+  ModuleGraph& result = recording().result;
+  Graph& graph = result.graph;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (node.op != Opcode::kGetAttr) continue;
@@ -350,9 +409,15 @@ void GraphTracer::finish_attributes() {
       continue;
     }
     const auto same = [&](const auto& constant) { return constant.first == node.target; };
-    auto& constants = result_.constants;
+    auto& constants = result.constants;
     constants.erase(std::remove_if(constants.begin(), constants.end(), same), constants.end());
     graph.erase(id);
+  }
+  if (!result.signature) return;
+  for (auto* entries : {&result.signature->inputs, &result.signature->outputs}) {
+    for (auto& entry : *entries) {
+      if (!graph.contains(entry.node)) entry.node = {};
+    }
   }
 }
 
@@ -375,8 +440,8 @@ ModuleGraph GraphTracer::take() {
     }
     execution.module_param_usage.push_back(std::move(uses));
   }
-  result_.execution = std::move(execution);
-  return std::move(result_);
+  recording().result.execution = std::move(execution);
+  return std::move(recording().result);
 }
 
 }  // namespace fxtrace

@@ -80,16 +80,29 @@ class GraphTracer {
   NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
   // A node for each use: the value may have changed since the last.
   NodeId get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source);
+  // A tensor of the program's own, under its own name in the graph's constants.
+  NodeId get_constant(const std::string& name, const std::function<Constant()>& make);
   // A tensor that has no qualified name.  `identity` tells equal ones.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
                   std::optional<SourceLocation> source);
+  // `name_hint`: what the node is called if it can be; empty: made from the target.
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                       std::optional<SourceLocation> source);
+                       std::optional<SourceLocation> source, std::string name_hint = {});
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);
   void guard(std::string expr, std::optional<SourceLocation> source);
-  const Graph& graph() const { return result_.graph; }
+  // What an exported program says of its inputs and outputs.
+  void set_signature(GraphSignature signature);
+  const Graph& graph() const { return recording().result.graph; }
+
+  // --- bodies of higher-order operators ---
+  // From begin_body() to end_body() nodes go to a graph of their own, which becomes the subgraph `name` of
+  // the one around it.  No inlined call may fail in between.
+  void begin_body(std::string name);
+  void end_body();
+  // Using this node is using the parameter: a body gets parameters as its inputs.
+  void stands_for_parameter(NodeId node, const std::string& qualified_name);
 
   // --- modules ---
   bool is_leaf(ModuleId module) const;
@@ -100,6 +113,12 @@ class GraphTracer {
   // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& body);
+  // The same for a front end that knows that nothing will fail: what is recorded until leave_call() is the
+  // module's.  A call whose nodes do not stand together is entered once and resumed later.
+  void enter_call(ModuleId module);
+  void resume_call(ModuleId module);
+  void leave_call();
+  void set_program_nodes(NodeId call, std::vector<std::string> names);
   // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced
   // again.
   void mark_stale() { stale_ = true; }
@@ -142,7 +161,17 @@ class GraphTracer {
     std::size_t undo;
   };
   using Uses = std::vector<std::pair<ModuleId, std::vector<std::size_t>>>;  // module, its parameters
+  // A graph that is being recorded.
+  struct Recording {
+    ModuleGraph result;
+    std::unordered_map<std::string, NodeId> attributes;
+    std::unordered_map<const void*, NodeId> constants;
+    std::unordered_map<std::uint32_t, std::size_t> parameter_nodes;  // node -> parameter
+    std::string name;                                                // of a body
+  };
 
+  Recording& recording() { return recordings_.back(); }
+  const Recording& recording() const { return recordings_.back(); }
   NodeId append(Graph::NodeSpec spec);
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs);
   void visit_parameter(std::size_t index);
@@ -158,16 +187,13 @@ class GraphTracer {
   const TraceOptions& options_;
   FailedModules& failed_;
   ModuleId root_;
-  ModuleGraph result_;
+  std::vector<Recording> recordings_;  // the graph, then the bodies that are open
   std::vector<OpenScope> scopes_;
   bool stale_ = false;
 
-  std::unordered_set<std::string> guard_keys_;  // what and where
-  std::unordered_map<std::string, NodeId> attributes_;
-  std::unordered_map<const void*, NodeId> constants_;
-  std::unordered_map<std::uint32_t, std::size_t> parameter_nodes_;  // get_attr node -> parameter
-  std::unordered_map<std::uint32_t, std::size_t> inline_count_;     // by module
-  std::unordered_map<std::uint32_t, std::size_t> leaf_count_;       // by module
+  std::unordered_set<std::string> guard_keys_;                   // what and where
+  std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
+  std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;
 
   std::vector<ModuleId> forward_order_;

@@ -1,0 +1,55 @@
+// The records of an exported program's archive, in every layout that torch.export.save has had.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "archive/file_kind.h"
+#include "archive/zip_archive.h"
+#include "graph/graph.h"
+
+namespace fxtrace {
+
+// Where the bytes of a tensor are.  Two names with equal storage, offset, sizes and strides are one tensor.
+struct TensorRecord {
+  std::string storage;      // tells storages of one archive apart
+  std::int64_t offset = 0;  // in elements
+  std::vector<std::int64_t> sizes, strides;
+  std::string dtype;
+  std::string record;   // of the archive; holds the storage and nothing else, unless `packed`
+  bool packed = false;  // the record holds more than this: its bytes are not looked for
+
+  bool same_tensor(const TensorRecord& other) const;
+};
+
+class ExportedArchive {
+ public:
+  // `info` is what identify_file() found at `path`.
+  ExportedArchive(const std::string& path, const FileInfo& info);
+
+  // Names of the programs in it, sorted.  Never empty.
+  const std::vector<std::string>& models() const { return models_; }
+
+  // The JSON of a program.  Throws Error(kInput).
+  std::string json(const std::string& model) const;
+  // Weights and constants by name.  What the archive does not tell is left out.  Throws Error(kInput) for
+  // records that are damaged.
+  std::map<std::string, TensorRecord> tensors(const std::string& model) const;
+  // The value of a tensor, with data when it is small enough.
+  Constant read_constant(const TensorRecord& tensor) const;
+
+ private:
+  void add_configured(const std::string& folder, const std::string& config,
+                      std::map<std::string, TensorRecord>& to) const;
+  void add_state_dict(const std::string& record, std::map<std::string, TensorRecord>& to) const;
+
+  ZipArchive zip_;
+  std::string prefix_;  // of every record: "model/", or nothing
+  bool old_layout_ = false;
+  std::vector<std::string> models_;
+};
+
+}  // namespace fxtrace

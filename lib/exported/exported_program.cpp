@@ -1,0 +1,380 @@
+#include "exported/exported_program.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "exported/graph_reader.h"
+#include "exported/recorder.h"
+#include "support/error.h"
+#include "support/nearest.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::int64_t kSchemaMajor = 8;  // torch/_export/serde/schema.py
+// Beyond these, torch means "no bound".
+constexpr std::int64_t kUnbounded = std::int64_t{1} << 61;
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) {
+    if (text.size() > 400) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string choose_model(const ExportedArchive& archive, const std::optional<std::string>& wanted) {
+  const auto& models = archive.models();
+  if (!wanted) {
+    if (models.size() == 1) return models.front();
+    throw usage_error("the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
+                      {"say which one with --model NAME"});
+  }
+  if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
+  throw usage_error("the archive has no model '" + *wanted + "'; it has: " + joined(models));
+}
+
+// "L['x'].size()[0]" -> "x.size()[0]".
+std::string readable_guard(std::string_view code) {
+  std::string text;
+  for (std::size_t i = 0; i < code.size();) {
+    const auto rest = code.substr(i);
+    const std::size_t end = rest.starts_with("L['") ? rest.find("']") : std::string_view::npos;
+    const bool starts_word =
+        i > 0 && (std::isalnum(static_cast<unsigned char>(code[i - 1])) != 0 || code[i - 1] == '_');
+    if (end == std::string_view::npos || starts_word) {
+      text += code[i++];
+    } else {
+      text += rest.substr(3, end - 3);
+      i += end + 2;
+    }
+  }
+  return text;
+}
+
+bool tells_calls_apart(const JsonValue& program) {
+  // Calls have numbers from PyTorch 2.6 on.
+  const auto version = program.find("torch_version");
+  if (!version || !version->is_string()) return false;
+  const auto text = version->string();
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(std::string(text.substr(0, 20)).c_str(), "%d.%d", &major, &minor) != 2) return false;
+  return major > 2 || (major == 2 && minor >= 6);
+}
+
+}  // namespace
+
+ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
+                                 const std::optional<std::string>& model)
+    : archive_(path, info),
+      model_(choose_model(archive_, model)),
+      document_(std::make_unique<JsonDocument>(archive_.json(model_), "the program's JSON")),
+      hierarchy_(tells_calls_apart(document_->root())) {
+  const JsonValue program = document_->root();
+  check_version(program);
+  const JsonValue module = program.at("graph_module");
+  const auto module_calls = module.find("module_call_graph");
+  if (module_calls) {
+    for (const JsonValue entry : module_calls->items()) hierarchy_.declare(entry.at("fqn").string());
+  }
+  graph_ = read_graph(module.at("graph"), hierarchy_);
+  read_signature(module.at("signature"));
+  if (module_calls) read_call_signatures(*module_calls);
+
+  std::vector<std::string> names;
+  for (const auto& entry : signature_.inputs) {
+    if (entry.target) names.push_back(*entry.target);
+  }
+  hierarchy_.finish(names);
+  make_parameters();
+  read_guards(program);
+}
+
+void ExportedProgram::check_version(const JsonValue& program) {
+  if (!program.is_object()) program.fail("an object is expected here");
+  const auto schema = program.find("schema_version");
+  if (!schema) program.fail("\"schema_version\" is missing: this is no exported program");
+  // Before 2.3 the version was one number.
+  const std::int64_t major = schema->is_object() ? schema->at("major").integer() : schema->integer();
+  const std::string torch = [&] {
+    const auto text = program.find("torch_version");
+    return text && text->is_string()
+               ? " (written by PyTorch " + std::string(text->string().substr(0, 40)) + ")"
+               : "";
+  }();
+  if (major != kSchemaMajor) {
+    throw input_error(
+        "its schema has version " + std::to_string(major) + torch + ", and fxtrace knows version " +
+            std::to_string(kSchemaMajor),
+        {major > kSchemaMajor ? "a newer fxtrace may read it; or export the model with PyTorch 2.6 to 2.13"
+                              : "export the model again with PyTorch 2.6 or newer"});
+  }
+  const auto minor = schema->find("minor");
+  version_ = std::to_string(major) + (minor ? "." + std::to_string(minor->integer()) : "");
+}
+
+void ExportedProgram::read_signature(const JsonValue& signature) {
+  struct Role {
+    std::string_view key, role, target;
+  };
+  static constexpr Role kInputs[] = {{"user_input", "user_input", ""},
+                                     {"parameter", "parameter", "parameter_name"},
+                                     {"buffer", "buffer", "buffer_name"},
+                                     {"tensor_constant", "constant_tensor", "tensor_constant_name"},
+                                     {"custom_obj", "custom_obj", "custom_obj_name"},
+                                     {"token", "token", ""},
+                                     {"constant_input", "user_input", ""}};
+  static constexpr Role kOutputs[] = {{"user_output", "user_output", ""},
+                                      {"loss_output", "loss_output", ""},
+                                      {"buffer_mutation", "buffer_mutation", "buffer_name"},
+                                      {"parameter_mutation", "parameter_mutation", "parameter_name"},
+                                      {"gradient_to_parameter", "gradient_to_parameter", "parameter_name"},
+                                      {"gradient_to_user_input", "gradient_to_user_input", "user_input_name"},
+                                      {"user_input_mutation", "user_input_mutation", "user_input_name"},
+                                      {"token", "token", ""}};
+  const auto read = [](const JsonValue& spec, const auto& roles) {
+    const auto [key, value] = spec.alternative();
+    const auto role = std::find_if(std::begin(roles), std::end(roles),
+                                   [key = key](const Role& item) { return item.key == key; });
+    if (role == std::end(roles)) spec.fail("a role '" + std::string(key.substr(0, 60)) + "' is not known");
+    GraphSignature::Entry entry;
+    entry.role = role->role;
+    if (!role->target.empty()) entry.target = std::string(value.at(role->target).string());
+    if (key == "constant_input") {
+      entry.name = value.at("name").string();
+      entry.value = read_constant(value.at("value"));
+      return entry;
+    }
+    const JsonValue argument = value.at("arg");
+    // Roles that stand for tensors only have the name itself here.
+    if (const auto name = argument.find("name")) {
+      entry.name = name->string();
+    } else {
+      entry.name = value_name(argument);
+      if (entry.name.empty()) entry.value = read_constant(argument);
+    }
+    return entry;
+  };
+  const JsonValue inputs = signature.at("input_specs");
+  for (const JsonValue spec : inputs.items()) {
+    auto entry = read(spec, kInputs);
+    if (const auto buffer = spec.find("buffer")) {
+      const auto persistent = buffer->find("persistent");
+      entry.persistent = !persistent || persistent->boolean();
+    }
+    signature_.inputs.push_back(std::move(entry));
+  }
+  const JsonValue outputs = signature.at("output_specs");
+  for (const JsonValue spec : outputs.items()) signature_.outputs.push_back(read(spec, kOutputs));
+  if (signature_.inputs.size() != graph_.inputs.size()) {
+    inputs.fail("there are " + std::to_string(signature_.inputs.size()) + " of them, and the graph has " +
+                std::to_string(graph_.inputs.size()) + " inputs");
+  }
+  if (signature_.outputs.size() != graph_.outputs.size()) {
+    outputs.fail("there are " + std::to_string(signature_.outputs.size()) + " of them, and the graph has " +
+                 std::to_string(graph_.outputs.size()) + " outputs");
+  }
+}
+
+void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
+  std::unordered_map<std::string_view, ValueId> by_name;
+  for (const JsonValue entry : module_calls.items()) {
+    const auto signature = entry.find("signature");
+    if (!signature) continue;
+    const auto path = entry.at("fqn").string();
+    if (path.empty()) {
+      read_root_call(*signature);
+      continue;
+    }
+    if (by_name.empty()) {
+      for (std::uint32_t i = 0; i < graph_.values.size(); ++i)
+        by_name.emplace(graph_.values[i].name, ValueId{i});
+    }
+    CallSignature call;
+    const auto read = [&](const char* key, std::vector<Argument>& to) {
+      bool complete = true;
+      for (const JsonValue argument : signature->at(key).items()) {
+        const auto name = value_name(argument);
+        const auto value = by_name.find(name);
+        if (name.empty()) {
+          to.push_back(read_constant(argument));
+        } else if (value != by_name.end()) {
+          to.push_back(value->second);
+        } else {
+          complete = false;  // optimised away
+        }
+      }
+      return complete;
+    };
+    if (!read("inputs", call.inputs) || !read("outputs", call.outputs)) continue;
+    call.in_spec = TreeSpec::parse(signature->at("in_spec").string(), "in_spec of " + std::string(path));
+    call.out_spec = TreeSpec::parse(signature->at("out_spec").string(), "out_spec of " + std::string(path));
+    const bool fits = call.in_spec.leaves == call.inputs.size() &&
+                      call.out_spec.leaves == call.outputs.size() && call.in_spec.children.size() == 2 &&
+                      call.in_spec.children[1].kind == TreeSpec::Kind::kDict;
+    if (fits) call_signatures_.insert_or_assign(std::string(path), std::move(call));
+  }
+}
+
+// The nesting of the program's own inputs and outputs.
+void ExportedProgram::read_root_call(const JsonValue& signature) {
+  std::vector<GraphSignature::Entry*> user_inputs;
+  for (auto& entry : signature_.inputs) {
+    if (entry.role == "user_input") user_inputs.push_back(&entry);
+  }
+  const auto in_spec = signature.find("in_spec");
+  if (in_spec && !in_spec->string().empty()) {
+    const TreeSpec spec = TreeSpec::parse(in_spec->string(), "in_spec");
+    std::vector<Argument> names;
+    if (const auto list = signature.find("forward_arg_names")) {
+      for (const JsonValue name : list->items()) names.emplace_back(std::string(name.string()));
+    }
+    const bool has_kwargs = spec.children.size() == 2 && spec.leaves == user_inputs.size();
+    auto paths = has_kwargs ? spec.paths() : std::vector<std::vector<Argument>>();
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      auto& path = paths[i];
+      if (path.size() < 2) continue;
+      // (args, kwargs): the first step says which of the two.
+      const bool by_position = path.front() == Argument(0);
+      const auto* position = path[1].get_if<std::int64_t>();
+      if (by_position && position != nullptr && static_cast<std::size_t>(*position) < names.size()) {
+        path[1] = names[static_cast<std::size_t>(*position)];
+      }
+      path.erase(path.begin());
+      user_inputs[i]->path = std::move(path);
+    }
+  }
+  std::vector<GraphSignature::Entry*> user_outputs;
+  for (auto& entry : signature_.outputs) {
+    if (entry.role == "user_output" || entry.role == "loss_output") user_outputs.push_back(&entry);
+  }
+  const auto out_spec = signature.find("out_spec");
+  if (!out_spec || out_spec->string().empty()) return;
+  TreeSpec spec = TreeSpec::parse(out_spec->string(), "out_spec");
+  if (spec.leaves != user_outputs.size()) return;
+  auto paths = spec.paths();
+  for (std::size_t i = 0; i < paths.size(); ++i) user_outputs[i]->path = std::move(paths[i]);
+  out_spec_ = std::move(spec);
+}
+
+void ExportedProgram::make_parameters() {
+  const auto tensors = archive_.tensors(model_);
+  struct Found {
+    std::uint32_t module;
+    ParameterKind kind;
+    std::size_t input;
+    std::string name;
+    auto order() const { return std::tuple(module, kind, input); }
+  };
+  std::vector<Found> found;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
+    const auto& entry = signature_.inputs[i];
+    if (!entry.target) continue;
+    LiftedInput lifted;
+    lifted.target = hierarchy_.first_name(*entry.target);
+    if (entry.role == "parameter") lifted.kind = ParameterKind::kParameter;
+    if (entry.role == "buffer" || entry.role == "constant_tensor") lifted.kind = ParameterKind::kBuffer;
+    if (entry.role == "custom_obj") lifted.kind = ParameterKind::kCustomObject;
+    if (entry.role == "constant_tensor") {
+      const auto record = tensors.find(*entry.target);
+      lifted.constant = record != tensors.end() ? record->second : TensorRecord{};
+    }
+    if (seen.insert(lifted.target).second) {
+      const std::size_t dot = lifted.target.rfind('.');
+      const auto owner = hierarchy_.find_module(dot == std::string::npos ? "" : lifted.target.substr(0, dot));
+      found.push_back({owner.value_or(ModuleId{0}).index, lifted.kind, i, lifted.target});
+    }
+    lifted_.emplace(graph_.inputs[i].value.index, std::move(lifted));
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
+
+  using Tensor = std::tuple<std::string, std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>>;
+  std::map<Tensor, std::string> first_names;
+  std::map<std::string, std::string> alias_of;
+  for (const Found& item : found) {
+    const auto& entry = signature_.inputs[item.input];
+    const Meta& meta = graph_.values[graph_.inputs[item.input].value.index].meta;
+    ParameterRecord record;
+    record.name = item.name;
+    record.kind = item.kind;
+    const auto tensor = tensors.find(*entry.target);
+    if (item.kind == ParameterKind::kCustomObject) {
+      record.type = meta.type.value_or("");
+    } else {
+      record.dtype = meta.dtype.value_or("");
+      for (const auto& size : meta.shape.value_or(std::vector<Meta::Dim>())) {
+        const auto* number = std::get_if<std::int64_t>(&size);
+        record.shape.push_back(number != nullptr ? *number : -1);
+      }
+      if (tensor != tensors.end()) {
+        const TensorRecord& at = tensor->second;
+        record.shape = at.sizes;
+        record.dtype = at.dtype;
+        const bool is_empty = std::find(at.sizes.begin(), at.sizes.end(), 0) != at.sizes.end();
+        const auto [first, is_new] =
+            first_names.emplace(Tensor{at.storage, at.offset, at.sizes, at.strides}, record.name);
+        if (!is_new && !is_empty) {
+          record.alias_of = first->second;
+          alias_of.emplace(record.name, first->second);
+        }
+      }
+    }
+    hierarchy_.modules()[item.module].parameters.push_back(parameters_.size());
+    parameters_.push_back(std::move(record));
+  }
+  for (auto& [value, lifted] : lifted_) {
+    const auto first = alias_of.find(lifted.target);
+    if (first != alias_of.end()) lifted.target = first->second;
+  }
+}
+
+void ExportedProgram::read_guards(const JsonValue& program) {
+  if (const auto ranges = program.find("range_constraints")) {
+    const auto fields = ranges->fields();
+    for (auto field = fields.begin(); field != fields.end(); ++field) {
+      const auto bound = [&](const char* key) -> std::optional<std::int64_t> {
+        const auto value = (*field).find(key);
+        if (!value || value->kind() != JsonValue::Kind::kInteger) return std::nullopt;
+        if (value->integer() >= kUnbounded || value->integer() <= -kUnbounded) return std::nullopt;
+        return value->integer();
+      };
+      const auto low = bound("min_val");
+      const auto high = bound("max_val");
+      std::string text(field.key());
+      if (low && high) text = std::to_string(*low) + " <= " + text + " <= " + std::to_string(*high);
+      if (low && !high) text += " >= " + std::to_string(*low);
+      if (!low && high) text += " <= " + std::to_string(*high);
+      if (low || high) guards_.push_back(std::move(text));
+    }
+  }
+  if (const auto code = program.find("guards_code")) {
+    for (const JsonValue guard : code->items()) guards_.push_back(readable_guard(guard.string()));
+  }
+}
+
+void ExportedProgram::check_method(ModuleId, const std::string& method) const {
+  if (method == "forward") return;
+  throw usage_error("an exported program has no method '" + method + "': it has only forward");
+}
+
+const LiftedInput* ExportedProgram::find_lifted(ValueId value) const {
+  const auto found = lifted_.find(value.index);
+  return found == lifted_.end() ? nullptr : &found->second;
+}
+
+const CallSignature* ExportedProgram::find_signature(const Hierarchy::Call& call) const {
+  if (call_signatures_.empty()) return nullptr;
+  const auto found = call_signatures_.find(call.number.empty() ? call.path : call.path + "@" + call.number);
+  return found == call_signatures_.end() ? nullptr : &found->second;
+}
+
+void ExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
+  record_module(*this, root, root_is_leaf, tracer);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,81 @@
+// An exported program (torch.export.save) as the tracer sees it.  Needs no LibTorch.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/archive.h"
+#include "exported/hierarchy.h"
+#include "exported/json_document.h"
+#include "exported/program_graph.h"
+#include "exported/tree_spec.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+// A parameter, buffer, constant or object that the program has as an input of its graph.
+struct LiftedInput {
+  std::string target;  // qualified name; of tied tensors the first
+  ParameterKind kind = ParameterKind::kParameter;
+  std::optional<TensorRecord> constant;  // of a constant: where its value is
+};
+
+// How a module was called, where the program keeps that: torch.export's preserve_module_call_signature.
+struct CallSignature {
+  std::vector<Argument> inputs, outputs;  // values or constants
+  TreeSpec in_spec, out_spec;             // in_spec: positional and keyword arguments
+};
+
+class ExportedProgram : public Program {
+ public:
+  // Throws Error(kInput), and Error(kUsage) when `model` names no program of the archive, or when there are
+  // several and it names none.
+  ExportedProgram(const std::string& path, const FileInfo& info, const std::optional<std::string>& model);
+
+  const std::vector<ModuleInfo>& modules() const override { return hierarchy_.modules(); }
+  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
+  std::string kind() const override { return "exported_program"; }
+  std::string producer_version() const override { return version_; }
+  void check_method(ModuleId module, const std::string& method) const override;
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+
+  // --- for the recorder ---
+  const ProgramGraph& graph() const { return graph_; }
+  const Hierarchy& hierarchy() const { return hierarchy_; }
+  const ExportedArchive& archive() const { return archive_; }
+  // By value of graph(); none for what is no lifted input.
+  const LiftedInput* find_lifted(ValueId value) const;
+  const CallSignature* find_signature(const Hierarchy::Call& call) const;
+  const GraphSignature& signature() const { return signature_; }
+  const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
+  const std::vector<std::string>& guards() const { return guards_; }
+
+ private:
+  void check_version(const JsonValue& program);
+  void read_signature(const JsonValue& signature);
+  void read_call_signatures(const JsonValue& module_calls);
+  void read_root_call(const JsonValue& signature);
+  void make_parameters();
+  void read_guards(const JsonValue& program);
+
+  ExportedArchive archive_;
+  std::string model_;
+  std::unique_ptr<JsonDocument> document_;  // stack traces of the graph point into it
+  Hierarchy hierarchy_;
+  ProgramGraph graph_;
+  std::string version_;
+
+  GraphSignature signature_;  // without nodes
+  std::unordered_map<std::uint32_t, LiftedInput> lifted_;
+  std::unordered_map<std::string, CallSignature> call_signatures_;  // by path, "path@1"
+  std::optional<TreeSpec> out_spec_;
+  std::vector<ParameterRecord> parameters_;
+  std::vector<std::string> guards_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,413 @@
+#include "exported/graph_reader.h"
+
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exported/sympy_text.h"
+
+namespace fxtrace {
+namespace {
+
+std::string quoted(std::string_view name) { return "'" + std::string(name.substr(0, 100)) + "'"; }
+
+struct Numbered {
+  std::int64_t number;
+  const char* name;
+};
+
+template <std::size_t N>
+std::string name_of(const std::array<Numbered, N>& table, const JsonValue& number, const char* what) {
+  for (const Numbered& item : table) {
+    if (item.number == number.integer()) return item.name;
+  }
+  number.fail("there is no " + std::string(what) + " " + std::to_string(number.integer()));
+}
+
+constexpr std::array<Numbered, 21> kDtypes{{{1, "uint8"},
+                                            {2, "int8"},
+                                            {3, "int16"},
+                                            {4, "int32"},
+                                            {5, "int64"},
+                                            {6, "float16"},
+                                            {7, "float32"},
+                                            {8, "float64"},
+                                            {9, "complex32"},
+                                            {10, "complex64"},
+                                            {11, "complex128"},
+                                            {12, "bool"},
+                                            {13, "bfloat16"},
+                                            {28, "uint16"},
+                                            {29, "float8_e4m3fn"},
+                                            {30, "float8_e5m2"},
+                                            {31, "float8_e4m3fnuz"},
+                                            {32, "float8_e5m2fnuz"},
+                                            {33, "float8_e8m0fnu"},
+                                            {34, "uint32"},
+                                            {35, "uint64"}}};
+
+constexpr std::array<Numbered, 7> kLayouts{{{1, "sparse_coo"},
+                                            {2, "sparse_csr"},
+                                            {3, "sparse_csc"},
+                                            {4, "sparse_bsr"},
+                                            {5, "sparse_bsc"},
+                                            {6, "_mkldnn"},
+                                            {7, "strided"}}};
+
+constexpr std::array<Numbered, 4> kMemoryFormats{
+    {{1, "contiguous_format"}, {2, "channels_last"}, {3, "channels_last_3d"}, {4, "preserve_format"}}};
+
+std::string device_name(const JsonValue& device) {
+  std::string name(device.at("type").string());
+  if (const auto index = device.find("index")) name += ":" + std::to_string(index->integer());
+  return name;
+}
+
+// "torch.ops.aten.add.Tensor" -> "aten.add.Tensor".
+std::string target_name(std::string_view target) {
+  constexpr std::string_view kOperators = "torch.ops.";
+  if (target.starts_with(kOperators)) return std::string(target.substr(kOperators.size()));
+  if (target.starts_with("_operator.")) return std::string(target.substr(1));
+  return std::string(target);
+}
+
+Meta::Dim read_size(const JsonValue& size) {
+  const auto [kind, value] = size.alternative();
+  if (kind == "as_int") return value.integer();
+  return sympy_to_python(value.at("expr_str").string());
+}
+
+bool is_python_keyword(std::string_view name) {
+  return name == "from" || name == "lambda" || name == "in" || name == "is" || name == "global";
+}
+
+// Reads one graph.
+class Reading {
+ public:
+  explicit Reading(Hierarchy& hierarchy) : hierarchy_(hierarchy) {}
+
+  ProgramGraph run(const JsonValue& graph) {
+    for (const JsonValue input : graph.at("inputs").items()) read_input(input);
+    for (const JsonValue node : graph.at("nodes").items()) read_node(node);
+    for (const JsonValue output : graph.at("outputs").items()) {
+      graph_.outputs.push_back(read_argument(output, nullptr));
+    }
+    if (const auto single = graph.find("is_single_tensor_return")) {
+      graph_.single_output = single->boolean() && graph_.outputs.size() == 1;
+    }
+    read_metas(graph);
+    return std::move(graph_);
+  }
+
+ private:
+  ValueId define(std::string_view name, const JsonValue& place) {
+    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+    if (!name.empty() && !by_name_.emplace(name, value).second) place.fail(quoted(name) + " is made twice");
+    graph_.values.push_back({std::string(name), {}});
+    return value;
+  }
+
+  ValueId use(std::string_view name, const JsonValue& place) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) place.fail("no input and no node before this one makes " + quoted(name));
+    return found->second;
+  }
+
+  void read_input(const JsonValue& input) {
+    const auto name = value_name(input);
+    if (name.empty()) {
+      graph_.inputs.push_back({define({}, input), read_constant(input)});
+    } else {
+      graph_.inputs.push_back({define(name, input), std::nullopt});
+    }
+  }
+
+  // An integer, number or boolean, or the value that holds one.
+  Argument symbolic(const JsonValue& argument) const {
+    const auto [kind, value] = argument.alternative();
+    if (kind == "as_name") return use(value.string(), value);
+    if (kind == "as_int") return value.integer();
+    if (kind == "as_float") return value.number();
+    if (kind == "as_bool") return value.boolean();
+    argument.fail("a symbolic argument cannot be " + quoted(kind));
+  }
+
+  template <class F>
+  Argument list(const JsonValue& items, F&& read) {
+    Argument::List result;
+    for (const JsonValue item : items.items()) result.items.push_back(read(item));
+    return result;
+  }
+
+  // `operation` gets the bodies; a graph's outputs have none.
+  Argument read_argument(const JsonValue& argument, Operation* operation) {
+    const auto [kind, value] = argument.alternative();
+    const auto tensor = [&](const JsonValue& item) -> Argument {
+      return use(item.at("name").string(), item);
+    };
+    if (kind == "as_tensor") return tensor(value);
+    if (kind == "as_tensors") return list(value, tensor);
+    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
+    if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") {
+      return list(value, [&](const JsonValue& item) { return symbolic(item); });
+    }
+    const auto optional_tensor = [&](const JsonValue& item) -> Argument {
+      const auto [item_kind, inner] = item.alternative();
+      if (item_kind == "as_none") return Argument::None{};
+      return tensor(inner);
+    };
+    if (kind == "as_optional_tensor") return optional_tensor(value);
+    if (kind == "as_optional_tensors") return list(value, optional_tensor);
+    if (kind == "as_nested_tensors") {
+      return list(value, [&](const JsonValue& inner) { return list(inner, tensor); });
+    }
+    if (kind == "as_custom_obj") return custom_object(value.at("name").string());
+    if (kind == "as_graph" && operation != nullptr) return body(value, *operation);
+    if (kind == "as_string_to_argument") {
+      Argument::Dict dict;
+      const auto fields = value.fields();
+      for (auto field = fields.begin(); field != fields.end(); ++field) {
+        dict.items.push_back({std::string(field.key()), read_argument(*field, operation)});
+      }
+      return dict;
+    }
+    return read_constant(argument);
+  }
+
+  Argument custom_object(std::string_view name) {
+    const auto found = by_name_.find(name);
+    if (found != by_name_.end()) return found->second;
+    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+    by_name_.emplace(name, value);
+    graph_.values.push_back({std::string(name), {}});
+    graph_.objects.emplace_back(name, value);
+    return value;
+  }
+
+  Argument body(const JsonValue& value, Operation& operation) {
+    ProgramBody body{std::string(value.at("name").string()), Reading(hierarchy_).run(value.at("graph"))};
+    Argument argument = Argument::GraphRef{body.name};
+    operation.bodies.push_back(std::move(body));
+    return argument;
+  }
+
+  void read_node(const JsonValue& node) {
+    Operation operation;
+    operation.target = target_name(node.at("target").string());
+    if (const auto name = node.find("name")) operation.name = name->string();
+    if (const auto metadata = node.find("metadata")) {
+      if (const auto stack = metadata->find("nn_module_stack")) {
+        if (const auto call = hierarchy_.call_of(stack->string())) {
+          operation.call = *call;
+          operation.has_stack = true;
+        }
+      }
+      if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = trace->string();
+    }
+    for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
+    read_outputs(node, operation);
+    if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
+      operation.name = graph_.values[operation.outputs[0].value.index].name;
+    }
+    if (!operation.has_stack) adopt_call_of_bodies(operation);
+    graph_.operations.push_back(std::move(operation));
+  }
+
+  void read_operand(const JsonValue& input, Operation& operation) {
+    Argument argument = read_argument(input.at("arg"), &operation);
+    const auto name_field = input.find("name");
+    const std::string_view name = name_field ? name_field->string() : std::string_view();
+    const auto kind = input.find("kind");
+    // Versions before 2.6 do not say how the argument was passed; after the first, by name is always right.
+    const bool by_position = name.empty() || is_python_keyword(name) ||
+                             (kind ? kind->integer() != kKeyword
+                                   : operation.args.empty() || !operation.target.starts_with("aten."));
+    if (by_position) {
+      operation.args.push_back(std::move(argument));
+    } else {
+      operation.kwargs.emplace_back(name, std::move(argument));
+    }
+  }
+
+  // See deserialize_outputs() of torch's deserializer.
+  void read_outputs(const JsonValue& node, Operation& operation) {
+    const JsonValue outputs = node.at("outputs");
+    std::size_t count = 0;
+    for (const JsonValue output : outputs.items()) {
+      static_cast<void>(output);
+      ++count;
+    }
+    bool is_tuple = count > 1;
+    if (count == 1 && operation.target.starts_with("higher_order.")) {
+      if (const auto single = node.find("is_hop_single_tensor_return")) is_tuple = !single->boolean();
+    }
+    std::int64_t index = 0;
+    for (const JsonValue output : outputs.items()) {
+      std::vector<std::int64_t> path;
+      const auto [kind, value] = output.alternative();
+      // One output that is a list of tensors is the result itself.
+      if (is_tuple && !(count == 1 && value.is_array())) path.push_back(index);
+      read_output(output, path, operation);
+      ++index;
+    }
+  }
+
+  void read_output(const JsonValue& output, std::vector<std::int64_t>& path, Operation& operation) {
+    const auto [kind, value] = output.alternative();
+    if (kind == "as_tensor" || kind == "as_custom_obj") {
+      add_output(value.at("name").string(), path, value, operation);
+    } else if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
+      const auto [inner_kind, inner] = value.alternative();
+      if (inner_kind == "as_name") add_output(inner.string(), path, inner, operation);
+    } else if (value.is_array()) {
+      std::int64_t index = 0;
+      for (const JsonValue item : value.items()) {
+        path.push_back(index++);
+        if (kind == "as_tensors") {
+          add_output(item.at("name").string(), path, item, operation);
+        } else if (kind == "as_optional_tensors") {
+          const auto [item_kind, inner] = item.alternative();
+          if (item_kind == "as_tensor") add_output(inner.at("name").string(), path, inner, operation);
+        } else if (item.is_object()) {
+          const auto [item_kind, inner] = item.alternative();
+          if (item_kind == "as_name") add_output(inner.string(), path, inner, operation);
+        }
+        path.pop_back();
+      }
+    }
+  }
+
+  void add_output(std::string_view name, const std::vector<std::int64_t>& path, const JsonValue& place,
+                  Operation& operation) {
+    operation.outputs.push_back({define(name, place), path});
+  }
+
+  // Operators that torch.export wraps around others (no_grad, autocast) may have no stack of their own.
+  void adopt_call_of_bodies(Operation& operation) const {
+    std::optional<CallId> common;
+    const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
+      for (const Operation& inner : graph.operations) {
+        if (inner.has_stack) common = common ? hierarchy_.common_call(*common, inner.call) : inner.call;
+        if (!inner.has_stack) {
+          for (const ProgramBody& body : inner.bodies) self(body.graph, self);
+        }
+      }
+    };
+    for (const ProgramBody& body : operation.bodies) look(body.graph, look);
+    if (!common) return;
+    operation.call = *common;
+    operation.has_stack = true;
+  }
+
+  void read_metas(const JsonValue& graph) {
+    const auto each = [&](const char* table, auto&& read) {
+      const auto values = graph.find(table);
+      if (!values) return;
+      const auto fields = values->fields();
+      for (auto field = fields.begin(); field != fields.end(); ++field) {
+        const auto found = by_name_.find(field.key());
+        if (found != by_name_.end()) graph_.values[found->second.index].meta = read(*field);
+      }
+    };
+    each("tensor_values", read_tensor_meta);
+    const auto symbolic_meta = [](const char* type) {
+      return [type](const JsonValue& value) {
+        Meta meta;
+        meta.type = type;
+        const auto [kind, inner] = value.alternative();
+        if (kind == "as_expr") meta.value = sympy_to_python(inner.at("expr_str").string());
+        if (kind == "as_int") meta.value = inner.integer();
+        return meta;
+      };
+    };
+    each("sym_int_values", symbolic_meta("int"));
+    each("sym_float_values", symbolic_meta("float"));
+    each("sym_bool_values", symbolic_meta("bool"));
+    each("custom_obj_values", [](const JsonValue& value) {
+      Meta meta;
+      meta.type = std::string(value.at("class_fqn").string());
+      return meta;
+    });
+  }
+
+  static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
+
+  Hierarchy& hierarchy_;
+  ProgramGraph graph_;
+  std::unordered_map<std::string_view, ValueId> by_name_;
+};
+
+}  // namespace
+
+std::string dtype_name(const JsonValue& number) { return name_of(kDtypes, number, "dtype"); }
+
+std::string_view value_name(const JsonValue& argument) {
+  const auto [kind, value] = argument.alternative();
+  if (kind == "as_tensor" || kind == "as_custom_obj" || kind == "as_token") return value.at("name").string();
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
+    const auto [inner_kind, inner] = value.alternative();
+    if (inner_kind == "as_name") return inner.string();
+  }
+  return {};
+}
+
+Meta read_tensor_meta(const JsonValue& meta) {
+  Meta result;
+  result.type = "Tensor";
+  result.dtype = dtype_name(meta.at("dtype"));
+  result.shape.emplace();
+  for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));
+  return result;
+}
+
+Argument read_constant(const JsonValue& argument) {
+  const auto [kind, value] = argument.alternative();
+  const auto list = [](const JsonValue& items, auto&& read) -> Argument {
+    Argument::List result;
+    for (const JsonValue item : items.items()) result.items.push_back(read(item));
+    return result;
+  };
+  const auto integer = [](const JsonValue& item) -> Argument { return item.integer(); };
+  const auto number = [](const JsonValue& item) -> Argument { return item.number(); };
+  const auto boolean = [](const JsonValue& item) -> Argument { return item.boolean(); };
+  const auto string = [](const JsonValue& item) -> Argument { return std::string(item.string()); };
+  if (kind == "as_none") return Argument::None{};
+  if (kind == "as_int") return integer(value);
+  if (kind == "as_ints") return list(value, integer);
+  if (kind == "as_float") return number(value);
+  if (kind == "as_floats") return list(value, number);
+  if (kind == "as_bool") return boolean(value);
+  if (kind == "as_bools") return list(value, boolean);
+  if (kind == "as_string") return string(value);
+  if (kind == "as_strings") return list(value, string);
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return read_constant(value);
+  if (kind == "as_scalar_type") return Argument::Dtype{dtype_name(value)};
+  if (kind == "as_layout") return Argument::Layout{name_of(kLayouts, value, "layout")};
+  if (kind == "as_memory_format") {
+    return Argument::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
+  }
+  if (kind == "as_device") return Argument::Device{device_name(value)};
+  if (kind == "as_complex") {
+    return std::complex<double>(value.at("real").number(), value.at("imag").number());
+  }
+  if (kind == "as_operator") return Argument::Function{target_name(value.string())};
+  if (kind == "as_int_lists") {
+    return list(value, [&](const JsonValue& inner) -> Argument {
+      Argument::Tuple tuple;
+      for (const JsonValue item : inner.items()) tuple.items.push_back(item.integer());
+      return tuple;
+    });
+  }
+  if (kind == "as_float_lists") {
+    return list(value, [&](const JsonValue& inner) { return list(inner, number); });
+  }
+  argument.fail("an argument " + quoted(kind) + " is not known; this file may come from a newer PyTorch");
+}
+
+ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy) {
+  return Reading(hierarchy).run(graph);
+}
+
+}  // namespace fxtrace

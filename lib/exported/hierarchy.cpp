@@ -1,0 +1,283 @@
+#include "exported/hierarchy.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMaxPathLength = 4'096;
+constexpr std::ptrdiff_t kMaxPathDepth = 500;
+constexpr std::size_t kMaxStackDepth = 1'000;
+constexpr std::size_t kMaxCalls = 2'000'000;
+
+// What is known of a module that the program only lists.
+constexpr const char* kAnyModule = "torch.nn.modules.module.Module";
+
+// torch.export's mark for nodes that it added itself.
+constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
+
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// Splits at `separator`, except inside brackets.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  std::size_t start = 0;
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '[' || c == '(') ++open;
+    if ((c == ']' || c == ')') && open > 0) --open;
+    if (c == separator && open == 0) {
+      parts.push_back(text.substr(start, i - start));
+      start = i + 1;
+    }
+  }
+  parts.push_back(text.substr(start));
+  return parts;
+}
+
+// What a program says in the place of a path.  Some versions number it ("a@1"); others have the expression by
+// which Dynamo reached the module when forward's first parameter is not called self: "getattr(L['s'].a,
+// '0')".
+std::string qualified_name(std::string_view text) {
+  text = text.substr(0, text.find('@'));
+  if (text.find("L['") == std::string_view::npos) return std::string(text);
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto rest = text.substr(i);
+    if (rest.starts_with("getattr(")) {
+      i += 7;
+    } else if (rest.starts_with("L['")) {
+      const std::size_t end = rest.find(']');
+      if (end == std::string_view::npos) break;
+      i += end;
+    } else if (rest.starts_with(", ") || text[i] == '[' || text[i] == '.') {
+      if (!path.empty() && path.back() != '.') path += '.';
+    } else if (text[i] != ']' && text[i] != ')' && text[i] != '\'' && text[i] != '"' && text[i] != ' ') {
+      path += text[i];
+    }
+  }
+  return path;
+}
+
+}  // namespace
+
+Hierarchy::Hierarchy(bool numbered) : numbered_(numbered) {
+  calls_.emplace_back();
+  insert("");
+}
+
+std::size_t Hierarchy::insert(std::string_view path) {
+  const auto [found, is_new] = path_index_.emplace(path, paths_.size());
+  if (is_new) {
+    if (path.size() > kMaxPathLength || std::count(path.begin(), path.end(), '.') >= kMaxPathDepth) {
+      throw input_error("the program has a module path of " + std::to_string(path.size()) +
+                        " characters: " + std::string(path.substr(0, 60)) + "...");
+    }
+    paths_.emplace_back(path);
+    types_.emplace_back();
+    called_.push_back(false);
+  }
+  return found->second;
+}
+
+void Hierarchy::declare(std::string_view path) { insert(path.substr(0, path.find('@'))); }
+
+std::vector<Hierarchy::Entry> Hierarchy::parse(std::string_view stack) const {
+  std::vector<Entry> entries;
+  for (const auto item : split(stack, ';')) {
+    const auto parts = split(item, ',');
+    if (parts.size() != 3) {
+      throw input_error("a node's nn_module_stack is damaged: \"" + std::string(item.substr(0, 100)) +
+                        "\" is no \"key,path,type\"");
+    }
+    if (parts[1] == kEmptyStack) continue;
+    Entry entry{parts[0], {}, std::string(parts[1]), parts[2]};
+    const std::size_t at = entry.key.rfind('@');
+    if (at != std::string_view::npos && is_number(entry.key.substr(at + 1))) {
+      entry.number = entry.key.substr(at + 1);
+      entry.key = entry.key.substr(0, at);
+    }
+    entry.path = qualified_name(entry.path);
+    entries.push_back(entry);
+    if (entries.size() > kMaxStackDepth) {
+      throw input_error("a node's nn_module_stack has more than " + std::to_string(kMaxStackDepth) +
+                        " modules");
+    }
+  }
+  return entries;
+}
+
+CallId Hierarchy::add_call(CallId parent, const Entry& entry) {
+  if (calls_.size() >= kMaxCalls) {
+    throw input_error("the program calls modules more than " + std::to_string(kMaxCalls) + " times");
+  }
+  calls_.push_back(
+      {{}, parent, calls_[parent].depth + 1, std::string(entry.number), std::string(entry.path)});
+  return static_cast<CallId>(calls_.size() - 1);
+}
+
+std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
+  const auto known = stacks_.find(stack);
+  if (known != stacks_.end() && (numbered_ || !known->second)) return known->second;
+
+  const std::vector<Entry> entries = parse(stack);
+  if (known == stacks_.end()) {
+    for (const Entry& entry : entries) {
+      const std::size_t index = insert(entry.path);
+      if (types_[index].empty()) types_[index] = entry.type;
+      called_[index] = true;
+      auto& paths = by_key_[std::string(entry.key)];
+      if (std::find(paths.begin(), paths.end(), index) == paths.end()) paths.push_back(index);
+    }
+  }
+  std::optional<CallId> call;
+  if (!entries.empty()) call = kRootCall;
+  std::vector<std::pair<Entry, CallId>> chain;
+  for (const Entry& entry : entries) {
+    if (entry.path.empty()) continue;  // the root
+    CallId next = 0;
+    if (numbered_) {
+      std::string key = std::to_string(*call);
+      for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)})
+        key.append(1, ',').append(part);
+      const auto [found, is_new] = known_calls_.emplace(std::move(key), 0);
+      if (is_new) found->second = add_call(*call, entry);
+      next = found->second;
+    } else {
+      const std::size_t depth = chain.size();
+      const bool still_open =
+          depth < open_.size() && open_[depth].first == entry && calls_[open_[depth].second].parent == *call;
+      next = still_open ? open_[depth].second : add_call(*call, entry);
+      chain.emplace_back(entry, next);
+    }
+    call = next;
+  }
+  if (!numbered_ && call) open_ = std::move(chain);
+  stacks_[stack] = call;
+  return call;
+}
+
+// Programs that were exported with strict=True have one key for a module, whatever path it was called by.
+void Hierarchy::find_shared_modules() {
+  for (auto& [key, paths] : by_key_) {
+    if (paths.size() < 2) continue;
+    const std::size_t first = *std::min_element(paths.begin(), paths.end());
+    if (paths_[first].empty()) continue;
+    for (const std::size_t path : paths) {
+      const bool nested =
+          paths_[path].starts_with(paths_[first] + ".") || paths_[first].starts_with(paths_[path] + ".");
+      if (path != first && !nested && types_[path] == types_[first])
+        shared_.emplace(paths_[path], paths_[first]);
+    }
+  }
+}
+
+std::string Hierarchy::first_name(std::string_view name) const {
+  if (shared_.empty()) return std::string(name);
+  std::string result(name);
+  // Every replacement gives a path that comes earlier, so this ends.
+  for (std::size_t end = result.size(); end != std::string::npos && end != 0;) {
+    const auto found = shared_.find(result.substr(0, end));
+    if (found != shared_.end()) {
+      result = found->second + result.substr(end);
+      end = result.size();
+    } else {
+      end = result.rfind('.', end - 1);
+    }
+  }
+  return result;
+}
+
+void Hierarchy::finish(const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const std::size_t dot = name.rfind('.');
+    if (dot != std::string::npos) insert(std::string_view(name).substr(0, dot));
+  }
+  find_shared_modules();
+
+  // The tree: every path below its parent, in the order in which the paths became known.
+  struct Item {
+    std::string path;
+    std::vector<std::size_t> children;
+    std::size_t source = SIZE_MAX;  // index of the path, if the program has it
+  };
+  std::vector<Item> items;
+  std::unordered_map<std::string, std::size_t> index;
+  const auto place = [&](const std::string& path, auto&& self) -> std::size_t {
+    const auto found = index.find(path);
+    if (found != index.end()) return found->second;
+    std::size_t parent = SIZE_MAX;
+    if (!path.empty()) {
+      const std::size_t dot = path.rfind('.');
+      parent = self(dot == std::string::npos ? std::string() : path.substr(0, dot), self);
+    }
+    const std::size_t at = items.size();
+    items.push_back({path, {}, SIZE_MAX});
+    index.emplace(path, at);
+    if (parent != SIZE_MAX) items[parent].children.push_back(at);
+    return at;
+  };
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    // What is below a shared module's later name stands below its first one only.
+    const std::size_t dot = paths_[i].rfind('.');
+    std::string path = paths_[i];
+    if (dot != std::string::npos) path = first_name(path.substr(0, dot)) + path.substr(dot);
+    Item& item = items[place(path, place)];
+    if (item.source == SIZE_MAX || types_[item.source].empty()) item.source = i;
+    if (called_[i]) called_[item.source] = true;
+  }
+
+  std::vector<std::pair<std::size_t, std::optional<ModuleId>>> pending{{index.at(""), std::nullopt}};
+  while (!pending.empty()) {
+    const auto [at, parent] = pending.back();
+    pending.pop_back();
+    const Item& item = items[at];
+    const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
+    ModuleInfo info;
+    info.path = item.path;
+    const bool known = item.source != SIZE_MAX;
+    info.type = known && !types_[item.source].empty() ? types_[item.source] : kAnyModule;
+    info.parent = parent;
+    info.has_forward = item.path.empty() || (known && called_[item.source]);
+    modules_.push_back(std::move(info));
+    by_path_.emplace(item.path, id);
+    if (parent) modules_[parent->index].children.push_back(id);
+    for (auto child = item.children.rbegin(); child != item.children.rend(); ++child) {
+      pending.emplace_back(*child, id);
+    }
+  }
+  for (auto& module : modules_) {
+    const std::string first = first_name(module.path);
+    if (first == module.path) continue;
+    const auto found = by_path_.find(first);
+    if (found == by_path_.end()) continue;
+    module.alias_of = found->second;
+    module.children.clear();
+  }
+  for (auto& call : calls_) {
+    if (const auto module = find_module(call.path)) call.module = *module;
+  }
+}
+
+std::optional<ModuleId> Hierarchy::find_module(std::string_view path) const {
+  const auto found = by_path_.find(first_name(path));
+  if (found == by_path_.end()) return std::nullopt;
+  return found->second;
+}
+
+CallId Hierarchy::common_call(CallId a, CallId b) const {
+  while (a != b) {
+    CallId& deeper = calls_[a].depth >= calls_[b].depth ? a : b;
+    deeper = calls_[deeper].parent;
+  }
+  return a;
+}
+
+}  // namespace fxtrace

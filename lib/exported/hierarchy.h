@@ -1,0 +1,82 @@
+// The module tree of an exported program and the calls of its modules, put together from what the program's
+// nodes say: each keeps the stack of modules whose forward was running ("nn_module_stack").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exported/program_graph.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+class Hierarchy {
+ public:
+  struct Call {
+    ModuleId module;  // under its first path; known after finish()
+    CallId parent = kRootCall;
+    std::uint32_t depth = 0;  // of the root's call: 0
+    std::string number;       // what tells it from other calls of the same path: "", "1", "2"
+    std::string path;         // as the program writes it
+  };
+
+  // `numbered`: the program tells calls of one module apart.  Otherwise a call is what stands together.
+  explicit Hierarchy(bool numbered);
+
+  // While the program is read: a path that it lists, in registration order, ...
+  void declare(std::string_view path);
+  // ... and the innermost call of a stack, "key,path,type;key,path,type"; nothing when no module runs.
+  // Throws Error(kInput) for a stack that cannot be read.
+  std::optional<CallId> call_of(std::string_view stack);
+
+  // Once all is read: the tree.  `names` are the qualified names of parameters and the like.  Throws
+  // Error(kInput) for paths that go beyond what a model may have.
+  void finish(const std::vector<std::string>& names);
+
+  const std::vector<Call>& calls() const { return calls_; }
+  std::vector<ModuleInfo>& modules() { return modules_; }
+  const std::vector<ModuleInfo>& modules() const { return modules_; }
+  // The module that has this path, under its first path.
+  std::optional<ModuleId> find_module(std::string_view path) const;
+  // A qualified name below a shared module's later name, below its first.
+  std::string first_name(std::string_view name) const;
+
+  // The last call that holds both.
+  CallId common_call(CallId a, CallId b) const;
+
+ private:
+  struct Entry {
+    std::string_view key;  // of the module, without the number of the call
+    std::string_view number;
+    std::string path;
+    std::string_view type;
+    bool operator==(const Entry&) const = default;
+  };
+  std::vector<Entry> parse(std::string_view stack) const;
+  CallId add_call(CallId parent, const Entry& entry);
+  std::size_t insert(std::string_view path);
+  void find_shared_modules();
+
+  bool numbered_;
+  std::vector<Call> calls_;
+  std::unordered_map<std::string, CallId> known_calls_;                 // parent and entry, as text
+  std::unordered_map<std::string_view, std::optional<CallId>> stacks_;  // what was asked already
+  std::vector<std::pair<Entry, CallId>> open_;  // the last stack, when calls have no numbers
+
+  std::vector<std::string> paths_;  // declared, then those of stacks, each once
+  std::unordered_map<std::string, std::size_t> path_index_;
+  std::vector<std::string> types_;                                    // by path
+  std::vector<bool> called_;                                          // by path
+  std::unordered_map<std::string, std::vector<std::size_t>> by_key_;  // key of a module: its paths
+  std::unordered_map<std::string, std::string> shared_;               // later path: first path
+
+  std::vector<ModuleInfo> modules_;
+  std::unordered_map<std::string, ModuleId> by_path_;
+};
+
+}  // namespace fxtrace

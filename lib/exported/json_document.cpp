@@ -1,0 +1,209 @@
+#include "exported/json_document.h"
+
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "support/error.h"
+
+namespace fxtrace {
+
+using Kind = JsonValue::Kind;
+
+// Receives what nlohmann's parser finds.
+class JsonReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonReader(JsonDocument& document) : document_(document) {}
+
+  bool null() override { return add(Kind::kNull); }
+  bool boolean(bool value) override { return add(value ? Kind::kTrue : Kind::kFalse); }
+  bool number_integer(number_integer_t value) override {
+    if (!add(Kind::kInteger)) return false;
+    document_.entries_.back().integer = value;
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
+      return number_integer(static_cast<number_integer_t>(value));
+    }
+    return number_float(static_cast<double>(value), {});
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    if (!add(Kind::kNumber)) return false;
+    document_.entries_.back().number = value;
+    return true;
+  }
+  bool string(string_t& value) override { return add_text(value); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Kind::kObject); }
+  bool key(string_t& value) override { return add_text(value); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(Kind::kArray); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    problem = "it is no JSON at byte " + std::to_string(position);
+    if (error.id == 406) problem = "a number at byte " + std::to_string(position) + " is too large";
+    return false;
+  }
+
+  std::string problem;
+
+ private:
+  bool add(Kind kind) {
+    auto& entries = document_.entries_;
+    if (entries.size() >= JsonDocument::kMaxValues) {
+      problem = "it has more than " + std::to_string(JsonDocument::kMaxValues) + " values";
+      return false;
+    }
+    JsonDocument::Entry entry{};
+    entry.kind = kind;
+    entry.next = static_cast<std::uint32_t>(entries.size() + 1);
+    entries.push_back(entry);
+    return true;
+  }
+  bool add_text(const std::string& value) {
+    if (!add(Kind::kString)) return false;
+    auto& text = document_.entries_.back().text;
+    text.offset = static_cast<std::uint32_t>(document_.strings_.size());
+    text.length = static_cast<std::uint32_t>(value.size());
+    document_.strings_ += value;
+    return true;
+  }
+  bool open(Kind kind) {
+    if (open_.size() >= JsonDocument::kMaxDepth) {
+      problem = "it is nested more than " + std::to_string(JsonDocument::kMaxDepth) + " deep";
+      return false;
+    }
+    open_.push_back(static_cast<std::uint32_t>(document_.entries_.size()));
+    return add(kind);
+  }
+  bool close() {
+    document_.entries_[open_.back()].next = static_cast<std::uint32_t>(document_.entries_.size());
+    open_.pop_back();
+    return true;
+  }
+
+  JsonDocument& document_;
+  std::vector<std::uint32_t> open_;
+};
+
+JsonDocument::JsonDocument(std::string_view text, std::string what) : what_(std::move(what)) {
+  JsonReader reader(*this);
+  if (text.size() > kMaxText) {
+    reader.problem = "it is longer than " + std::to_string(kMaxText) + " bytes";
+  } else {
+    nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  }
+  if (!reader.problem.empty()) throw input_error(what_ + " cannot be read: " + reader.problem);
+}
+
+std::string JsonDocument::place(std::uint32_t at) const {
+  std::string text_so_far;
+  std::uint32_t current = 0;
+  while (current != at) {
+    const Entry& entry = entries_[current];
+    const bool object = entry.kind == Kind::kObject;
+    std::uint32_t child = current + 1;
+    for (std::size_t index = 0;; ++index) {
+      const std::uint32_t value = object ? child + 1 : child;
+      if (at < entries_[value].next) {
+        if (object) {
+          text_so_far += (text_so_far.empty() ? "" : ".") + std::string(text(child).substr(0, 80));
+        } else {
+          text_so_far += "[" + std::to_string(index) + "]";
+        }
+        current = value;
+        break;
+      }
+      child = entries_[value].next;
+    }
+    if (text_so_far.size() > 300) return text_so_far + "...";
+  }
+  return text_so_far;
+}
+
+// --- JsonValue ---
+
+Kind JsonValue::kind() const { return document_->entries_[at_].kind; }
+
+void JsonValue::fail(const std::string& what) const {
+  const std::string place = document_->place(at_);
+  throw input_error(document_->what_ + ": " + (place.empty() ? "" : place + ": ") + what);
+}
+
+bool JsonValue::boolean() const {
+  if (kind() == Kind::kTrue) return true;
+  if (kind() != Kind::kFalse) fail("true or false is expected here");
+  return false;
+}
+
+std::int64_t JsonValue::integer() const {
+  if (kind() != Kind::kInteger) fail("an integer of 64 bits is expected here");
+  return document_->entries_[at_].integer;
+}
+
+double JsonValue::number() const {
+  if (kind() == Kind::kInteger) return static_cast<double>(document_->entries_[at_].integer);
+  if (kind() == Kind::kNumber) return document_->entries_[at_].number;
+  if (kind() == Kind::kString) {
+    const auto text = string();
+    if (text == "Infinity") return HUGE_VAL;
+    if (text == "-Infinity") return -HUGE_VAL;
+    if (text == "NaN") return std::nan("");
+  }
+  fail("a number is expected here");
+}
+
+std::string_view JsonValue::string() const {
+  if (kind() != Kind::kString) fail("a string is expected here");
+  return document_->text(at_);
+}
+
+JsonValue::Iterator& JsonValue::Iterator::operator++() {
+  at_ = document_->entries_[object_ ? at_ + 1 : at_].next;
+  return *this;
+}
+
+JsonValue JsonValue::Iterator::operator*() const { return {document_, object_ ? at_ + 1 : at_}; }
+
+std::string_view JsonValue::Iterator::key() const { return document_->text(at_); }
+
+JsonValue::Range JsonValue::items() const {
+  if (kind() != Kind::kArray) fail("a list is expected here");
+  return {{document_, at_ + 1, false}, {document_, document_->entries_[at_].next, false}};
+}
+
+JsonValue::Range JsonValue::fields() const {
+  if (kind() != Kind::kObject) fail("an object is expected here");
+  return {{document_, at_ + 1, true}, {document_, document_->entries_[at_].next, true}};
+}
+
+std::optional<JsonValue> JsonValue::find(std::string_view key) const {
+  std::optional<JsonValue> found;
+  const Range range = fields();
+  for (auto field = range.begin(); field != range.end(); ++field) {
+    if (field.key() == key) found = *field;
+  }
+  if (found && found->is_null()) return std::nullopt;
+  return found;
+}
+
+JsonValue JsonValue::at(std::string_view key) const {
+  const auto found = find(key);
+  if (!found) fail("\"" + std::string(key) + "\" is missing");
+  return *found;
+}
+
+JsonValue::Alternative JsonValue::alternative() const {
+  const Range range = fields();
+  auto field = range.begin();
+  if (!(field != range.end())) fail("one field is expected here");
+  const Alternative only{field.key(), *field};
+  ++field;
+  if (field != range.end()) fail("exactly one field is expected here");
+  return only;
+}
+
+}  // namespace fxtrace

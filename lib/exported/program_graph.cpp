@@ -1,0 +1,78 @@
+#include "exported/program_graph.h"
+
+#include <algorithm>
+#include <array>
+
+namespace fxtrace {
+namespace {
+
+// "aten.add_.Tensor" -> "add_".
+std::string_view operator_name(std::string_view target) {
+  const std::size_t start = target.find('.');
+  if (start == std::string_view::npos) return {};
+  const std::size_t end = target.find('.', start + 1);
+  return target.substr(start + 1, end == std::string_view::npos ? end : end - start - 1);
+}
+
+bool is_in_place(std::string_view name) {
+  if (name.starts_with("__")) return name.starts_with("__i") && name.ends_with("__");  // __iand__
+  return name.ends_with("_");
+}
+
+bool is_random(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> kParts{"dropout",
+                                                           "rand",
+                                                           "normal",
+                                                           "bernoulli",
+                                                           "multinomial",
+                                                           "poisson",
+                                                           "binomial",
+                                                           "rrelu",
+                                                           "exponential",
+                                                           "cauchy",
+                                                           "geometric",
+                                                           "uniform",
+                                                           "fractional_max_pool",
+                                                           "scaled_dot",
+                                                           "lstm",
+                                                           "gru",
+                                                           "rnn_tanh",
+                                                           "rnn_relu",
+                                                           "_standard_gamma",
+                                                           "_sample_dirichlet"};
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+bool is_symbolic(std::string_view name) {
+  return name.starts_with("sym_") || name == "_assert_scalar" || name == "_assert_tensor_metadata";
+}
+
+}  // namespace
+
+Effect effect_of(const Operation& operation) {
+  const std::string_view target = operation.target;
+  if (target.starts_with("operator.") || target.starts_with("math.") || target.starts_with("torch.sym_")) {
+    return Effect::kSymbolic;
+  }
+  if (!target.starts_with("aten.")) return Effect::kWrites;
+  const auto name = operator_name(target);
+  if (is_symbolic(name)) return Effect::kSymbolic;
+  const bool has_out = std::any_of(operation.kwargs.begin(), operation.kwargs.end(),
+                                   [](const auto& item) { return item.first == "out"; });
+  const bool keeps_statistics = name.find("batch_norm") != std::string_view::npos || name == "instance_norm";
+  if (is_in_place(name) || has_out || keeps_statistics) return Effect::kWrites;
+  return is_random(name) ? Effect::kRandom : Effect::kPure;
+}
+
+std::optional<ValueId> changed_in_place(const Operation& operation) {
+  if (!operation.target.starts_with("aten.") || !is_in_place(operator_name(operation.target))) {
+    return std::nullopt;
+  }
+  if (operation.args.empty()) return std::nullopt;
+  const auto* value = operation.args.front().get_if<ValueId>();
+  if (value == nullptr) return std::nullopt;
+  return *value;
+}
+
+}  // namespace fxtrace

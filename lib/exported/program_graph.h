@@ -1,0 +1,88 @@
+// The graph of an exported program, or the body of one of its higher-order operators, as plain data: values,
+// and operations that make them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace fxtrace {
+
+// Of a value in its ProgramGraph.  Arguments here refer to values: their NodeId is the value's index.
+using ValueId = NodeId;
+
+// One call of a module, by index into Hierarchy::calls(); the first is the root's. .
+using CallId = std::uint32_t;
+inline constexpr CallId kRootCall = 0;
+
+struct ProgramValue {
+  std::string name;
+  Meta meta;
+};
+
+struct ProgramBody;
+
+struct Operation {
+  std::string name;    // of the program's node; empty in files that do not tell
+  std::string target;  // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
+  std::vector<Argument> args;
+  Kwargs kwargs;
+
+  // A value that the operation makes, and the indices that lead to it in the result: none when it is the
+  // result.
+  struct Output {
+    ValueId value;
+    std::vector<std::int64_t> path;
+  };
+  std::vector<Output> outputs;
+
+  CallId call = kRootCall;          // the innermost module call
+  bool has_stack = false;           // false: the program says of no module that it runs the operation
+  std::string_view stack_trace;     // text of Python's frames, outermost first; stands in the program's JSON
+  std::vector<ProgramBody> bodies;  // graphs among the arguments
+};
+
+struct ProgramGraph {
+  struct Input {
+    ValueId value;
+    std::optional<Argument> constant;  // of an input that the program fixed
+  };
+  std::vector<ProgramValue> values;
+  std::vector<Input> inputs;
+  std::vector<Operation> operations;  // each uses what stands before it
+  // Objects that are used but that neither an input nor an operation makes: constants, with their names.
+  std::vector<std::pair<std::string, ValueId>> objects;
+  std::vector<Argument> outputs;
+  bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
+};
+
+struct ProgramBody {
+  std::string name;
+  ProgramGraph graph;
+};
+
+// Calls f(ValueId) for every value that an operation uses, in order.
+template <class F>
+void for_each_use(const Operation& operation, F&& f) {
+  for (const auto& argument : operation.args) for_each_node(argument, f);
+  for (const auto& [name, argument] : operation.kwargs) for_each_node(argument, f);
+}
+
+// What moving an operation past another may change.
+enum class Effect {
+  kSymbolic,  // sizes, indexing, checks of them: none
+  kPure,      // reads tensors
+  kRandom,    // draws random numbers: keeps its order among others that have effects
+  kWrites,    // changes a tensor in place, or nobody knows
+};
+Effect effect_of(const Operation& operation);
+
+// The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
+std::optional<ValueId> changed_in_place(const Operation& operation);
+
+}  // namespace fxtrace

@@ -1,0 +1,680 @@
+#include "exported/recorder.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "exported/exported_program.h"
+#include "exported/schedule.h"
+#include "exported/stack_trace.h"
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr CallId kUnknown = UINT32_MAX;
+constexpr CallId kNoLeaf = UINT32_MAX - 1;
+
+// A graph that is being recorded.
+struct Frame {
+  explicit Frame(const ProgramGraph& g) : graph(g), nodes(g.values.size()), uses(g.values.size(), 0) {
+    origin.reserve(g.values.size());
+    for (std::uint32_t i = 0; i < g.values.size(); ++i) origin.push_back(ValueId{i});
+    for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
+  }
+
+  const ProgramGraph& graph;
+  std::vector<NodeId> nodes;        // by value; invalid while nothing holds it
+  std::vector<std::uint32_t> uses;  // by value
+  std::vector<ValueId> origin;      // by value: of the result of an in-place operation, what it changed
+  std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
+  std::unordered_map<std::uint32_t, std::string> objects;
+  std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
+  std::unordered_map<std::string_view, const ProgramGraph*> bodies;
+};
+
+template <class Key>
+using Items = std::vector<std::pair<std::vector<Key>, NodeId>>;
+
+class Recorder {
+ public:
+  Recorder(const ExportedProgram& program, GraphTracer& tracer)
+      : program_(program),
+        calls_(program.hierarchy().calls()),
+        tracer_(tracer),
+        leaf_of_(calls_.size(), kUnknown),
+        entered_(calls_.size(), false) {}
+
+  void record_model(bool is_leaf) {
+    const ProgramGraph& graph = program_.graph();
+    Frame frame(graph);
+    for (const auto& input : graph.inputs) {
+      if (const auto* lifted = program_.find_lifted(input.value))
+        frame.lifted.emplace(input.value.index, lifted);
+    }
+    GraphSignature signature = program_.signature();
+    std::vector<Argument> placeholders = record_user_inputs(frame, signature);
+    for (const auto& guard : program_.guards()) tracer_.guard(guard, std::nullopt);
+    if (is_leaf) {
+      tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
+      tracer_.set_signature(std::move(signature));
+      return;
+    }
+    std::vector<std::uint32_t> operations(graph.operations.size());
+    for (std::uint32_t i = 0; i < operations.size(); ++i) operations[i] = i;
+    const auto steps = prepare(frame, operations);
+    for (const Argument& output : graph.outputs) count_uses(frame, output);
+    const auto absorbed = absorbed_mutations(frame, steps, signature);
+    for (const Step& step : steps) record(frame, step);
+    go_to(kRootCall);
+    record_mutations(frame, signature, absorbed);
+    record_output(frame, signature);
+    finish(frame, signature);
+  }
+
+  // The first call of a module, as a graph of its own.
+  void record_call(ModuleId module, bool is_leaf) {
+    base_ = kUnknown;
+    for (CallId call = 1; call < calls_.size() && base_ == kUnknown; ++call) {
+      if (calls_[call].module == module) base_ = call;
+    }
+    const ProgramGraph* graph = nullptr;
+    std::vector<std::uint32_t> operations;
+    if (base_ != kUnknown) graph = find_call(program_.graph(), operations);
+    if (graph == nullptr) {
+      tracer_.output(tracer_.call_root({}, {}), {});
+      return;
+    }
+    Frame frame(*graph);
+    if (graph == &program_.graph()) {
+      for (const auto& input : graph->inputs) {
+        if (const auto* lifted = program_.find_lifted(input.value)) {
+          frame.lifted.emplace(input.value.index, lifted);
+        }
+      }
+    }
+    find_origins(frame);
+    const auto [entering, leaving] = boundary(frame, operations, all_uses(*graph));
+    std::vector<Argument> placeholders;
+    for (const ValueId value : entering) {
+      const auto& [name, meta] = graph->values[value.index];
+      frame.nodes[value.index] = tracer_.placeholder(name.empty() ? "input" : name, {}, meta);
+      placeholders.emplace_back(frame.nodes[value.index]);
+    }
+    if (is_leaf) {
+      tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
+      return;
+    }
+    const auto steps = prepare(frame, operations);
+    for (const ValueId value : leaving) ++frame.uses[value.index];
+    for (const Step& step : steps) record(frame, step);
+    go_to(base_);
+    std::vector<Argument> results;
+    for (const ValueId value : leaving) results.emplace_back(node_of(frame, value));
+    if (results.size() == 1) {
+      tracer_.output(std::move(results.front()), graph->values[leaving.front().index].meta);
+    } else {
+      tracer_.output(Argument::Tuple{std::move(results)}, {});
+    }
+  }
+
+ private:
+  // --- calls ---
+
+  // The outermost leaf among the calls that `call` stands in, itself included.
+  CallId leaf_of(CallId call) {
+    std::vector<CallId> pending;
+    while (leaf_of_[call] == kUnknown) {
+      if (call == base_ || call == kRootCall) {
+        leaf_of_[call] = kNoLeaf;
+        break;
+      }
+      pending.push_back(call);
+      call = calls_[call].parent;
+    }
+    CallId leaf = leaf_of_[call];
+    for (; !pending.empty(); pending.pop_back()) {
+      const CallId inner = pending.back();
+      if (leaf == kNoLeaf && tracer_.is_leaf(calls_[inner].module)) leaf = inner;
+      leaf_of_[inner] = leaf;
+    }
+    return leaf;
+  }
+
+  // Makes `call` the one whose forward records nodes.
+  void go_to(CallId call) {
+    if (call == (open_.empty() ? base_ : open_.back())) return;
+    std::vector<CallId> chain;
+    for (CallId at = call; at != base_ && at != kRootCall; at = calls_[at].parent) chain.push_back(at);
+    std::reverse(chain.begin(), chain.end());
+    std::size_t shared = 0;
+    while (shared < chain.size() && shared < open_.size() && chain[shared] == open_[shared]) ++shared;
+    for (; open_.size() > shared; open_.pop_back()) tracer_.leave_call();
+    for (; shared < chain.size(); ++shared) {
+      const CallId next = chain[shared];
+      if (entered_[next]) {
+        tracer_.resume_call(calls_[next].module);
+      } else {
+        tracer_.enter_call(calls_[next].module);
+      }
+      entered_[next] = true;
+      open_.push_back(next);
+    }
+  }
+
+  bool in_base(CallId call) const {
+    while (call != base_ && call != kRootCall) call = calls_[call].parent;
+    return call == base_;
+  }
+
+  // The graph in which the call at base_ runs, and its operations there.
+  const ProgramGraph* find_call(const ProgramGraph& graph, std::vector<std::uint32_t>& operations) const {
+    for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
+      const Operation& operation = graph.operations[i];
+      if (operation.has_stack && in_base(operation.call)) operations.push_back(i);
+    }
+    if (!operations.empty()) return &graph;
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramBody& body : operation.bodies) {
+        if (const auto* found = find_call(body.graph, operations)) return found;
+      }
+    }
+    return nullptr;
+  }
+
+  // --- values ---
+
+  static void count_uses(Frame& frame, const Argument& argument) {
+    for_each_node(argument, [&](ValueId value) { ++frame.uses[value.index]; });
+  }
+
+  static std::vector<std::uint32_t> all_uses(const ProgramGraph& graph) {
+    std::vector<std::uint32_t> uses(graph.values.size(), 0);
+    for (const Operation& operation : graph.operations) {
+      for_each_use(operation, [&](ValueId value) { ++uses[value.index]; });
+    }
+    for (const Argument& output : graph.outputs) {
+      for_each_node(output, [&](ValueId value) { ++uses[value.index]; });
+    }
+    return uses;
+  }
+
+  static void find_origins(Frame& frame) {
+    for (const Operation& operation : frame.graph.operations) {
+      const auto changed = changed_in_place(operation);
+      if (!changed || operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
+      frame.origin[operation.outputs[0].value.index] = frame.origin[changed->index];
+    }
+  }
+
+  // Parameters, buffers and constants of the model: every module reaches its own.
+  static bool is_models_own(const Frame& frame, ValueId value) {
+    const std::uint32_t origin = frame.origin[value.index].index;
+    return frame.lifted.count(origin) != 0 || frame.objects.count(origin) != 0;
+  }
+
+  NodeId node_of(Frame& frame, ValueId value) {
+    if (frame.nodes[value.index].valid()) return frame.nodes[value.index];
+    const ValueId origin = frame.origin[value.index];
+    if (frame.nodes[origin.index].valid()) return frame.nodes[origin.index];
+    const Meta& meta = frame.graph.values[origin.index].meta;
+    const auto object = frame.objects.find(origin.index);
+    if (object != frame.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
+    const auto lifted = frame.lifted.find(origin.index);
+    if (lifted == frame.lifted.end()) {
+      throw Error(ErrorKind::kInternal,
+                  "nothing holds the value '" + frame.graph.values[value.index].name + "'");
+    }
+    const LiftedInput& input = *lifted->second;
+    const NodeId node = input.constant
+                            ? tracer_.get_constant(input.target, [&] { return constant(input, meta); })
+                            : tracer_.get_attr(input.target, meta, std::nullopt);
+    frame.own_nodes.emplace(origin.index, node);
+    return node;
+  }
+
+  Constant constant(const LiftedInput& input, const Meta& meta) const {
+    if (!input.constant->record.empty()) return program_.archive().read_constant(*input.constant);
+    Constant unknown;  // the archive does not tell where it is
+    unknown.dtype = meta.dtype.value_or("");
+    for (const auto& size : meta.shape.value_or(std::vector<Meta::Dim>())) {
+      const auto* number = std::get_if<std::int64_t>(&size);
+      unknown.shape.push_back(number != nullptr ? *number : -1);
+    }
+    return unknown;
+  }
+
+  // The argument with nodes in the place of values.
+  Argument with_nodes(Frame& frame, const Argument& argument) {
+    const auto each = [&](const std::vector<Argument>& items) {
+      std::vector<Argument> result;
+      result.reserve(items.size());
+      for (const auto& item : items) result.push_back(with_nodes(frame, item));
+      return result;
+    };
+    if (const auto* value = argument.get_if<ValueId>()) return node_of(frame, *value);
+    if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
+    if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
+    if (const auto* dict = argument.get_if<Argument::Dict>()) {
+      Argument::Dict result;
+      for (const auto& [key, item] : dict->items) result.items.push_back({key, with_nodes(frame, item)});
+      return result;
+    }
+    return argument;
+  }
+
+  // node[path[0]][path[1]]...; `made` keeps what earlier paths of the same node went through.
+  template <class Key>
+  NodeId item(NodeId node, const std::vector<Key>& path, Items<Key>& made, const Meta& meta,
+              const std::optional<SourceLocation>& source, const std::string& name) {
+    for (std::size_t depth = 1; depth <= path.size(); ++depth) {
+      const bool is_last = depth == path.size();
+      const std::vector<Key> prefix(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(depth));
+      const auto known = is_last ? made.end()
+                                 : std::find_if(made.begin(), made.end(),
+                                                [&](const auto& entry) { return entry.first == prefix; });
+      if (known != made.end()) {
+        node = known->second;
+        continue;
+      }
+      node = tracer_.call_function("operator.getitem", {node, prefix.back()}, {}, is_last ? meta : Meta{},
+                                   source, is_last ? name : "");
+      if (!is_last) made.emplace_back(prefix, node);
+    }
+    return node;
+  }
+
+  // --- steps ---
+
+  // Counts uses and decides the order.
+  std::vector<Step> prepare(Frame& frame, const std::vector<std::uint32_t>& operations) {
+    find_origins(frame);
+    for (const auto index : operations) {
+      for_each_use(frame.graph.operations[index], [&](ValueId value) { ++frame.uses[value.index]; });
+    }
+    return schedule(frame.graph, operations, [&](const Operation& operation) -> std::optional<CallId> {
+      if (!operation.has_stack) return std::nullopt;
+      const CallId leaf = leaf_of(operation.call);
+      if (leaf == kNoLeaf) return std::nullopt;
+      return leaf;
+    });
+  }
+
+  void record(Frame& frame, const Step& step) {
+    if (step.leaf) {
+      record_leaf(frame, *step.leaf, step.operations);
+    } else {
+      for (const auto index : step.operations) record_operation(frame, frame.graph.operations[index]);
+    }
+  }
+
+  void record_operation(Frame& frame, const Operation& operation) {
+    // What belongs to no module stands where the operation before it does.
+    if (operation.has_stack) go_to(operation.call);
+    std::vector<Argument> args;
+    for (const auto& argument : operation.args) args.push_back(with_nodes(frame, argument));
+    Kwargs kwargs;
+    for (const auto& [name, argument] : operation.kwargs)
+      kwargs.emplace_back(name, with_nodes(frame, argument));
+    for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
+
+    const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
+    const Meta meta = is_single ? frame.graph.values[operation.outputs[0].value.index].meta : Meta{};
+    const auto source = innermost_frame(operation.stack_trace);
+    const NodeId node = tracer_.call_function(operation.target, std::move(args), std::move(kwargs), meta,
+                                              source, operation.name);
+    Items<std::int64_t> made;
+    for (const auto& [value, path] : operation.outputs) {
+      if (path.empty()) {
+        frame.nodes[value.index] = node;
+      } else if (frame.uses[value.index] > 0) {
+        const auto& [name, value_meta] = frame.graph.values[value.index];
+        frame.nodes[value.index] = item(node, path, made, value_meta, source, name);
+      }
+    }
+  }
+
+  void record_body(Frame& outer, const Operation& operation, const ProgramBody& body) {
+    const CallId call = open_.empty() ? base_ : open_.back();
+    const ProgramGraph& graph = body.graph;
+    // One body may serve several operators; the program repeats it.
+    const auto [known, is_new] = outer.bodies.emplace(body.name, &graph);
+    if (!is_new) {
+      const ProgramGraph& same = *known->second;
+      if (same.operations.size() == graph.operations.size() && same.values.size() == graph.values.size())
+        return;
+      throw input_error("two different bodies of operators are called '" + body.name + "'");
+    }
+    tracer_.begin_body(body.name);
+    Frame frame(graph);
+    bind_inputs(outer, operation, frame);
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const ValueId value = graph.inputs[i].value;
+      const auto& [name, meta] = graph.values[value.index];
+      const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
+      frame.nodes[value.index] = node;
+      const auto lifted = frame.lifted.find(value.index);
+      if (lifted != frame.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
+    }
+    std::vector<std::uint32_t> operations(graph.operations.size());
+    for (std::uint32_t i = 0; i < operations.size(); ++i) operations[i] = i;
+    const auto steps = prepare(frame, operations);
+    for (const Argument& output : graph.outputs) count_uses(frame, output);
+    for (const Step& step : steps) record(frame, step);
+    go_to(call);
+    std::vector<Argument> outputs;
+    for (const Argument& output : graph.outputs) outputs.push_back(with_nodes(frame, output));
+    tracer_.output(graph.single_output ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
+    tracer_.end_body();
+  }
+
+  // Inputs of a body that are the model's own tensors in every run of it: the last inputs are the operator's
+  // last operands, except for those that a loop changes.
+  static void bind_inputs(const Frame& outer, const Operation& operation, Frame& body) {
+    const std::string_view target = operation.target;
+    const bool is_loop = target.find("while_loop") != std::string_view::npos ||
+                         target.find("scan") != std::string_view::npos ||
+                         target.find("map") != std::string_view::npos;
+    std::vector<const Argument*> operands;
+    bool behind_body = false;
+    const auto add = [&](const Argument& argument) {
+      if (argument.is<Argument::GraphRef>()) {
+        behind_body = true;
+        operands.clear();
+        return;
+      }
+      if (!behind_body) return;
+      const auto* list = argument.get_if<Argument::List>();
+      if (list == nullptr) {
+        operands.push_back(&argument);
+        return;
+      }
+      if (is_loop) operands.clear();  // only the last list stays the same
+      for (const auto& item : list->items) operands.push_back(&item);
+    };
+    for (const auto& argument : operation.args) add(argument);
+    const auto& inputs = body.graph.inputs;
+    if (operands.size() > inputs.size() || (!is_loop && operands.size() != inputs.size())) return;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto* value = operands[i]->get_if<ValueId>();
+      if (value == nullptr) continue;
+      const auto lifted = outer.lifted.find(outer.origin[value->index].index);
+      const std::uint32_t input = inputs[inputs.size() - operands.size() + i].value.index;
+      if (lifted != outer.lifted.end()) body.lifted.emplace(input, lifted->second);
+    }
+  }
+
+  // --- leaves ---
+
+  // Values that enter the operations, in the order of first use, and those that leave them, in the order in
+  // which they are made.
+  static std::pair<std::vector<ValueId>, std::vector<ValueId>> boundary(
+      const Frame& frame, const std::vector<std::uint32_t>& operations,
+      const std::vector<std::uint32_t>& uses) {
+    std::unordered_map<std::uint32_t, std::uint32_t> inside;  // made here: uses here
+    std::unordered_set<std::uint32_t> seen;
+    std::vector<ValueId> entering;
+    for (const auto index : operations) {
+      const Operation& operation = frame.graph.operations[index];
+      for_each_use(operation, [&](ValueId value) {
+        const auto made_here = inside.find(value.index);
+        if (made_here != inside.end()) {
+          ++made_here->second;
+        } else if (!is_models_own(frame, value) && seen.insert(value.index).second) {
+          entering.push_back(value);
+        }
+      });
+      for (const auto& output : operation.outputs) inside.emplace(output.value.index, 0);
+    }
+    std::vector<ValueId> leaving;
+    for (const auto index : operations) {
+      for (const auto& [value, path] : frame.graph.operations[index].outputs) {
+        if (uses[value.index] > inside.at(value.index) && !is_models_own(frame, value))
+          leaving.push_back(value);
+      }
+    }
+    return {std::move(entering), std::move(leaving)};
+  }
+
+  void record_leaf(Frame& frame, CallId leaf, const std::vector<std::uint32_t>& operations) {
+    go_to(calls_[leaf].parent);
+    const auto [entering, leaving] = boundary(frame, operations, frame.uses);
+    const Operation& first = frame.graph.operations[operations.front()];
+    auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
+    if (!source) source = innermost_frame(first.stack_trace);
+
+    const bool in_program = &frame.graph == &program_.graph();
+    const CallSignature* signature = in_program ? program_.find_signature(calls_[leaf]) : nullptr;
+    if (signature != nullptr && !fits(frame, *signature, operations, entering, leaving)) signature = nullptr;
+    std::vector<Argument> args;
+    Kwargs kwargs;
+    if (signature != nullptr) {
+      std::vector<Argument> leaves;
+      for (const auto& input : signature->inputs) leaves.push_back(with_nodes(frame, input));
+      const Argument both = signature->in_spec.unflatten(leaves);
+      const auto& parts = both.get_if<Argument::Tuple>()->items;
+      if (const auto* tuple = parts[0].get_if<Argument::Tuple>()) args = tuple->items;
+      for (const auto& [key, argument] : parts[1].get_if<Argument::Dict>()->items) {
+        kwargs.emplace_back(*key.get_if<std::string>(), argument);
+      }
+    } else {
+      for (const ValueId value : entering) args.emplace_back(node_of(frame, value));
+    }
+
+    std::vector<std::vector<Argument>> paths;  // by value that leaves
+    if (signature != nullptr) {
+      const auto all = signature->out_spec.paths();
+      for (const ValueId value : leaving) {
+        const auto at = std::find(signature->outputs.begin(), signature->outputs.end(), Argument(value));
+        paths.push_back(all[static_cast<std::size_t>(at - signature->outputs.begin())]);
+      }
+    } else {
+      for (std::size_t i = 0; i < leaving.size(); ++i) {
+        if (leaving.size() == 1) {
+          paths.emplace_back();
+        } else {
+          paths.push_back({static_cast<std::int64_t>(i)});
+        }
+      }
+    }
+    const bool is_single = leaving.size() == 1 && paths[0].empty();
+    const NodeId node =
+        tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
+                          is_single ? frame.graph.values[leaving[0].index].meta : Meta{}, source);
+    std::vector<std::string> names;
+    for (const auto index : operations) names.push_back(name_of(frame, frame.graph.operations[index]));
+    tracer_.set_program_nodes(node, std::move(names));
+    Items<Argument> made;
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      const auto& [name, meta] = frame.graph.values[leaving[i].index];
+      frame.nodes[leaving[i].index] = paths[i].empty() ? node : item(node, paths[i], made, meta, source, "");
+    }
+  }
+
+  // Older files have no names for operations with several results.
+  static std::string name_of(const Frame& frame, const Operation& operation) {
+    if (!operation.name.empty()) return operation.name;
+    if (operation.outputs.empty()) return operation.target;
+    return frame.graph.values[operation.outputs.front().value.index].name;
+  }
+
+  // Whether the call, put together from what the graph says, is the call that the signature tells of.
+  static bool fits(const Frame& frame, const CallSignature& signature,
+                   const std::vector<std::uint32_t>& operations, const std::vector<ValueId>& entering,
+                   const std::vector<ValueId>& leaving) {
+    const auto has = [](const std::vector<Argument>& values, ValueId value) {
+      return std::find(values.begin(), values.end(), Argument(value)) != values.end();
+    };
+    for (const ValueId value : entering) {
+      if (!has(signature.inputs, value)) return false;
+    }
+    for (const ValueId value : leaving) {
+      if (!has(signature.outputs, value)) return false;
+    }
+    std::unordered_set<std::uint32_t> made;
+    for (const auto index : operations) {
+      for (const auto& output : frame.graph.operations[index].outputs) made.insert(output.value.index);
+    }
+    for (const auto& input : signature.inputs) {
+      const auto* value = input.get_if<ValueId>();
+      if (value == nullptr) continue;
+      if (made.count(value->index) != 0) return false;
+      if (!frame.nodes[value->index].valid() && !is_models_own(frame, *value)) return false;
+    }
+    const auto& keys = signature.in_spec.children[1].keys;
+    return std::all_of(keys.begin(), keys.end(), [](const Argument& key) { return key.is<std::string>(); });
+  }
+
+  // --- inputs and outputs of the program ---
+
+  std::vector<Argument> record_user_inputs(Frame& frame, const GraphSignature& signature) {
+    const auto& inputs = frame.graph.inputs;
+    // Python wants parameters with defaults behind those without.
+    std::size_t defaults_from = inputs.size();
+    while (defaults_from > 0) {
+      const auto& entry = signature.inputs[defaults_from - 1];
+      if (!entry.target && !entry.value) break;
+      --defaults_from;
+    }
+    std::vector<Argument> placeholders;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (frame.lifted.count(inputs[i].value.index) != 0) continue;
+      const auto& entry = signature.inputs[i];
+      std::vector<Argument> default_value;
+      if (entry.value && i >= defaults_from) default_value.push_back(*entry.value);
+      const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
+      const NodeId node =
+          tracer_.placeholder(name, std::move(default_value), frame.graph.values[inputs[i].value.index].meta);
+      frame.nodes[inputs[i].value.index] = node;
+      placeholders.emplace_back(node);
+    }
+    return placeholders;
+  }
+
+  static bool is_user_output(const GraphSignature::Entry& entry) {
+    return entry.role == "user_output" || entry.role == "loss_output";
+  }
+  static bool is_mutation(const GraphSignature::Entry& entry) {
+    return entry.role == "buffer_mutation" || entry.role == "parameter_mutation" ||
+           entry.role == "user_input_mutation";
+  }
+
+  // The value that a mutation changes.
+  std::unordered_map<std::string, ValueId> mutable_inputs(const GraphSignature& signature) const {
+    std::unordered_map<std::string, ValueId> found;
+    const auto& inputs = program_.graph().inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto& entry = signature.inputs[i];
+      found.emplace(entry.target ? *entry.target : entry.name, inputs[i].value);
+    }
+    return found;
+  }
+
+  // Outputs, by index, whose new value for a buffer is a leaf's own business: it is made there and used
+  // nowhere else, and nobody reads the old value afterwards.
+  std::unordered_set<std::size_t> absorbed_mutations(Frame& frame, const std::vector<Step>& steps,
+                                                     const GraphSignature& signature) {
+    std::unordered_set<std::size_t> absorbed;
+    const bool any = std::any_of(signature.outputs.begin(), signature.outputs.end(), is_mutation);
+    if (!any) return absorbed;
+    constexpr std::size_t kNever = SIZE_MAX;
+    std::vector<std::size_t> made_in(frame.graph.values.size(), kNever);
+    std::vector<std::size_t> last_use(frame.graph.values.size(), 0);
+    std::vector<std::uint32_t> uses_in_maker(frame.graph.values.size(), 0);
+    for (std::size_t at = 0; at < steps.size(); ++at) {
+      for (const auto index : steps[at].operations) {
+        const Operation& operation = frame.graph.operations[index];
+        for_each_use(operation, [&](ValueId value) {
+          last_use[value.index] = at;
+          if (made_in[value.index] == at) ++uses_in_maker[value.index];
+        });
+        for (const auto& output : operation.outputs) made_in[output.value.index] = at;
+      }
+    }
+    const auto inputs = mutable_inputs(signature);
+    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+      const auto& entry = signature.outputs[i];
+      const auto* value = frame.graph.outputs[i].get_if<ValueId>();
+      const auto changed = entry.target ? inputs.find(*entry.target) : inputs.end();
+      if (entry.role != "buffer_mutation" || value == nullptr || changed == inputs.end()) continue;
+      const std::size_t maker = made_in[value->index];
+      if (maker == kNever || !steps[maker].leaf) continue;
+      if (frame.uses[value->index] != uses_in_maker[value->index] + 1) continue;
+      const auto& outputs = frame.graph.outputs;
+      const bool is_output =
+          std::find(outputs.begin(), outputs.end(), Argument(changed->second)) != outputs.end();
+      if (last_use[changed->second.index] > maker || is_output) continue;
+      --frame.uses[value->index];
+      absorbed.insert(i);
+    }
+    return absorbed;
+  }
+
+  void record_mutations(Frame& frame, const GraphSignature& signature,
+                        const std::unordered_set<std::size_t>& absorbed) {
+    const auto inputs = mutable_inputs(signature);
+    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+      const auto& entry = signature.outputs[i];
+      if (!is_mutation(entry) || absorbed.count(i) != 0 || !entry.target) continue;
+      const auto changed = inputs.find(*entry.target);
+      if (changed == inputs.end()) {
+        throw input_error("the program changes '" + *entry.target + "', which is none of its inputs");
+      }
+      const NodeId target = node_of(frame, changed->second);
+      tracer_.call_function("aten.copy_.default", {target, with_nodes(frame, frame.graph.outputs[i])}, {},
+                            frame.graph.values[changed->second.index].meta, std::nullopt);
+    }
+  }
+
+  void record_output(Frame& frame, const GraphSignature& signature) {
+    std::vector<Argument> leaves;
+    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+      if (is_user_output(signature.outputs[i])) leaves.push_back(with_nodes(frame, frame.graph.outputs[i]));
+    }
+    const auto& spec = program_.out_spec();
+    Meta meta;
+    if (spec && spec->kind == TreeSpec::Kind::kLeaf) {
+      const auto* value = frame.graph.outputs.back().get_if<ValueId>();
+      if (value != nullptr) meta = frame.graph.values[value->index].meta;
+    }
+    tracer_.output(spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{std::move(leaves)}),
+                   std::move(meta));
+  }
+
+  void finish(Frame& frame, GraphSignature& signature) {
+    for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+      const ValueId value = frame.graph.inputs[i].value;
+      const auto own = frame.own_nodes.find(value.index);
+      signature.inputs[i].node = own != frame.own_nodes.end() ? own->second : frame.nodes[value.index];
+    }
+    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+      const auto* value = frame.graph.outputs[i].get_if<ValueId>();
+      if (value != nullptr) signature.outputs[i].node = frame.nodes[value->index];
+    }
+    tracer_.set_signature(std::move(signature));
+  }
+
+  const ExportedProgram& program_;
+  const std::vector<Hierarchy::Call>& calls_;
+  GraphTracer& tracer_;
+  CallId base_ = kRootCall;
+  std::vector<CallId> leaf_of_;  // by call: kUnknown until it is asked
+  std::vector<bool> entered_;    // by call
+  std::vector<CallId> open_;     // calls below base_ whose forward records nodes, outermost first
+};
+
+}  // namespace
+
+void record_module(const ExportedProgram& program, ModuleId root, bool root_is_leaf, GraphTracer& tracer) {
+  Recorder recorder(program, tracer);
+  if (root.index == 0) {
+    recorder.record_model(root_is_leaf);
+  } else {
+    recorder.record_call(root, root_is_leaf);
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,97 @@
+#include "exported/stack_trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace fxtrace {
+namespace {
+
+constexpr std::string_view kFrame = "File \"";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+// The line of text at `at`, and where the next one starts.
+std::string_view line_at(std::string_view text, std::size_t& at) {
+  const std::size_t end = std::min(text.find('\n', at), text.size());
+  const auto line = text.substr(at, end - at);
+  at = std::min(end + 1, text.size());
+  return line;
+}
+
+struct Frame {
+  SourceLocation location;
+  std::size_t next = 0;  // behind the frame
+};
+
+// The frame whose first line is at `at`:   File "net.py", line 12, in forward
+//                                              return x + y
+std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
+  auto line = trimmed(line_at(text, at));
+  if (!line.starts_with(kFrame)) return std::nullopt;
+  line.remove_prefix(kFrame.size());
+  const std::size_t quote = line.find('"');
+  if (quote == std::string_view::npos) return std::nullopt;
+  Frame frame;
+  frame.location.file = line.substr(0, quote);
+  line.remove_prefix(quote + 1);
+  constexpr std::string_view kLine = ", line ";
+  if (!line.starts_with(kLine)) return std::nullopt;
+  line.remove_prefix(kLine.size());
+  const auto number = std::from_chars(line.data(), line.data() + line.size(), frame.location.line);
+  if (number.ec != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(number.ptr - line.data()));
+  constexpr std::string_view kIn = ", in ";
+  if (line.starts_with(kIn)) frame.location.function = line.substr(kIn.size());
+  std::size_t behind = at;
+  const auto code = trimmed(line_at(text, behind));
+  if (!code.starts_with(kFrame)) {
+    frame.location.text = code;
+    at = behind;
+  }
+  frame.next = at;
+  return frame;
+}
+
+}  // namespace
+
+std::optional<SourceLocation> innermost_frame(std::string_view stack_trace) {
+  // Behind code that Dynamo made, the frame of the user's own says more.
+  std::optional<SourceLocation> generated;
+  for (std::size_t at = stack_trace.rfind(kFrame); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : stack_trace.rfind(kFrame, at - 1)) {
+    auto frame = frame_at(stack_trace, at);
+    if (!frame) continue;
+    if (!frame->location.file.starts_with("<eval_with_key>")) return std::move(frame->location);
+    if (!generated) generated = std::move(frame->location);
+  }
+  return generated;
+}
+
+std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::uint32_t depth,
+                                            std::uint32_t modules) {
+  std::optional<SourceLocation> previous;
+  std::optional<SourceLocation> found;
+  std::uint32_t forwards = 0;
+  for (std::size_t at = stack_trace.find(kFrame); at < stack_trace.size();) {
+    auto frame = frame_at(stack_trace, at);
+    if (!frame) {
+      at = stack_trace.find(kFrame, at + 1);
+      continue;
+    }
+    if (frame->location.function == "forward") {
+      if (forwards == depth) found = previous;
+      ++forwards;
+    }
+    previous = std::move(frame->location);
+    at = stack_trace.find(kFrame, frame->next);
+  }
+  if (forwards != modules) return std::nullopt;
+  return found;
+}
+
+}  // namespace fxtrace
