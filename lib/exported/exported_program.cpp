@@ -55,25 +55,13 @@ std::string readable_guard(std::string_view code) {
   return text;
 }
 
-bool tells_calls_apart(const JsonValue& program) {
-  // Calls have numbers from PyTorch 2.6 on.
-  const auto version = program.find("torch_version");
-  if (!version || !version->is_string()) return false;
-  const auto text = version->string();
-  int major = 0;
-  int minor = 0;
-  if (std::sscanf(std::string(text.substr(0, 20)).c_str(), "%d.%d", &major, &minor) != 2) return false;
-  return major > 2 || (major == 2 && minor >= 6);
-}
-
 }  // namespace
 
 ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
                                  const std::optional<std::string>& model)
     : archive_(path, info),
       model_(choose_model(archive_, model)),
-      document_(std::make_unique<JsonDocument>(archive_.json(model_), "the program's JSON")),
-      hierarchy_(tells_calls_apart(document_->root())) {
+      document_(std::make_unique<JsonDocument>(archive_.json(model_), "the program's JSON")) {
   const JsonValue program = document_->root();
   check_version(program);
   const JsonValue module = program.at("graph_module");

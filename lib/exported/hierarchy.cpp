@@ -68,7 +68,7 @@ std::string qualified_name(std::string_view text) {
 
 }  // namespace
 
-Hierarchy::Hierarchy(bool numbered) : numbered_(numbered) {
+Hierarchy::Hierarchy() {
   calls_.emplace_back();
   insert("");
 }
@@ -124,43 +124,27 @@ CallId Hierarchy::add_call(CallId parent, const Entry& entry) {
 }
 
 std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
-  const auto known = stacks_.find(stack);
-  if (known != stacks_.end() && (numbered_ || !known->second)) return known->second;
-
+  const auto [known, is_new_stack] = stacks_.emplace(stack, std::nullopt);
+  if (!is_new_stack) return known->second;
   const std::vector<Entry> entries = parse(stack);
-  if (known == stacks_.end()) {
-    for (const Entry& entry : entries) {
-      const std::size_t index = insert(entry.path);
-      if (types_[index].empty()) types_[index] = entry.type;
-      called_[index] = true;
-      auto& paths = by_key_[std::string(entry.key)];
-      if (std::find(paths.begin(), paths.end(), index) == paths.end()) paths.push_back(index);
-    }
-  }
-  std::optional<CallId> call;
-  if (!entries.empty()) call = kRootCall;
-  std::vector<std::pair<Entry, CallId>> chain;
+  if (entries.empty()) return std::nullopt;
+  CallId call = kRootCall;
   for (const Entry& entry : entries) {
+    const std::size_t index = insert(entry.path);
+    if (types_[index].empty()) types_[index] = entry.type;
+    called_[index] = true;
+    auto& paths = by_key_[std::string(entry.key)];
+    if (std::find(paths.begin(), paths.end(), index) == paths.end()) paths.push_back(index);
     if (entry.path.empty()) continue;  // the root
-    CallId next = 0;
-    if (numbered_) {
-      std::string key = std::to_string(*call);
-      for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)})
-        key.append(1, ',').append(part);
-      const auto [found, is_new] = known_calls_.emplace(std::move(key), 0);
-      if (is_new) found->second = add_call(*call, entry);
-      next = found->second;
-    } else {
-      const std::size_t depth = chain.size();
-      const bool still_open =
-          depth < open_.size() && open_[depth].first == entry && calls_[open_[depth].second].parent == *call;
-      next = still_open ? open_[depth].second : add_call(*call, entry);
-      chain.emplace_back(entry, next);
+    std::string key = std::to_string(call);
+    for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)}) {
+      key.append(1, ',').append(part);
     }
-    call = next;
+    const auto [found, is_new] = known_calls_.emplace(std::move(key), 0);
+    if (is_new) found->second = add_call(call, entry);
+    call = found->second;
   }
-  if (!numbered_ && call) open_ = std::move(chain);
-  stacks_[stack] = call;
+  known->second = call;
   return call;
 }
 

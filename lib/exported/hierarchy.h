@@ -25,8 +25,7 @@ class Hierarchy {
     std::string path;         // as the program writes it
   };
 
-  // `numbered`: the program tells calls of one module apart.  Otherwise a call is what stands together.
-  explicit Hierarchy(bool numbered);
+  Hierarchy();
 
   // While the program is read: a path that it lists, in registration order, ...
   void declare(std::string_view path);
@@ -55,18 +54,15 @@ class Hierarchy {
     std::string_view number;
     std::string path;
     std::string_view type;
-    bool operator==(const Entry&) const = default;
   };
   std::vector<Entry> parse(std::string_view stack) const;
   CallId add_call(CallId parent, const Entry& entry);
   std::size_t insert(std::string_view path);
   void find_shared_modules();
 
-  bool numbered_;
   std::vector<Call> calls_;
   std::unordered_map<std::string, CallId> known_calls_;                 // parent and entry, as text
   std::unordered_map<std::string_view, std::optional<CallId>> stacks_;  // what was asked already
-  std::vector<std::pair<Entry, CallId>> open_;  // the last stack, when calls have no numbers
 
   std::vector<std::string> paths_;  // declared, then those of stacks, each once
   std::unordered_map<std::string, std::size_t> path_index_;

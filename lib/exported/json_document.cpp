@@ -1,5 +1,6 @@
 #include "exported/json_document.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -14,13 +15,13 @@ using Kind = JsonValue::Kind;
 // Receives what nlohmann's parser finds.
 class JsonReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit JsonReader(JsonDocument& document) : document_(document) {}
+  explicit JsonReader(JsonDocument& document) : document_(&document) {}
 
   bool null() override { return add(Kind::kNull); }
   bool boolean(bool value) override { return add(value ? Kind::kTrue : Kind::kFalse); }
   bool number_integer(number_integer_t value) override {
     if (!add(Kind::kInteger)) return false;
-    document_.entries_.back().integer = value;
+    document_->entries_.back().integer = value;
     return true;
   }
   bool number_unsigned(number_unsigned_t value) override {
@@ -31,7 +32,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_float(number_float_t value, const string_t&) override {
     if (!add(Kind::kNumber)) return false;
-    document_.entries_.back().number = value;
+    document_->entries_.back().number = value;
     return true;
   }
   bool string(string_t& value) override { return add_text(value); }
@@ -44,15 +45,17 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     problem = "it is no JSON at byte " + std::to_string(position);
-    if (error.id == 406) problem = "a number at byte " + std::to_string(position) + " is too large";
+    is_syntax = error.id != 406;
+    if (!is_syntax) problem = "a number at byte " + std::to_string(position) + " is too large";
     return false;
   }
 
   std::string problem;
+  bool is_syntax = false;  // the problem is that the text is no JSON
 
  private:
   bool add(Kind kind) {
-    auto& entries = document_.entries_;
+    auto& entries = document_->entries_;
     if (entries.size() >= JsonDocument::kMaxValues) {
       problem = "it has more than " + std::to_string(JsonDocument::kMaxValues) + " values";
       return false;
@@ -65,10 +68,10 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool add_text(const std::string& value) {
     if (!add(Kind::kString)) return false;
-    auto& text = document_.entries_.back().text;
-    text.offset = static_cast<std::uint32_t>(document_.strings_.size());
+    auto& text = document_->entries_.back().text;
+    text.offset = static_cast<std::uint32_t>(document_->strings_.size());
     text.length = static_cast<std::uint32_t>(value.size());
-    document_.strings_ += value;
+    document_->strings_ += value;
     return true;
   }
   bool open(Kind kind) {
@@ -76,25 +79,64 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
       problem = "it is nested more than " + std::to_string(JsonDocument::kMaxDepth) + " deep";
       return false;
     }
-    open_.push_back(static_cast<std::uint32_t>(document_.entries_.size()));
+    open_.push_back(static_cast<std::uint32_t>(document_->entries_.size()));
     return add(kind);
   }
   bool close() {
-    document_.entries_[open_.back()].next = static_cast<std::uint32_t>(document_.entries_.size());
+    document_->entries_[open_.back()].next = static_cast<std::uint32_t>(document_->entries_.size());
     open_.pop_back();
     return true;
   }
 
-  JsonDocument& document_;
+  JsonDocument* document_;
   std::vector<std::uint32_t> open_;
 };
+
+namespace {
+
+// Python writes infinite numbers as Infinity, -Infinity and NaN, which are no JSON; PyTorch 2.6 left them so.
+// The text with these as strings; nothing when it has none.
+std::optional<std::string> with_quoted_numbers(std::string_view text) {
+  std::string result;
+  bool found = false;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '"') {
+      const std::size_t start = i++;
+      while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+      i = std::min(i + 1, text.size());
+      result += text.substr(start, i - start);
+      continue;
+    }
+    const auto rest = text.substr(i);
+    std::string_view number;
+    for (const std::string_view name : {"Infinity", "-Infinity", "NaN"}) {
+      if (rest.starts_with(name)) number = name;
+    }
+    if (number.empty()) {
+      result += text[i++];
+    } else {
+      result.append(1, '"').append(number).append(1, '"');
+      i += number.size();
+      found = true;
+    }
+  }
+  if (!found) return std::nullopt;
+  return result;
+}
+
+}  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, std::string what) : what_(std::move(what)) {
   JsonReader reader(*this);
   if (text.size() > kMaxText) {
     reader.problem = "it is longer than " + std::to_string(kMaxText) + " bytes";
-  } else {
-    nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  } else if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader) && reader.is_syntax) {
+    if (const auto standard = with_quoted_numbers(text)) {
+      reader = JsonReader(*this);
+      entries_.clear();
+      strings_.clear();
+      nlohmann::json::sax_parse(*standard, &reader);
+    }
   }
   if (!reader.problem.empty()) throw input_error(what_ + " cannot be read: " + reader.problem);
 }
