@@ -7,7 +7,7 @@
 The same bytes come out on every machine with the same version of PyTorch: each archive is made by a process
 of its own (the mangled names in it depend on what was compiled before) with a fixed hash seed and random
 seed, and the file names that TorchScript records are cut to what follows the folder of packages:
-`nets/nested.py`, `torch/nn/...`.
+`nets/nested.py`, `torch/nn/...`.  write_exported.py does the same for exported programs.
 """
 
 import argparse
@@ -30,7 +30,9 @@ def all_samples() -> list:
 
     samples = []
     for info in sorted(pkgutil.iter_modules(nets.__path__), key=lambda info: info.name):
-        samples += getattr(importlib.import_module("nets." + info.name), "SAMPLES", [])
+        for sample in getattr(importlib.import_module("nets." + info.name), "SAMPLES", []):
+            sample.net = info.name
+            samples.append(sample)
     return sorted(samples, key=lambda sample: sample.name)
 
 
@@ -79,14 +81,31 @@ def prepare(net: str, name: str):
 
     warnings.simplefilter("ignore")
     make_compiler_file_names_portable()  # first: a net may compile classes and functions when it is imported
-    samples = importlib.import_module(net).SAMPLES
-    make_tracer_file_names_portable()
+    sample = find(net, name)
+    if sample.kind == "torchscript":
+        make_tracer_file_names_portable()
     torch.manual_seed(0)
-    return next(sample for sample in samples if sample.name == name)
+    return sample
+
+
+def find(net: str, name: str):
+    return next(sample for sample in importlib.import_module("nets." + net).SAMPLES if sample.name == name)
+
+
+def write(net: str, name: str, program, path: str) -> None:
+    import torch
+
+    if isinstance(program, torch.jit.ScriptModule):
+        torch.jit.save(program, path)
+    else:
+        import write_exported
+
+        write_exported.write(program, find(net, name).layout, path)
 
 
 # Started with -c, so that no line of this file is on the stack that a trace records.  One process for each
-# archive, forked from one that has only imported torch: that is most of the time.
+# archive, forked from one that has only imported torch: that is most of the time.  The number of the line that
+# calls make() is in what a trace records.
 MAKE_ALL = """
 import os, sys
 import generate, torch
@@ -94,7 +113,8 @@ for argument in sys.argv[1:]:
     net, name, path = argument.split(":", 2)
     child = os.fork()
     if child == 0:
-        torch.jit.save(generate.prepare(net, name).make(), path)
+        program = generate.prepare(net, name).make()
+        generate.write(net, name, program, path)
         os._exit(0)
     if os.waitpid(child, 0)[1] != 0:
         sys.exit(f"{name} could not be made")
@@ -117,7 +137,7 @@ def main() -> int:
     output = os.path.abspath(options.output)
     os.makedirs(output, exist_ok=True)
     jobs = [
-        ":".join((sample.make.__module__, sample.name, os.path.join(output, sample.name + ".pt")))
+        ":".join((sample.net, sample.name, os.path.join(output, sample.file)))
         for sample in samples
         if not options.names or sample.name in options.names
     ]

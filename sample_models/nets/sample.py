@@ -1,5 +1,6 @@
 """What a sample is, and how its inputs are written down in manifest.json."""
 
+import importlib
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
@@ -11,7 +12,7 @@ class Sample:
     name: str  # of the archive, without suffix
     how: str  # "scripted", "traced", ...: for people
     shows: str
-    make: Callable[[], torch.jit.ScriptModule]
+    make: Callable[[], Any]  # a ScriptModule; an ExportedProgram, or several of them by name
     inputs: list  # calls: each {"args": [SPEC, ...], "kwargs": {NAME: SPEC}}
     failed: list = field(default_factory=list)  # paths of the modules that cannot be followed
     # The same under other rules, where it differs: {"no-default-leaves": [...], "max-depth-1": [...]}.
@@ -23,23 +24,35 @@ class Sample:
         None  # the same model for Python's tracers, where they manage
     )
     notes: str = ""
+    kind: str = "torchscript"  # or "exported_program"
+    model: str = ""  # which of several exported programs
+    layout: str = ""  # of the archive of an exported program: "", "old", "one record"
+    net: str = ""  # the file in nets/ that it stands in; the generator knows it
+
+    @property
+    def file(self) -> str:
+        return self.name + (".pt" if self.kind == "torchscript" else ".pt2")
 
     def manifest_entry(self) -> dict:
         entry: dict[str, Any] = {
-            "file": self.name + ".pt",
+            "file": self.file,
             "how": self.how,
             "shows": self.shows,
             "method": self.method,
             "inputs": self.inputs,
             "failed": self.failed,
         }
+        if self.kind != "torchscript":
+            entry["kind"] = self.kind
+        if self.model:
+            entry["model"] = self.model
         if self.failed_under:
             entry["failed_under"] = self.failed_under
         if self.differs:
             entry["differs"] = self.differs
         if self.notes:
             entry["notes"] = self.notes
-        entry["net"] = self.make.__module__.removeprefix("nets.")
+        entry["net"] = self.net
         entry["peers"] = self.eager is not None
         return entry
 
@@ -66,6 +79,9 @@ def make_value(spec: Any) -> Any:
         return tuple(make_value(item) for item in spec["tuple"])
     if "dict" in spec:
         return {key: make_value(value) for key, value in spec["dict"].items()}
+    if "namedtuple" in spec:
+        module, name = spec["namedtuple"].rsplit(".", 1)
+        return getattr(importlib.import_module(module), name)(*make_value(spec["fields"]))
     dtype = getattr(torch, spec["tensor"])
     generator = torch.Generator().manual_seed(spec["seed"])
     if dtype.is_floating_point:

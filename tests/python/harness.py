@@ -2,6 +2,7 @@
 
 import copy
 import glob
+import importlib
 import json
 import os
 import subprocess
@@ -9,7 +10,9 @@ import sys
 from typing import Any
 
 import rebuild
+import rebuild_exported
 import torch
+from torch.utils import _pytree as pytree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SAMPLES = os.path.join(ROOT, "sample_models")
@@ -31,13 +34,22 @@ def find_program(given: str | None) -> str | None:
     return max(builds, key=os.path.getmtime, default=None)
 
 
-def samples() -> list[dict]:
+def samples(kind: str = "torchscript") -> list[dict]:
+    """Those of one kind, as `model.kind` of a collection calls it."""
     with open(os.path.join(SAMPLES, "manifest.json"), encoding="utf-8") as file:
-        return json.load(file)["samples"]
+        entries = json.load(file)["samples"]
+    return [sample for sample in entries if sample.get("kind", "torchscript") == kind]
 
 
 def sample_path(sample: dict) -> str:
     return os.path.join(SAMPLES, sample["file"])
+
+
+def load_exported(sample: dict) -> torch.export.ExportedProgram:
+    importlib.import_module(
+        "nets." + sample["net"]
+    )  # it may have classes and libraries that the program needs
+    return rebuild_exported.load(sample_path(sample), sample.get("model", ""))
 
 
 def expected_failures(sample: dict, rules: str) -> list[str]:
@@ -143,6 +155,79 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
         raise Different(f"{text}\n{rebuilt.code}")
 
 
+class ExportedRun:
+    """An exported program's own results on some inputs, and how a rebuilt graph compares with them."""
+
+    def __init__(self, path: str, program: torch.export.ExportedProgram, args: tuple, kwargs: dict):
+        self.path, self.program, self.args, self.kwargs = path, program, args, kwargs
+        state = rebuild_exported.state_of(program)
+        self.before = {
+            name: value.detach().clone() for name, value in state.items() if isinstance(value, torch.Tensor)
+        }
+        args, kwargs = copy.deepcopy((args, kwargs))
+        torch.manual_seed(0)
+        with torch.no_grad():
+            self.expected = program.module()(*args, **kwargs)
+        self.expected_inputs = self._leaves(args, kwargs)
+        self.expected_state = self._state()
+        self._restore()
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        state = rebuild_exported.state_of(self.program)
+        return {name: state[name].detach().clone() for name in self.before}
+
+    def _restore(self) -> None:
+        state = rebuild_exported.state_of(self.program)
+        with torch.no_grad():
+            for name, value in self.before.items():
+                if difference(value, state[name]):
+                    state[name].copy_(value)
+
+    def _leaves(self, args: tuple, kwargs: dict) -> list:
+        order = self.program.call_spec.in_spec.children()[1].context
+        return pytree.tree_leaves((args, {name: kwargs[name] for name in order}))
+
+    def compare(self, graph_json: dict) -> None:
+        """The rebuilt graph gives the same results, and leaves the same in buffers and inputs."""
+        rebuilt = rebuild_exported.rebuild(self.path, graph_json, self.program)
+        inputs = self._leaves(*copy.deepcopy((self.args, self.kwargs)))
+        torch.manual_seed(0)
+        try:
+            with torch.no_grad():
+                actual = rebuilt(*inputs)
+            text = (
+                difference(pytree.tree_leaves(self.expected), pytree.tree_leaves(actual))
+                or other_structure(self.expected, actual)
+                or difference(self.expected_inputs, inputs, "inputs afterwards")
+                or difference(self.expected_state, self._state(), "state afterwards")
+            )
+        finally:
+            self._restore()
+        if text:
+            raise Different(f"{text}\n{rebuilt.code}")
+
+
+def other_structure(expected: Any, actual: Any, path: str = "output") -> str | None:
+    """Where dicts, lists and tuples are not nested as they should be; other containers may be either."""
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict) or list(expected) != list(actual):
+            return f"{path}: keys {list(expected)} became {str(actual)[:80]}"
+        pairs = [(f"{path}[{key!r}]", expected[key], actual[key]) for key in expected]
+    elif isinstance(expected, (list, tuple)):
+        kind = list if isinstance(expected, list) else tuple
+        if not isinstance(actual, kind) or len(expected) != len(actual):
+            return f"{path}: a {type(expected).__name__} became {str(actual)[:80]}"
+        pairs = [(f"{path}[{i}]", *pair) for i, pair in enumerate(zip(expected, actual))]
+    else:
+        return None
+    return next((text for text in (other_structure(a, b, where) for where, a, b in pairs) if text), None)
+
+
+def count_nodes(graph: dict) -> int:
+    """Bodies of control flow included."""
+    return len(graph["nodes"]) + sum(map(count_nodes, graph["subgraphs"].values()))
+
+
 def check_collection(collection: dict) -> None:
     """What holds for every collection, beyond its schema."""
     graphs, modules = collection["graphs"], collection["modules"]
@@ -150,7 +235,7 @@ def check_collection(collection: dict) -> None:
     assert graphs[0]["module"] == "" and modules[0]["path"] == ""
     assert len({graph["module"] for graph in graphs}) == len(graphs), "a module has two graphs"
     assert collection["summary"]["graphs"] == len(graphs)
-    assert collection["summary"]["nodes"] == sum(len(graph["nodes"]) for graph in graphs)
+    assert collection["summary"]["nodes"] == sum(map(count_nodes, graphs))
     counts = {
         kind: sum(module["status"] == kind and module["alias_of"] is None for module in modules)
         for kind in ("traced", "leaf", "failed", "unvisited")

@@ -197,6 +197,8 @@ class Rebuilder:
                 return slice(*(decode(part) for part in inner))
             if kind == "graph":
                 return self._body(graph, inner)
+            if kind == "function":
+                return resolve_function(inner)
             if kind not in _ONE_KEY:
                 raise RebuildError(f"unknown argument: {value}")
             return _ONE_KEY[kind](inner)
@@ -206,13 +208,15 @@ class Rebuilder:
         if op == "call_function":
             target = resolve_function(target)
         elif op in ("call_module", "get_attr"):
-            target = self._attribute(op, target)
+            target = self._attribute(node_json)
         node = graph.create_node(op, target, args, kwargs, name=name)
         if node.name != name:
             raise RebuildError(f"torch.fx would name it {node.name}")
         nodes[name] = node
 
-    def _attribute(self, op: str, target: str) -> str:
+    def _attribute(self, node_json: dict) -> str:
+        """The name in the rebuilt module of what a call_module or get_attr node names."""
+        op, target = node_json["op"], node_json["target"]
         if op == "get_attr" and target in self.constants:
             value: Any = decode_constant(self.constants[target], target, self.record)
         else:
@@ -228,7 +232,11 @@ class Rebuilder:
             and not hasattr(value, "forward")
         ):
             value = Overloaded(value)
-        seen = target if target else "root_module"  # torch.fx has no name for the root
+        return self._keep(
+            target if target else "root_module", target, value
+        )  # torch.fx has no name for the root
+
+    def _keep(self, seen: str, target: str, value: Any) -> str:
         if self.seen_as.setdefault(seen, target) != target:
             raise RebuildError(f"{target!r} and {self.seen_as[seen]!r} would both be called {seen}")
         self.attributes.setdefault(seen, value)

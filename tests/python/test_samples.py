@@ -12,24 +12,27 @@ import harness
 import pytest
 import rebuild
 
-SAMPLES = {sample["file"]: sample for sample in harness.samples()}
+EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
+SAMPLES = {sample["file"]: sample for sample in harness.samples()} | EXPORTED
 
 
 def test_manifest_and_folder_agree():
-    archives = {name for name in os.listdir(harness.SAMPLES) if name.endswith(".pt")}
+    archives = {name for name in os.listdir(harness.SAMPLES) if name.endswith((".pt", ".pt2"))}
     assert archives == set(SAMPLES)
-    assert len(archives) >= 18
+    assert len(EXPORTED) >= 16 and len(archives) - len(EXPORTED) >= 18
+    stems = [name.partition(".")[0] for name in archives]
+    assert len(set(stems)) == len(stems)  # test cases are named by them
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_small_and_without_a_path_of_any_machine(name):
     path = harness.sample_path(SAMPLES[name])
-    assert os.path.getsize(path) < 60_000
+    assert os.path.getsize(path) < (80_000 if name in EXPORTED else 60_000)
     with zipfile.ZipFile(path) as archive:
         for record in archive.namelist():
-            if not re.search(r"/(data|constants)/\d+$", record):  # all but weights
+            if not re.search(r"/(data|constants)/\d+$|/(weight|tensor)_\d+$", record):  # all but weights
                 found = re.search(
-                    rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages",
+                    rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages|0x[0-9a-f]{6}",
                     archive.read(record),
                 )
                 assert not found, f"{record}: {found}"
@@ -38,6 +41,11 @@ def test_small_and_without_a_path_of_any_machine(name):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_runs_on_its_inputs(name):
     sample = SAMPLES[name]
+    if name in EXPORTED:
+        for inputs in sample["inputs"]:
+            args, kwargs = harness.make_inputs(inputs)
+            harness.load_exported(sample).module()(*args, **kwargs)
+        return
     for inputs in sample["inputs"]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Turns a graph of an exported program's GraphCollection into a torch.fx.GraphModule, node by node.
+
+    rebuild_exported.py MODEL COLLECTION [NAME]     # prints its code; NAME of one of several programs
+
+A leaf runs the nodes of the program that the collection says it stands for.  Which values enter and leave
+them is worked out here anew, from the program as torch.export loads it, so a call with other arguments or
+results than these is an error.
+"""
+
+import json
+import logging
+import operator
+import sys
+import zipfile
+from typing import Any, Callable
+
+import torch
+from rebuild import RebuildError, Rebuilder, decode_constant
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
+
+
+def load(path: str, model: str = "") -> ExportedProgram:
+    for name in (
+        "torch.export",
+        "torch._export",
+    ):  # they warn of old layouts, and of classes in sample inputs
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not model:
+        return torch.export.load(path)
+    from torch.export.pt2_archive._package import load_pt2
+
+    return load_pt2(path).exported_programs[model]
+
+
+def state_of(program: ExportedProgram) -> dict[str, Any]:
+    """Parameters, buffers, constants and objects by qualified name."""
+    return {**program.constants, **program.state_dict}
+
+
+class State:
+    """What inputs of a graph stand for a parameter, buffer, constant or object: by the placeholder's name."""
+
+    def __init__(self, values: dict[str, Any], names: dict[str, str]):
+        self.values = values
+        self.names = names  # of the placeholder: qualified name
+
+    @classmethod
+    def of_program(cls, program: ExportedProgram) -> "State":
+        specs = program.graph_signature.input_specs
+        return cls(state_of(program), {spec.arg.name: spec.target for spec in specs if spec.kind in LIFTED})
+
+    def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> "State":
+        """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
+        placeholders = [node for node in body_module.graph.nodes if node.op == "placeholder"]
+        if caller.target.name() in ("cond", "while_loop", "scan", "associative_scan", "map_impl"):
+            operands = pytree.tree_leaves(caller.args[-1])  # before these: carried values, slices of tensors
+        else:
+            operands = pytree.tree_leaves(caller.args[caller.args.index(body) + 1 :])
+        names = {}
+        for placeholder, operand in zip(reversed(placeholders), reversed(operands)):
+            name = self.lifted(operand) if isinstance(operand, fx.Node) else None
+            if name is not None:
+                names[placeholder.name] = name
+        return State(self.values, names)
+
+    def lifted(self, node: fx.Node) -> str | None:
+        """The qualified name that `node` reads or, as the result of an operator in place, has changed."""
+        while node.name not in self.names:
+            changed = changed_argument(node)
+            if changed is None:
+                return None
+            node = changed
+        return self.names[node.name]
+
+
+def changed_argument(node: fx.Node) -> fx.Node | None:
+    """The argument that a node gives back after changing it in place."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return None
+    schema = node.target._schema
+    if len(schema.returns) != 1 or schema.returns[0].alias_info is None:
+        return None
+    if not schema.returns[0].alias_info.is_write:
+        return None
+    for i, argument in enumerate(schema.arguments):
+        if argument.alias_info and argument.alias_info.before_set == schema.returns[0].alias_info.before_set:
+            value = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
+            return value if isinstance(value, fx.Node) else None
+    return None
+
+
+class Leaf(torch.nn.Module):
+    """Some nodes of a program's graph, run as one call.
+
+    `mutations` are those that the program has as outputs and nodes of the rebuilt graph do not carry out: the
+    name of the node with the new value, and the qualified names of what changes.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        graph_module: fx.GraphModule,
+        state: State,
+        mutations: dict[str, list[str]],
+        signature: Any,
+    ):
+        super().__init__()
+        by_name = {node.name: node for node in graph_module.graph.nodes}
+        unknown = [name for name in names if name not in by_name]
+        if unknown:
+            raise RebuildError(f"the program has no nodes {unknown}")
+        inside = {by_name[name] for name in names}
+        for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
+            if node.target is operator.getitem and node.args[0] in inside:
+                inside.add(node)
+        self.nodes = [node for node in graph_module.graph.nodes if node in inside]
+        if [node.name for node in self.nodes if node.name in names] != names:
+            raise RebuildError(f"{names} is not the program's order")
+        self.graph_module_ = [graph_module]  # in a list: it is no submodule
+        self.state = state
+        self.signature = signature
+        self.entering = list(
+            dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside))
+        )
+        self.leaving = []
+        self.writes = []
+        for node in self.nodes:
+            if node.name in mutations:
+                self.writes += [(node, target) for target in mutations[node.name]]
+            if state.lifted(node) is None and self._is_used_outside(node, inside, mutations):
+                self.leaving.append(node)
+
+    def _enters(self, user: fx.Node, inside: set) -> list[fx.Node]:
+        return [
+            node
+            for node in user.all_input_nodes
+            if node not in inside and node.op != "get_attr" and self.state.lifted(node) is None
+        ]
+
+    @staticmethod
+    def _is_used_outside(node: fx.Node, inside: set, mutations: dict) -> bool:
+        for user in node.users:
+            if user in inside:
+                continue
+            if user.op != "output":
+                return True
+            results = pytree.tree_leaves(user.args[0])
+            if results.count(node) > len(mutations.get(node.name, [])):
+                return True
+        return False
+
+    def forward(self, *args, **kwargs):
+        values = self._bind(args, kwargs)
+
+        def value(node: fx.Node) -> Any:
+            if node.op == "get_attr":
+                return getattr(self.graph_module_[0], node.target)
+            if node in values:
+                return values[node]
+            name = self.state.lifted(node)
+            if name is None:
+                raise RebuildError(f"{node.name} enters, but is not among the arguments")
+            return self.state.values[name]
+
+        for node in self.nodes:
+            arguments, keywords = fx.map_arg((node.args, node.kwargs), value)
+            values[node] = node.target(*arguments, **keywords)
+        for node, target in self.writes:
+            self.state.values[target].copy_(values[node])
+        if self.signature is not None:
+            by_name = {node.name: node for node in self.graph_module_[0].graph.nodes}
+            results = [
+                value(by_name[item.name]) if hasattr(item, "name") and item.name in by_name else item.value
+                for item in self.signature.outputs
+            ]
+            return pytree.tree_unflatten(results, self.signature.out_spec)
+        results = [values[node] for node in self.leaving]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _bind(self, args: tuple, kwargs: dict) -> dict[fx.Node, Any]:
+        if self.signature is None:
+            if kwargs or len(args) != len(self.entering):
+                names = [node.name for node in self.entering]
+                raise RebuildError(f"{len(args)} arguments and {list(kwargs)} for {names}")
+            return dict(zip(self.entering, args))
+        by_name = {node.name: node for node in self.graph_module_[0].graph.nodes}
+        in_spec = self.signature.in_spec
+        order = in_spec.children()[1].context
+        if set(order) != set(kwargs):
+            raise RebuildError(f"keyword arguments {list(kwargs)}, but the call signature has {order}")
+        given, spec = pytree.tree_flatten((args, {name: kwargs[name] for name in order}))
+        if spec != in_spec:
+            raise RebuildError(f"the arguments are nested as {spec}, the call signature says {in_spec}")
+        return {
+            by_name[item.name]: value
+            for item, value in zip(self.signature.inputs, given)
+            if hasattr(item, "name") and item.name in by_name
+        }
+
+
+class ProgramRebuilder(Rebuilder):
+    def __init__(
+        self,
+        program: ExportedProgram,
+        record: Callable[[str], torch.Tensor],
+        body: fx.GraphModule | None = None,
+        state: State | None = None,
+    ):
+        """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
+        super().__init__(torch.nn.Module(), record)
+        self.program = program
+        self.source = body or program.graph_module
+        self.is_body = body is not None
+        self.state = state or State.of_program(program)
+
+    def _attribute(self, node_json: dict) -> str:
+        target = node_json["target"]
+        if node_json["op"] == "call_module":
+            return self._keep("leaf_" + node_json["name"], node_json["name"], self._leaf(node_json))
+        state = state_of(self.program)
+        if target in self.constants:
+            self._check_constant(target, state)
+        if target not in state:
+            raise RebuildError(f"the program has no {target!r}")
+        return self._keep(target, target, state[target])
+
+    def _check_constant(self, target: str, state: dict) -> None:
+        """The JSON has the program's values; the program's tensor itself is used, which leaves share."""
+        decoded = decode_constant(self.constants[target], target, lambda record: self.record(record, target))
+        ours, theirs = decoded.contiguous(), state[target].detach().contiguous()
+        if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape) or not torch.equal(
+            ours.reshape(-1).view(torch.uint8), theirs.reshape(-1).view(torch.uint8)
+        ):
+            raise RebuildError(f"the values of {target} are not the program's")
+
+    def _leaf(self, node_json: dict) -> Leaf:
+        names = node_json["program_nodes"]
+        leaf = Leaf(names, self.source, self.state, self._unwritten_mutations(), self._signature(node_json))
+        results = len(leaf.leaving)
+        positions = [
+            user["args"][1]
+            for user in self.graph_json["nodes"]
+            if user["target"] == "operator.getitem" and user["args"][0] == {"node": node_json["name"]}
+        ]
+        if leaf.signature is None and results > 1 and not all(0 <= i < results for i in positions):
+            raise RebuildError(f"results {positions} are used, but {results} leave")
+        return leaf
+
+    def _unwritten_mutations(self) -> dict[str, list[str]]:
+        """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
+        if self.is_body:
+            return {}
+        by_name = {node["name"]: node for node in self.graph_json["nodes"]}
+        written = {
+            by_name[node["args"][0]["node"]]["target"]
+            for node in self.graph_json["nodes"]
+            if node["target"] == "aten.copy_.default"
+        }
+        found: dict[str, list[str]] = {}
+        for spec in self.program.graph_signature.output_specs:
+            kinds = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+            if spec.kind in kinds and spec.target not in written:
+                found.setdefault(spec.arg.name, []).append(spec.target)
+        return found
+
+    def _signature(self, node_json: dict) -> Any:
+        """The recorded signature of this call: the one whose results are made by its nodes."""
+        if self.is_body:
+            return None
+        names = set(node_json["program_nodes"])
+        for node in self.source.graph.nodes:
+            if node.target is operator.getitem and node.args[0].name in names:
+                names.add(node.name)
+        fitting = [
+            entry.signature
+            for entry in self.program.module_call_graph
+            if entry.signature is not None
+            and entry.fqn.partition("@")[0] == node_json["target"] != ""
+            and any(getattr(item, "name", None) in names for item in entry.signature.outputs)
+        ]
+        if len(fitting) > 1:
+            raise RebuildError("several recorded calls give results of these nodes")
+        return fitting[0] if fitting else None
+
+    def _body(self, graph: fx.Graph, name: str) -> fx.Node:
+        body = getattr(self.source, name, None)
+        if not isinstance(body, fx.GraphModule):
+            raise RebuildError(f"the program has no body {name!r}")
+        (reader,) = [
+            node for node in self.source.graph.nodes if node.op == "get_attr" and node.target == name
+        ]
+        (caller,) = reader.users
+        rebuilder = ProgramRebuilder(
+            self.program, self.record, body, self.state.of_body(caller, reader, body)
+        )
+        self.attributes[name] = rebuilder.graph_module(self.graph_json["subgraphs"][name])
+        return graph.create_node("get_attr", name)
+
+
+def record_reader(path: str) -> Callable[..., torch.Tensor]:
+    """Reads the tensor `name` from a record such as data/constants/tensor_0 of the archive at `path`."""
+
+    def read(record: str, name: str) -> torch.Tensor:
+        program = load(path)
+        tensor = state_of(program)[name]
+        with zipfile.ZipFile(path) as archive:
+            found = [item for item in archive.namelist() if item == record or item.endswith("/" + record)]
+            if len(found) != 1:
+                raise RebuildError(f"the archive has {found} for record {record}")
+            content = bytearray(archive.read(found[0]))
+        if record.endswith(".pt"):
+            import io
+
+            return torch.load(io.BytesIO(content))[name]
+        return torch.frombuffer(content, dtype=tensor.dtype).as_strided(
+            tensor.shape, tensor.stride(), tensor.storage_offset()
+        )
+
+    return read
+
+
+def rebuild(path: str, graph_json: dict, program: ExportedProgram | None = None) -> fx.GraphModule:
+    """Its parameters and buffers are those of `program`, which is loaded from `path` unless given.  It takes
+    the leaves of the program's inputs, one after the other."""
+    return ProgramRebuilder(program or load(path), record_reader(path)).graph_module(graph_json)
+
+
+def main() -> int:
+    if len(sys.argv) not in (3, 4):
+        print(__doc__, file=sys.stderr)
+        return 2
+    with open(sys.argv[2], encoding="utf-8") as file:
+        collection = json.load(file)
+    program = load(sys.argv[1], *sys.argv[3:])
+    print(rebuild(sys.argv[1], collection["graphs"][0], program).code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
