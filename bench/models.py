@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the archives that run.py measures, in processes of its own: models.py KIND PATH [NUMBER]."""
 
+import io
 import os
 import sys
 import warnings
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "python")
+    0,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "python"),
 )
 
 
@@ -98,6 +100,43 @@ class Nested(nn.Module):
         return x
 
 
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = (q @ k.transpose(-2, -1)).softmax(-1)
+        return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = Attention(width, 2)
+        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class SparseFile(io.FileIO):
+    """Zeros that are written to it take no room on the disk."""
+
+    def write(self, data) -> int:
+        data = bytes(data)
+        if len(data) < 4096 or data.count(0) < len(data):
+            return super().write(data)
+        self.truncate(self.seek(len(data), os.SEEK_CUR))
+        return len(data)
+
+
 def layers(width: int) -> nn.Module:
     # Zeros that nobody touches take no memory while the archive is written.
     with torch.device("meta"):
@@ -120,11 +159,33 @@ def resnet50(_: int) -> nn.Module:
     return torchvision.models.resnet50(weights=None)
 
 
+def export_layers(path: str, width: int) -> None:
+    program = torch.export.export(layers(width).eval(), (torch.zeros(2, width),))
+    with SparseFile(path, "wb") as file:
+        torch.export.save(program, file)
+
+
+def export_blocks(path: str, count: int) -> None:
+    model = nn.Sequential(*[Block(8) for _ in range(count)]).eval()
+    shapes = ({0: torch.export.Dim("batch")},)
+    torch.export.save(torch.export.export(model, (torch.zeros(2, 3, 8),), dynamic_shapes=shapes), path)
+
+
 def main() -> int:
     warnings.simplefilter("ignore")
     kind, path = sys.argv[1:3]
     number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    makers = {"layers": layers, "flat": Flat, "late": Late, "nested": Nested, "resnet50": resnet50}
+    exporters = {"exported_layers": export_layers, "exported_blocks": export_blocks}
+    if kind in exporters:
+        exporters[kind](path, number)
+        return 0
+    makers = {
+        "layers": layers,
+        "flat": Flat,
+        "late": Late,
+        "nested": Nested,
+        "resnet50": resnet50,
+    }
     torch.jit.script(makers[kind](number).eval()).save(path)
     return 0
 

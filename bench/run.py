@@ -9,6 +9,10 @@
 - linear:  models with 10, 100 and 1,000 failing modules; the CPU time above the smallest one's grows no more
            than 2.5 times as fast as the number of modules.  `flat`: each fails at its first call; `late`:
            after a call that could be followed; `nested`: chains of ten, each holds the next.
+- exported: an exported program with 0.1 MB and with 2 GB of weights: at most 30 ms for the small one, at most
+           1.15 times its time and memory for the large one; and one with 4,000 operators (6 MB of JSON): at
+           most 0.15 of the time of a bare `import torch`.  Beside them Python processes that do
+           torch.export.load and torch.export.unflatten.
 
 Times are medians of runs that alternate.  The archives go to a temporary folder, or to --keep DIR, where they
 are found again.  PYTHON needs torch, and torchvision for ResNet-50; this script itself imports neither, as
@@ -16,8 +20,10 @@ its own memory would count as the program's.
 """
 
 import argparse
+import fcntl
 import glob
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -27,7 +33,12 @@ from dataclasses import dataclass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_WEIGHTS_TIME, MAX_WEIGHTS_MEMORY, MAX_LOAD, MAX_GROWTH = 1.2, 1.3, 0.2, 2.5
+MAX_EXPORTED_SMALL, MAX_EXPORTED_WEIGHTS, MAX_EXPORTED_LARGE = 30, 1.15, 0.15  # ms, then ratios
 LOAD = "import sys, warnings; warnings.simplefilter('ignore'); import torch; torch.jit.load(sys.argv[1])"
+UNFLATTEN = (
+    "import sys, warnings; warnings.simplefilter('ignore'); import torch; "
+    "torch.export.unflatten(torch.export.load(sys.argv[1]))"
+)
 
 
 @dataclass
@@ -50,6 +61,25 @@ def measure(command: list[str]) -> Run:
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
+def memory_of(command: list[str]) -> float:
+    """Peak memory in MB when the program begins to write, by when it holds all that it ever will.
+
+    For a program smaller than this script: rusage counts what this script held when it started the program.
+    """
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)  # less than the output, so that the program waits
+    process = subprocess.Popen(command, stdout=write_end)
+    os.close(write_end)
+    with open(read_end, "rb", buffering=0) as output:
+        output.read(1)
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            peak = re.search(r"VmHWM:\s+(\d+) kB", status.read())
+        output.readall()
+    if process.wait() != 0 or peak is None:
+        sys.exit(f"{' '.join(command)}: its memory could not be measured")
+    return int(peak[1]) / 1024
+
+
 def alternate(commands: list[list[str]], runs: int) -> list[Run]:
     """The median of each, after a run that does not count."""
     results: list[list[Run]] = [[] for _ in commands]
@@ -66,22 +96,29 @@ def alternate(commands: list[list[str]], runs: int) -> list[Run]:
 
 class Bench:
     def __init__(self, options: argparse.Namespace, program: str, folder: str):
-        self.program, self.python, self.runs, self.folder = program, options.python, options.runs, folder
+        self.program, self.python, self.runs, self.folder = (
+            program,
+            options.python,
+            options.runs,
+            folder,
+        )
         self.broken: list[str] = []
 
     def archive(self, kind: str, number: int = 0) -> str:
-        path = os.path.join(self.folder, f"{kind}_{number}.pt" if number else f"{kind}.pt")
+        suffix = ".pt2" if kind.startswith("exported") else ".pt"
+        path = os.path.join(self.folder, (f"{kind}_{number}" if number else kind) + suffix)
         if not os.path.exists(path):
             maker = os.path.join(ROOT, "bench", "models.py")
-            subprocess.run([self.python, maker, kind, path + ".part", str(number)], check=True)
-            os.replace(path + ".part", path)
+            part = os.path.join(self.folder, "part" + suffix)
+            subprocess.run([self.python, maker, kind, part, str(number)], check=True)
+            os.replace(part, path)
         return path
 
     def trace(self, path: str) -> list[str]:
         return [self.program, "trace", path, "-f", "json"]
 
     def show(self, name: str, run: Run) -> None:
-        print(f"  {name:<34} {run.wall * 1000:8.0f} ms  {run.cpu * 1000:8.0f} ms CPU  {run.rss:8.0f} MB")
+        print(f"  {name:<34} {run.wall * 1000:8.1f} ms  {run.cpu * 1000:8.1f} ms CPU  {run.rss:8.1f} MB")
 
     def bound(self, what: str, value: float, limit: float) -> None:
         holds = value <= limit
@@ -108,7 +145,8 @@ class Bench:
         for kind in ("flat", "late", "nested"):
             counts = (10, 100, 1000)
             runs = alternate(
-                [self.trace(self.archive(kind, count)) for count in counts], max(3, self.runs // 2)
+                [self.trace(self.archive(kind, count)) for count in counts],
+                max(3, self.runs // 2),
             )
             for count, run in zip(counts, runs):
                 self.show(f"{count} failing modules, {kind}", run)
@@ -116,8 +154,36 @@ class Bench:
             middle = max(runs[1].cpu - runs[0].cpu, 0.01)
             modules = (counts[2] - counts[0]) / (counts[1] - counts[0])
             self.bound(
-                f"growth against linear, {kind}", (runs[2].cpu - runs[0].cpu) / middle / modules, MAX_GROWTH
+                f"growth against linear, {kind}",
+                (runs[2].cpu - runs[0].cpu) / middle / modules,
+                MAX_GROWTH,
             )
+
+    def exported(self) -> None:
+        paths = [self.archive("exported_layers", 16), self.archive("exported_layers", 4096)]
+        blocks = self.archive("exported_blocks", 182)
+        ours = [self.trace(path) for path in (*paths, blocks)]
+        ours.append([*ours[2], "--no-default-leaves"])
+        theirs = [[self.python, "-c", UNFLATTEN, path] for path in (*paths, blocks)]
+        # Milliseconds are told apart by more runs; Python's take seconds.
+        small, large = alternate(ours[:2], 5 * self.runs)
+        leaves, inlined, bare = alternate([*ours[2:], [self.python, "-c", "import torch"]], self.runs)
+        python = alternate(theirs, max(3, self.runs // 2))
+
+        names = [f"30 Linears, {os.path.getsize(path) / 1e6:.2f} MB" for path in paths]
+        names += ["4,000 operators", "the same, without leaves"]
+        for run, command in zip((small, large, leaves, inlined), ours):
+            run.rss = memory_of(command)
+        for name, run in zip(names, (small, large, leaves, inlined)):
+            self.show(name, run)
+        self.show("Python, import torch", bare)
+        for name, run in zip(names, python):
+            self.show(f"Python, {name}", run)
+        self.bound("time of the small one, ms", small.wall * 1000, MAX_EXPORTED_SMALL)
+        self.bound("time, large against small", large.wall / small.wall, MAX_EXPORTED_WEIGHTS)
+        self.bound("memory, large against small", large.rss / small.rss, MAX_EXPORTED_WEIGHTS)
+        self.bound("4,000 operators against import", leaves.wall / bare.wall, MAX_EXPORTED_LARGE)
+        self.bound("the same, without leaves", inlined.wall / bare.wall, MAX_EXPORTED_LARGE)
 
 
 def main() -> int:
@@ -143,7 +209,12 @@ def main() -> int:
             folder = os.path.abspath(options.keep)
             os.makedirs(folder, exist_ok=True)
         bench = Bench(options, os.path.abspath(program), folder)
-        for name, part in (("weights", bench.weights), ("load", bench.load), ("linear", bench.linear)):
+        for name, part in (
+            ("weights", bench.weights),
+            ("load", bench.load),
+            ("linear", bench.linear),
+            ("exported", bench.exported),
+        ):
             if options.k in name:
                 print(f"{name}:", flush=True)
                 part()
