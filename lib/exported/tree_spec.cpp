@@ -145,8 +145,8 @@ TreeSpec TreeSpec::parse(std::string_view text, const std::string& what) {
   return read(*tree, what, 0);
 }
 
-Argument TreeSpec::unflatten(const std::vector<Argument>& leaves) const {
-  return Unflattening(leaves).build(*this);
+Argument TreeSpec::unflatten(const std::vector<Argument>& values) const {
+  return Unflattening(values).build(*this);
 }
 
 std::vector<std::vector<Argument>> TreeSpec::paths() const {

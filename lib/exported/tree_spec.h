@@ -21,8 +21,8 @@ struct TreeSpec {
   // Throws Error(kInput); `what` names the text in the message.
   static TreeSpec parse(std::string_view text, const std::string& what);
 
-  // Puts leaves, in order, into the structure.  `leaves` must be as many as there are.
-  Argument unflatten(const std::vector<Argument>& leaves) const;
+  // Puts the values of the leaves, in order, into the structure.  There must be `leaves` of them.
+  Argument unflatten(const std::vector<Argument>& values) const;
   // Keys and positions that lead to each leaf, outermost first.
   std::vector<std::vector<Argument>> paths() const;
 };

@@ -1,0 +1,300 @@
+// The parts of lib/exported, one by one.  Whole programs are in tests/python.
+#include <cmath>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "catch.h"
+#include "exported/hierarchy.h"
+#include "exported/json_document.h"
+#include "exported/schedule.h"
+#include "exported/stack_trace.h"
+#include "exported/sympy_text.h"
+#include "exported/tree_spec.h"
+#include "support/error.h"
+
+using namespace fxtrace;
+
+TEST_CASE("json document: values and fields", "[exported]") {
+  const JsonDocument document(
+      R"({"a": [1, -2.5, "x\u00e9", true, null, "Infinity"], "b": {"c": {}}, "b": 3})", "it");
+  const JsonValue root = document.root();
+  std::vector<JsonValue> items;
+  for (const JsonValue item : root.at("a").items()) items.push_back(item);
+  REQUIRE(items.size() == 6);
+  CHECK(items[0].integer() == 1);
+  CHECK(items[0].number() == 1.0);
+  CHECK(items[1].number() == -2.5);
+  CHECK(items[2].string() == "x\xC3\xA9");
+  CHECK(items[3].boolean());
+  CHECK(items[4].is_null());
+  CHECK(items[5].number() == HUGE_VAL);
+  CHECK(root.at("b").integer() == 3);  // the last one, as in Python
+  CHECK_FALSE(root.find("z"));
+  CHECK(root.fields().begin().key() == "a");
+}
+
+TEST_CASE("json document: errors say where", "[exported]") {
+  const JsonDocument document(R"({"graph": {"nodes": [{"x": 1}, {"x": [0, "no"]}]}})", "the JSON");
+  const auto message = [&](auto&& f) -> std::string {
+    try {
+      f(document.root());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto second = [](const JsonValue& root) {
+    auto nodes = root.at("graph").at("nodes").items().begin();
+    ++nodes;
+    return *nodes;
+  };
+  CHECK(message([&](const JsonValue& root) {
+          auto item = second(root).at("x").items().begin();
+          ++item;
+          static_cast<void>((*item).integer());
+        }) == "the JSON: graph.nodes[1].x[1]: an integer of 64 bits is expected here");
+  CHECK(message([&](const JsonValue& root) { static_cast<void>(second(root).at("y")); }) ==
+        "the JSON: graph.nodes[1]: \"y\" is missing");
+  CHECK(message([&](const JsonValue& root) { static_cast<void>(root.items()); }) ==
+        "the JSON: a list is expected here");
+}
+
+TEST_CASE("json document: what is no JSON", "[exported]") {
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\" 1}", "nul", "\"\xff\"", "[1] 2", "[1e999]", "[Infinit]"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(JsonDocument(text, "it"), Error);
+  }
+  CHECK_THROWS_AS(JsonDocument(std::string(100'000, '['), "it"), Error);
+  // Python's own spelling, as PyTorch 2.6 wrote it; inside strings it is text.
+  const JsonDocument python(R"([-Infinity, NaN, "Infinity \" NaN", 1])", "it");
+  auto item = python.root().items().begin();
+  CHECK((*item).number() == -HUGE_VAL);
+  ++item;
+  CHECK(std::isnan((*item).number()));
+  ++item;
+  CHECK((*item).string() == "Infinity \" NaN");
+}
+
+TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
+  const std::string s = "Symbol('s77', positive=True, integer=True)";
+  const std::string t = "Symbol('s0', integer=True)";
+  struct Case {
+    std::string sympy, python;
+  };
+  const Case cases[] = {
+      {s, "s77"},
+      {"Integer(4)", "4"},
+      {"Add(" + s + ", Integer(1))", "s77 + 1"},
+      {"Add(" + s + ", Integer(-1))", "s77 - 1"},
+      {"Add(Mul(Integer(-1), " + t + "), " + s + ")", "-s0 + s77"},
+      {"Add(" + s + ", Mul(Integer(-2), " + t + "))", "s77 - 2*s0"},
+      {"Mul(Integer(2), " + s + ")", "2*s77"},
+      {"Mul(Integer(2), Add(" + s + ", Integer(1)))", "2*(s77 + 1)"},
+      {"FloorDiv(Add(" + s + ", Integer(1)), Integer(2))", "(s77 + 1)//2"},
+      {"FloorDiv(Integer(8), FloorDiv(" + s + ", Integer(2)))", "8//(s77//2)"},
+      {"Mul(Integer(3), FloorDiv(" + s + ", Integer(2)))", "3*(s77//2)"},
+      {"Mod(" + s + ", Integer(8))", "s77 % 8"},
+      {"Pow(" + s + ", Integer(2))", "s77**2"},
+      {"Pow(Add(" + s + ", Integer(1)), Integer(2))", "(s77 + 1)**2"},
+      {"Max(Integer(1), " + s + ")", "max(1, s77)"},
+      {"Equality(" + s + ", Integer(3))", "s77 == 3"},
+      {"And(StrictGreaterThan(" + s + ", Integer(3)), LessThan(" + s + ", Integer(9)))",
+       "s77 > 3 and s77 <= 9"},
+      {"Not(Equality(" + s + ", Integer(3)))", "not s77 == 3"},
+      {"ModularIndexing(" + s + ", Integer(2), Integer(3))", "ModularIndexing(s77, 2, 3)"},
+      // What is no srepr stays as it is.
+      {"2*s0 + 1", "2*s0 + 1"},
+      {"Add(" + s + ", ", "Add(" + s + ", "},
+      {"", ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.sympy);
+    CHECK(sympy_to_python(c.sympy) == c.python);
+  }
+  std::string deep = s;
+  for (int i = 0; i < 100'000; ++i) deep = "f(" + deep;
+  CHECK(sympy_to_python(deep) == deep);
+}
+
+TEST_CASE("tree spec: structures and paths", "[exported]") {
+  const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
+  const auto spec = TreeSpec::parse(
+      R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [)" + leaf +
+          R"(, {"type": "builtins.dict", "context": "[\"a\", 3]", "children_spec": [)" + leaf +
+          R"(, {"type": "builtins.list", "context": "null", "children_spec": [)" + leaf + "]}]}]}]",
+      "it");
+  CHECK(spec.leaves == 3);
+  const auto paths = spec.paths();
+  REQUIRE(paths.size() == 3);
+  CHECK(paths[0] == std::vector<Argument>{0});
+  CHECK(paths[1] == std::vector<Argument>{1, "a"});
+  CHECK(paths[2] == std::vector<Argument>{1, 3, 0});
+  Argument::Dict dict;
+  dict.items.push_back({"a", 11});
+  dict.items.push_back({3, Argument::List{{12}}});
+  CHECK(spec.unflatten({10, 11, 12}) == Argument(Argument::Tuple{{10, dict}}));
+
+  // Types that name their fields are dicts, others tuples.
+  const auto type_of = [&](const std::string& type, const std::string& context) {
+    return TreeSpec::parse(R"([1, {"type": ")" + type + R"(", "context": )" + context +
+                               R"(, "children_spec": [)" + leaf + "]}]",
+                           "it")
+        .kind;
+  };
+  CHECK(type_of("transformers.ModelOutput", R"("[\"logits\"]")") == TreeSpec::Kind::kDict);
+  CHECK(type_of("my.Dataclass", R"("[[\"u\"], [\"none\"]]")") == TreeSpec::Kind::kDict);
+  CHECK(type_of("collections.defaultdict", R"({"dict_context": ["q"]})") == TreeSpec::Kind::kDict);
+  CHECK(type_of("collections.namedtuple", R"("P")") == TreeSpec::Kind::kTuple);
+  CHECK(type_of("my.Unknown", R"("[1, 2, 3]")") == TreeSpec::Kind::kTuple);
+  CHECK(type_of("collections.deque", R"("null")") == TreeSpec::Kind::kList);
+  CHECK_THROWS_AS(TreeSpec::parse("[1]", "it"), Error);
+  CHECK_THROWS_AS(TreeSpec::parse("no", "it"), Error);
+}
+
+TEST_CASE("stack trace: frames", "[exported]") {
+  const std::string trace =
+      "File \"net.py\", line 20, in forward\n    y = self.a(x)\n"
+      "  File \"net.py\", line 11, in forward\n    return helper(x)\n"
+      "  File \"net.py\", line 5, in helper\n    return x + 1\n";
+  const auto inner = innermost_frame(trace);
+  REQUIRE(inner);
+  CHECK(*inner == SourceLocation{"net.py", 5, "helper", "return x + 1"});
+  const auto caller = calling_frame(trace, 1, 2);
+  REQUIRE(caller);
+  CHECK(*caller == SourceLocation{"net.py", 20, "forward", "y = self.a(x)"});
+  CHECK_FALSE(calling_frame(trace, 1, 3));
+  CHECK_FALSE(innermost_frame("no frames"));
+  CHECK_FALSE(innermost_frame("File \"x"));
+
+  const auto user =
+      innermost_frame(trace + "  File \"<eval_with_key>.6\", line 6, in forward\n    sin = f(x)\n");
+  REQUIRE(user);
+  CHECK(user->line == 5);
+  // Without its text, as where the source was not there.
+  const auto bare = innermost_frame("  File \"a.py\", line 3, in f\n  File \"b.py\", line 4, in g");
+  REQUIRE(bare);
+  CHECK(*bare == SourceLocation{"b.py", 4, "g", ""});
+}
+
+TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
+  Hierarchy hierarchy;
+  for (const char* path : {"", "a", "a.l", "list", "list.0", "again", "again.l"}) hierarchy.declare(path);
+  const auto root = hierarchy.call_of("L__self__,,pkg.Net");
+  CHECK(root == std::optional<CallId>(kRootCall));
+  const auto first = hierarchy.call_of("L__self__,,pkg.Net;11,a,pkg.Sub;12,a.l,pkg.Linear");
+  const auto same = hierarchy.call_of("L__self__,,pkg.Net;11,a,pkg.Sub");
+  const auto second = hierarchy.call_of("L__self__,,pkg.Net;11@1,a,pkg.Sub");
+  const auto third = hierarchy.call_of("L__self__,,pkg.Net;11@2,again,pkg.Sub");
+  REQUIRE((first && same && second && third));
+  CHECK(hierarchy.calls()[*first].parent == *same);
+  CHECK(*second != *same);
+  CHECK(hierarchy.common_call(*first, *second) == kRootCall);
+  CHECK(hierarchy.common_call(*first, *same) == *same);
+  const std::string empty = "_empty_nn_module_stack_from_metadata_hook";
+  CHECK_FALSE(hierarchy.call_of(empty + "," + empty + "," + empty));
+  CHECK_THROWS_AS(hierarchy.call_of("nonsense"), Error);
+  hierarchy.call_of("L__self__,,pkg.Net;13,getattr(L['s'].list, '0'),pkg.Made[int, (str, float)]");
+  hierarchy.finish({"a.l.weight", "again.l.weight", "other.buffer"});
+
+  std::vector<std::string> paths;
+  for (const auto& module : hierarchy.modules()) paths.push_back(module.path);
+  CHECK(paths == std::vector<std::string>{"", "a", "a.l", "list", "list.0", "again", "other"});
+  const auto& modules = hierarchy.modules();
+  CHECK(modules[0].type == "pkg.Net");
+  CHECK(modules[1].type == "pkg.Sub");
+  CHECK_FALSE(modules[3].has_forward);
+  CHECK(modules[4].type == "pkg.Made[int, (str, float)]");
+  REQUIRE(modules[5].alias_of);
+  CHECK(modules[5].alias_of->index == 1);
+  CHECK(hierarchy.first_name("again.l.weight") == "a.l.weight");
+  CHECK(hierarchy.first_name("againx") == "againx");
+  CHECK(hierarchy.calls()[*third].module.index == 1);
+}
+
+namespace {
+
+// Operations as "target uses -> makes @ call", in a few letters each; call 0 is no leaf, "-" no module at
+// all.
+struct Line {
+  const char* target;
+  std::vector<std::uint32_t> uses, makes;
+  std::optional<CallId> leaf;
+  bool has_stack = true;
+};
+
+std::vector<std::vector<std::uint32_t>> scheduled(const std::vector<Line>& lines) {
+  ProgramGraph graph;
+  graph.values.resize(20);
+  std::vector<std::uint32_t> operations;
+  std::unordered_map<const Operation*, std::optional<CallId>> leaves;
+  for (const Line& line : lines) {
+    Operation operation;
+    operation.target = line.target;
+    operation.has_stack = line.has_stack;
+    for (const auto value : line.uses) operation.args.emplace_back(ValueId{value});
+    for (const auto value : line.makes) operation.outputs.push_back({ValueId{value}, {}});
+    operations.push_back(static_cast<std::uint32_t>(graph.operations.size()));
+    graph.operations.push_back(std::move(operation));
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) leaves[&graph.operations[i]] = lines[i].leaf;
+  const auto steps =
+      schedule(graph, operations, [&](const Operation& operation) { return leaves[&operation]; });
+  std::vector<std::vector<std::uint32_t>> result;
+  for (const Step& step : steps) result.push_back(step.operations);
+  return result;
+}
+
+using Steps = std::vector<std::vector<std::uint32_t>>;
+constexpr const char* kAdd = "aten.add.Tensor";
+
+}  // namespace
+
+TEST_CASE("schedule: what stands together is one step", "[exported]") {
+  CHECK(scheduled({{kAdd, {0}, {1}, {}}, {kAdd, {1}, {2}, 1}, {kAdd, {2}, {3}, 1}, {kAdd, {3}, {4}, 2}}) ==
+        Steps{{0}, {1, 2}, {3}});
+}
+
+TEST_CASE("schedule: what stands between goes before or behind", "[exported]") {
+  // 1 does not need the call: before.  It does: behind.
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1, 2}, {3}, 1}}) == Steps{{1}, {0, 2}});
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
+  // What is behind holds back what needs it.
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {4}, {}}, {kAdd, {1}, {3}, 1}}) ==
+        Steps{{0, 3}, {1}, {2}});
+  // Two calls that take turns.
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, 2}, {kAdd, {1}, {3}, 1}, {kAdd, {2}, {4}, 2}}) ==
+        Steps{{0, 2}, {1, 3}});
+}
+
+TEST_CASE("schedule: a call that would need itself is split", "[exported]") {
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {3}, 1}}) == Steps{{0}, {1}, {2}});
+  // Through another call.
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, 2}, {kAdd, {2}, {3}, 1}, {kAdd, {3}, {4}, 2}}) ==
+        Steps{{0}, {1}, {2}, {3}});
+}
+
+TEST_CASE("schedule: what belongs to no module joins a call that it needs", "[exported]") {
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {"aten.sym_size.int", {1}, {2}, {}, false}, {kAdd, {2}, {3}, 1}}) ==
+        Steps{{0, 1, 2}});
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {"aten.sym_size.int", {0}, {2}, {}, false}, {kAdd, {2}, {3}, 1}}) ==
+        Steps{{1}, {0, 2}});
+}
+
+TEST_CASE("schedule: effects keep their order", "[exported]") {
+  const char* change = "aten.add_.Tensor";
+  const char* random = "aten.dropout.default";
+  const char* custom = "my.op.default";
+  // The foreign operation reads or changes what the call changes.
+  CHECK(scheduled({{change, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {change, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
+        Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{random, {0}, {1}, 1}, {random, {5}, {2}, {}}, {random, {1}, {3}, 1}}) ==
+        Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{random, {0}, {1}, 1}, {kAdd, {5}, {2}, {}}, {random, {1}, {3}, 1}}) ==
+        Steps{{1}, {0, 2}});
+  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {custom, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
+        Steps{{0}, {1}, {2}});
+}
