@@ -104,8 +104,8 @@ def write(net: str, name: str, program, path: str) -> None:
 
 
 # Started with -c, so that no line of this file is on the stack that a trace records.  One process for each
-# archive, forked from one that has only imported torch: that is most of the time.  The number of the line that
-# calls make() is in what a trace records.
+# archive, forked from one that has only imported torch: that is most of the time.  The number of the line
+# that calls make() is in what a trace records.
 MAKE_ALL = """
 import os, sys
 import generate, torch

@@ -1,4 +1,4 @@
-"""Writes exported programs so that the same bytes come out on every machine, and in layouts of older versions.
+"""Writes exported programs so that every machine gets the same bytes, and in layouts of older versions.
 
 torch.export.save writes down where files are, where objects are in memory and what Python happened to call
 things; here file names are cut as in generate.py, and such numbers become small ones, equal where they were.

@@ -1,4 +1,4 @@
-"""Control flow as operators with bodies: cond, while_loop, scan, map, associative_scan, one inside another."""
+"""Control flow as operators with bodies: cond, while_loop, scan, map, associative_scan, one in another."""
 
 import torch
 from torch import Tensor, nn

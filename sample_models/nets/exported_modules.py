@@ -1,4 +1,4 @@
-"""Modules in exported programs: leaves at several depths, results that are taken apart, calls of one module."""
+"""Modules in exported programs: leaves at several depths, several results, repeated calls of one module."""
 
 import torch
 from torch import Tensor, nn
@@ -96,7 +96,7 @@ class Interleaved(nn.Module):
 
 
 def interleaved() -> torch.export.ExportedProgram:
-    """The nodes of two calls take turns, as after a pass that sorts a graph anew; then an operation inside `a`
+    """The nodes of two calls take turns, as after a pass that sorts a graph; then an operation inside `a`
     loses its module, so that one call of `a` would have to run before and after it."""
     program = export(Interleaved().eval(), INTERLEAVED)
     nodes = {node.name: node for node in program.graph.nodes}
@@ -139,7 +139,7 @@ SAMPLES = [
     Sample(
         "exported_signatures",
         "exported, call signatures preserved",
-        "the same with the recorded call signatures of modules with several results and with keyword arguments",
+        "the same with recorded call signatures of modules with several results and with keyword arguments",
         exported(Net, NORMAL, preserve_module_call_signature=("halves", "combine", "shared")),
         [NORMAL],
         kind="exported_program",

@@ -1,4 +1,4 @@
-"""How exported samples are made: short names for torch.export's options, and the inputs of a call as they stand
+"""How exported samples are made: short names for options, and the inputs of a call as they stand
 in the manifest."""
 
 from typing import Any, Callable

@@ -11,6 +11,7 @@ results than these is an error.
 import json
 import logging
 import operator
+import re
 import sys
 import zipfile
 from typing import Any, Callable
@@ -95,6 +96,12 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
     return None
 
 
+def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
+    """By the names in the archive: torch.export.load calls a node without a result NAME_unused."""
+    nodes = {node.name: node for node in graph_module.graph.nodes}
+    return {re.sub(r"_unused(?=(_\d+)?$)", "", name): node for name, node in nodes.items()} | nodes
+
+
 class Leaf(torch.nn.Module):
     """Some nodes of a program's graph, run as one call.
 
@@ -111,16 +118,17 @@ class Leaf(torch.nn.Module):
         signature: Any,
     ):
         super().__init__()
-        by_name = {node.name: node for node in graph_module.graph.nodes}
+        by_name = nodes_by_name(graph_module)
         unknown = [name for name in names if name not in by_name]
         if unknown:
             raise RebuildError(f"the program has no nodes {unknown}")
-        inside = {by_name[name] for name in names}
+        listed = [by_name[name] for name in names]
+        inside = set(listed)
         for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
             if node.target is operator.getitem and node.args[0] in inside:
                 inside.add(node)
         self.nodes = [node for node in graph_module.graph.nodes if node in inside]
-        if [node.name for node in self.nodes if node.name in names] != names:
+        if [node for node in self.nodes if node in listed] != listed:
             raise RebuildError(f"{names} is not the program's order")
         self.graph_module_ = [graph_module]  # in a list: it is no submodule
         self.state = state

@@ -1,8 +1,7 @@
-"""Every exported sample, under three sets of rules: the graph, rebuilt in torch.fx, gives the program's results."""
+"""Every exported sample, under three sets of rules: the graph, rebuilt, gives the program's own results."""
 
 import harness
 import pytest
-import rebuild_exported
 
 SAMPLES = {sample["file"].removesuffix(".pt2"): sample for sample in harness.samples("exported_program")}
 runs: dict[str, list[harness.ExportedRun]] = {}  # the programs' own results, which no rule changes

@@ -1,0 +1,101 @@
+"""Exported programs against torch.export.unflatten, and against the same models scripted and traced."""
+
+import importlib
+from unittest import mock
+
+import harness
+import pytest
+import rebuild_exported
+import torch
+from test_exported_roundtrip import SAMPLES, options_of
+
+unflatten_module = importlib.import_module(
+    "torch.export.unflatten"
+)  # torch.export has a function of this name
+TORCHSCRIPT = {sample["file"].removesuffix(".pt"): sample for sample in harness.samples()}
+
+# Programs that torch.export.unflatten itself cannot take, and its reason.
+UNFLATTEN_FAILS: dict[str, str] = {}
+
+
+def unflattened_paths(program: torch.export.ExportedProgram) -> dict[str, str]:
+    """For each node of the program the module that unflatten copies it into.
+
+    It makes a module for each call, and in the end drops those that are equal to an earlier call's; so it is
+    watched while it copies.
+    """
+    paths = {}
+    copy_node = unflatten_module._ModuleFrame.copy_node
+
+    def watched(frame, node):
+        paths[node.name] = frame.fqn
+        copy_node(frame, node)
+
+    with mock.patch.object(unflatten_module._ModuleFrame, "copy_node", watched):
+        unflatten_module.unflatten(program)
+    return paths
+
+
+def outside_of_their_caller(program: torch.export.ExportedProgram) -> dict[str, str]:
+    """Nodes in a module that a module beside it has called: unflatten leaves them to the caller."""
+    paths = {}
+    for node in program.graph.nodes:
+        stack = [path.partition("@")[0] for path, _ in node.meta.get("nn_module_stack", {}).values()]
+        if any(below != "" and not path.startswith(below) for below, path in zip(stack, stack[1:])):
+            paths[node.name] = stack[-1]
+    return paths
+
+
+def compare_scopes(program: torch.export.ExportedProgram, collection: dict) -> int:
+    """`collection` has no leaves.  Gives the number of nodes compared."""
+    aliases = {module["path"]: module["alias_of"] for module in collection["modules"] if module["alias_of"]}
+
+    def first_name(path: str) -> str:
+        for alias, first in aliases.items():
+            if path == alias or path.startswith(alias + "."):
+                return first + path[len(alias) :]
+        return path
+
+    program_nodes = rebuild_exported.nodes_by_name(program.graph_module)  # now: unflatten removes unused ones
+    expected = outside_of_their_caller(program)
+    expected = unflattened_paths(program) | expected
+    compared = 0
+    for node in collection["graphs"][0]["nodes"]:
+        if node["op"] != "call_function":
+            continue
+        if node["name"] not in program_nodes:
+            assert node["target"] == "aten.copy_.default", f"{node['name']} is no node of the program"
+            continue  # a mutation that the program has as an output
+        name = program_nodes[node["name"]].name
+        if name in expected:
+            assert node["scope"]["module_path"] == first_name(expected[name]), name
+            compared += 1
+        else:
+            assert not program_nodes[node["name"]].users, name
+    return compared
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_scopes_are_unflattens_modules(program, name):
+    sample = SAMPLES[name]
+    exported = harness.load_exported(sample)
+    if name in UNFLATTEN_FAILS:
+        with pytest.raises(Exception, match=UNFLATTEN_FAILS[name]):
+            unflattened_paths(exported)
+        pytest.skip(f"unflatten fails: {UNFLATTEN_FAILS[name]}")
+    collection = program.trace(harness.sample_path(sample), *options_of(sample, "no-default-leaves"))
+    assert compare_scopes(exported, collection) > 0
+
+
+@pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name.removesuffix("_exported") != name])
+def test_orders_are_those_of_the_same_model_scripted_and_traced(program, name, rules):
+    def order(sample):
+        collection = program.trace(harness.sample_path(sample), *harness.RULES[rules])
+        assert harness.failed_modules(collection) == []
+        return collection["graphs"][0]["execution"]["param_forward_order"]
+
+    stem = name.removesuffix("_exported")
+    exported = order(SAMPLES[name])
+    assert exported or stem == "inplace"
+    assert exported == order(TORCHSCRIPT[stem + "_scripted"]) == order(TORCHSCRIPT[stem + "_traced"])
