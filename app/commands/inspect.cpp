@@ -13,6 +13,8 @@
 
 #include "app/model.h"
 #include "app/trace_options.h"
+#include "exported/archive.h"
+#include "graph/text_form.h"
 #include "support/log.h"
 #include "trace/leaf_rules.h"
 
@@ -63,6 +65,7 @@ std::vector<Counts> count_parameters(const GraphCollection& collection) {
   std::unordered_map<std::string_view, std::vector<const ParameterRecord*>> names;  // by first name
   std::vector<std::string_view> tensors;
   for (const auto& parameter : collection.parameters) {
+    if (parameter.kind == ParameterKind::kCustomObject) continue;
     const std::string_view first = parameter.alias_of ? *parameter.alias_of : parameter.name;
     auto& list = names[first];
     if (list.empty()) tensors.push_back(first);
@@ -159,15 +162,38 @@ void write_table(std::ostream& out, const std::vector<Row>& rows, const std::vec
   }
 }
 
+// The inputs of an exported program, whose shapes are known.
+std::vector<const Node*> known_inputs(const GraphCollection& collection) {
+  std::vector<const Node*> inputs;
+  if (collection.graphs.empty() || !collection.graphs.front().signature) return inputs;
+  const Graph& graph = collection.graphs.front().graph;
+  for (const NodeId id : graph.order()) {
+    if (graph.node(id).op == Opcode::kPlaceholder) inputs.push_back(&graph.node(id));
+  }
+  return inputs;
+}
+
+// "model.pt: a TorchScript archive, version 3"
+std::string headline(const std::string& name, const FileInfo& info) {
+  std::string line = one_line(name) + ": " + info.what;
+  if (!info.producer_version.empty()) line += ", version " + info.producer_version;
+  return line;
+}
+
 void write_text(const FileInfo& info, const GraphCollection& collection, const std::vector<Counts>& counts,
                 std::ostream& out) {
-  out << one_line(collection.model.file) << ": " << info.what;
-  if (!info.producer_version.empty()) out << ", version " << info.producer_version;
-  out << "\n";
+  out << headline(collection.model.file, info) << "\n";
   const Counts total = counts.empty() ? Counts{} : counts.front();
   out << with_separators(total.parameters) << " elements in parameters, " << with_separators(total.buffers)
       << " in buffers\n\n";
 
+  if (const auto inputs = known_inputs(collection); !inputs.empty()) {
+    std::vector<Row> rows{{"input", "value"}};
+    for (const Node* input : inputs)
+      rows.push_back({one_line(input->name), one_line(value_text(input->meta))});
+    write_table(out, rows, {false, false});
+    out << "\n";
+  }
   std::vector<Row> rows{{"module", "type", "own", "total", "status"}};
   for (std::size_t i = 0; i < collection.modules.size(); ++i) {
     const ModuleRecord& module = collection.modules[i];
@@ -207,6 +233,12 @@ Json file_json(const std::string& name, const FileInfo& info) {
 Json to_json(const FileInfo& info, const GraphCollection& collection, const std::vector<Counts>& counts) {
   Json json = file_json(collection.model.file, info);
   json["type"] = collection.model.type;
+  if (const auto inputs = known_inputs(collection); !inputs.empty()) {
+    json["inputs"] = Json::array();
+    for (const Node* input : inputs) {
+      json["inputs"].push_back({{"name", input->name}, {"value", value_text(input->meta)}});
+    }
+  }
   json["modules"] = Json::array();
   for (std::size_t i = 0; i < collection.modules.size(); ++i) {
     const ModuleRecord& module = collection.modules[i];
@@ -231,13 +263,35 @@ bool is_recognised(FileKind kind) {
   return kind != FileKind::kUnknown && kind != FileKind::kEmpty && kind != FileKind::kBrokenZip;
 }
 
+// Of an archive that holds several exported programs, when the options name none: all their names.
+std::vector<std::string> models_to_choose_from(const InputFile& input, const FileInfo& info,
+                                               const TraceOptions& options) {
+  if (info.kind != FileKind::kExportedProgram || options.model) return {};
+  auto models = with_input(input, [&] { return ExportedArchive(input.path(), info).models(); });
+  if (models.size() < 2) models.clear();
+  return models;
+}
+
+void write_models(const Arguments& arguments, const InputFile& input, const FileInfo& info,
+                  const std::vector<std::string>& models, std::ostream& out) {
+  if (arguments.json) {
+    Json json = file_json(input.base_name(), info);
+    json["models"] = models;
+    out << dump(json);
+    return;
+  }
+  out << headline(input.base_name(), info) << "\n"
+      << "it holds " << models.size() << " models; --model NAME shows one:\n";
+  for (const auto& model : models) out << "  " << one_line(model) << "\n";
+}
+
 int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
   const InputFile input(arguments.model, console.in());
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_recognised(info.kind)) throw input.with_display(not_traceable(info));
-  if (info.kind != FileKind::kTorchScript) {
+  if (!is_traceable(info.kind)) {
     write_output("-", console, [&](std::ostream& out) {
       if (arguments.json) {
         out << dump(file_json(input.base_name(), info));
@@ -246,6 +300,11 @@ int run(const Arguments& arguments, Console& console) {
         if (!info.advice.empty()) out << "to trace it: " << info.advice << "\n";
       }
     });
+    return kDone;
+  }
+
+  if (const auto models = models_to_choose_from(input, info, config.options); !models.empty()) {
+    write_output("-", console, [&](std::ostream& out) { write_models(arguments, input, info, models, out); });
     return kDone;
   }
 
@@ -273,7 +332,7 @@ Command make_inspect_command(CLI::App& parent) {
       "of its own parameters and of all below it, and its status in a trace with these options.");
   app->footer(
       "  fxtrace inspect model.pt\n"
-      "  fxtrace inspect model.pt --json --max-depth 2\n");
+      "  fxtrace inspect model.pt2 --json --max-depth 2\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   arguments->trace.add_to(*app);
 

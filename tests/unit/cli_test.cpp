@@ -167,16 +167,16 @@ TEST_CASE("cli: names from outside do not reach the terminal raw", "[cli]") {
   CHECK(result.err == "fxtrace: error: a?[2Jb c: there is no such file\n");
 }
 
-TEST_CASE("cli: inspect what is no TorchScript", "[cli]") {
+TEST_CASE("cli: inspect what is no model", "[cli]") {
   const Result text = run({"inspect", fixture("state_dict.pt")});
   CHECK(text.code == 0);
   CHECK(text.out.starts_with(
       "state_dict.pt: a state_dict saved with torch.save: it holds no graph\nto trace it: "));
-  const Result json = run({"inspect", "--json", fixture("exported.pt2")});
+  const Result json = run({"inspect", "--json", fixture("package.pt")});
   CHECK(json.code == 0);
   const auto document = nlohmann::json::parse(json.out);
-  CHECK(document["kind"] == "exported_program");
-  CHECK(document["file"] == "exported.pt2");
+  CHECK(document["kind"] == "torch_package");
+  CHECK(document["file"] == "package.pt");
   CHECK(run({"inspect", "/nonexistent"}).code == 3);
   CHECK(run({"inspect", "-"}).code == 3);
 }
@@ -260,6 +260,66 @@ TEST_CASE("cli: inspect a model", "[cli]") {
   CHECK(json["producer_version"] == "3");
   CHECK(json["modules"][1]["parameters"]["own"] == 6);
   CHECK(json["modules"][1]["status"] == "leaf");
+}
+
+// These need no LibTorch.
+TEST_CASE("cli: exported programs", "[cli]") {
+  const std::string model = fixture("exported.pt2");
+  const Result result = run({"trace", model});
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  const auto document = nlohmann::json::parse(result.out);
+  CHECK(document["model"]["kind"] == "exported_program");
+  CHECK(document["modules"][1]["rule"] == "default");
+  CHECK(document["graphs"][0]["graph_signature"]["inputs"].size() == 3);
+  CHECK(run({"trace", "-", "-f", "dot"}, content(model)).out.find("digraph") == 0);
+
+  const Result text = run({"inspect", model});
+  CHECK(text.code == 0);
+  CHECK(text.out ==
+        "exported.pt2: an exported program (torch.export.save), version 6\n"
+        "6 elements in parameters, 0 in buffers\n\n"
+        "input  value\n"
+        "x      float32[1, 2]\n\n"
+        "module    type             own  total  status\n"
+        "(root)    __main__.Net       0      6  traced\n"
+        "  linear  torch.nn.Linear    6      6  leaf (default)\n");
+  const auto json = nlohmann::json::parse(run({"inspect", "--json", model}).out);
+  CHECK(json["inputs"][0]["value"] == "float32[1, 2]");
+  CHECK_FALSE(json.contains("models"));
+}
+
+TEST_CASE("cli: several exported programs in one archive", "[cli]") {
+  const Folder folder;
+  const std::string model = FXTRACE_SOURCE_DIR "/sample_models/exported_several.pt2";
+  const Result unsaid = run({"trace", model});
+  CHECK(unsaid.code == 2);
+  CHECK_THAT(unsaid.err, ContainsSubstring("decoder, encoder"));
+  CHECK_THAT(unsaid.err, ContainsSubstring("--model"));
+  const Result unknown = run({"trace", model, "--model", "encode"});
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, ContainsSubstring("no model 'encode'"));
+
+  const Result first = run({"trace", model, "--model", "other", "--model", "encoder"});
+  CHECK(first.code == 0);
+  const auto document = nlohmann::ordered_json::parse(first.out);
+  CHECK(document["options"].dump() == R"({"model":"encoder"})");
+  const std::string config = folder / "c.json";
+  std::ofstream(config) << document["options"].dump();
+  CHECK(run({"trace", model, "--config", config}).out == first.out);
+  CHECK(run({"trace", model, "--config", config, "--model", "decoder"}).out != first.out);
+
+  const Result names = run({"inspect", model});
+  CHECK(names.code == 0);
+  CHECK(names.out ==
+        "exported_several.pt2: an exported program (torch.export.save), version 6\n"
+        "it holds 2 models; --model NAME shows one:\n"
+        "  decoder\n"
+        "  encoder\n");
+  const auto json = nlohmann::json::parse(run({"inspect", "--json", model}).out);
+  CHECK(json["models"] == std::vector<std::string>{"decoder", "encoder"});
+  CHECK_FALSE(json.contains("modules"));
+  CHECK_THAT(run({"inspect", model, "--model", "decoder"}).out, ContainsSubstring("leaf (default)"));
 }
 
 TEST_CASE("cli: modules that fail", "[cli]") {
