@@ -162,13 +162,21 @@ void write_table(std::ostream& out, const std::vector<Row>& rows, const std::vec
   }
 }
 
-// The inputs of an exported program, whose shapes are known.
-std::vector<const Node*> known_inputs(const GraphCollection& collection) {
-  std::vector<const Node*> inputs;
+struct Input {
+  std::string name, value;
+  bool fixed = false;  // to the value that it had when the program was exported
+};
+
+// The inputs of an exported program, which knows their shapes.
+std::vector<Input> program_inputs(const GraphCollection& collection) {
+  std::vector<Input> inputs;
   if (collection.graphs.empty() || !collection.graphs.front().signature) return inputs;
   const Graph& graph = collection.graphs.front().graph;
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).op == Opcode::kPlaceholder) inputs.push_back(&graph.node(id));
+  for (const auto& entry : collection.graphs.front().signature->inputs) {
+    if (entry.role != "user_input" || !entry.node.valid()) continue;
+    const Node& node = graph.node(entry.node);
+    inputs.push_back({node.name, entry.value ? print_argument(graph, *entry.value) : value_text(node.meta),
+                      entry.value.has_value()});
   }
   return inputs;
 }
@@ -187,10 +195,12 @@ void write_text(const FileInfo& info, const GraphCollection& collection, const s
   out << with_separators(total.parameters) << " elements in parameters, " << with_separators(total.buffers)
       << " in buffers\n\n";
 
-  if (const auto inputs = known_inputs(collection); !inputs.empty()) {
+  if (const auto inputs = program_inputs(collection); !inputs.empty()) {
     std::vector<Row> rows{{"input", "value"}};
-    for (const Node* input : inputs)
-      rows.push_back({one_line(input->name), one_line(value_text(input->meta))});
+    for (const auto& [name, value, fixed] : inputs) {
+      rows.push_back(
+          {one_line(name), one_line(value.empty() ? "unknown" : value) + (fixed ? " (fixed)" : "")});
+    }
     write_table(out, rows, {false, false});
     out << "\n";
   }
@@ -233,10 +243,10 @@ Json file_json(const std::string& name, const FileInfo& info) {
 Json to_json(const FileInfo& info, const GraphCollection& collection, const std::vector<Counts>& counts) {
   Json json = file_json(collection.model.file, info);
   json["type"] = collection.model.type;
-  if (const auto inputs = known_inputs(collection); !inputs.empty()) {
+  if (const auto inputs = program_inputs(collection); !inputs.empty()) {
     json["inputs"] = Json::array();
-    for (const Node* input : inputs) {
-      json["inputs"].push_back({{"name", input->name}, {"value", value_text(input->meta)}});
+    for (const auto& [name, value, fixed] : inputs) {
+      json["inputs"].push_back({{"name", name}, {"value", value}, {"fixed", fixed}});
     }
   }
   json["modules"] = Json::array();
@@ -329,7 +339,8 @@ Command make_inspect_command(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand(
       "inspect",
       "Show what a file is and, of a model, its modules. Each module with its type, the number of elements "
-      "of its own parameters and of all below it, and its status in a trace with these options.");
+      "of its own parameters and of all below it, and its status in a trace with these options. Of an archive "
+      "with several exported programs their names, unless --model names one.");
   app->footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");

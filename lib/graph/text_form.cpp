@@ -349,6 +349,8 @@ std::string print_graph(const Graph& graph) {
   return out;
 }
 
+std::string print_argument(const Graph& graph, const Argument& argument) { return Printer(graph)(argument); }
+
 std::string value_text(const Meta& meta) {
   std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
   if (meta.value) {

@@ -24,6 +24,9 @@ namespace fxtrace {
 
 std::string print_graph(const Graph& graph);
 
+// One argument of a node in the graph, as it stands in that form.
+std::string print_argument(const Graph& graph, const Argument& argument);
+
 // What is known of a value, for people: "float32[1, batch]", "int", "int 2*batch"; empty when nothing is.
 std::string value_text(const Meta& meta);
 

@@ -40,9 +40,10 @@ def sample_cases() -> dict[str, str]:
     cases = {}
     for sample in samples:
         method = "" if sample["method"] == "forward" else f" --method {sample['method']}"
+        model = f" --model {sample['model']}" if "model" in sample else ""
         for kind in ("json", "dot"):
-            name = f"{kind}_{sample['file'].removesuffix('.pt')}"
-            cases[name] = f"trace sample_models/{sample['file']} -f {kind}{method}\n"
+            name = f"{kind}_{os.path.splitext(sample['file'])[0]}"
+            cases[name] = f"trace sample_models/{sample['file']} -f {kind}{method}{model}\n"
     return cases
 
 
@@ -122,7 +123,9 @@ def main() -> int:
     program = find_program(options.fxtrace)
 
     missing = {
-        case: args for case, args in sample_cases().items() if not os.path.isdir(os.path.join(GOLDEN, case))
+        case: args
+        for case, args in sample_cases().items()
+        if options.k in case and not os.path.isdir(os.path.join(GOLDEN, case))
     }
     if options.update:
         for case, args in missing.items():

@@ -286,6 +286,10 @@ TEST_CASE("cli: exported programs", "[cli]") {
         "  linear  torch.nn.Linear    6      6  leaf (default)\n");
   const auto json = nlohmann::json::parse(run({"inspect", "--json", model}).out);
   CHECK(json["inputs"][0]["value"] == "float32[1, 2]");
+  CHECK(json["inputs"][0]["fixed"] == false);
+  const Result fixed = run({"inspect", FXTRACE_SOURCE_DIR "/sample_models/exported_containers.pt2"});
+  CHECK_THAT(fixed.out,
+             ContainsSubstring("\nscale            0.5 (fixed)\nmode             \"sum\" (fixed)\n"));
   CHECK_FALSE(json.contains("models"));
 }
 

@@ -29,6 +29,7 @@ TEST_CASE("a graph is printed and read back", "[text_form]") {
   CHECK(print_graph(graph) == text);
   lint(graph);
   CHECK(graph.size() == 13);
+  CHECK(print_argument(graph, Argument::List{{NodeId{0}, "a", {}}}) == R"([%x, "a", None])");
 }
 
 TEST_CASE("what is known of a value as text", "[text_form]") {
