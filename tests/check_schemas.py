@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""Validates the schemas themselves, and by them every collection that tests/golden has recorded, with jsonschema."""
+"""Validates the schemas themselves, and by them every collection that tests/golden has recorded, with jsonschema.
 
+Also that the schema allows what exported programs add where it belongs, and nowhere else.
+"""
+
+import copy
 import json
 import pathlib
 import sys
@@ -14,6 +18,80 @@ def validator(name):
     schema = json.loads((ROOT / "schemas" / name).read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
+
+
+NODE = {
+    "name": "l", "op": "call_module", "target": "l", "args": [], "kwargs": {}, "users": [],
+    "scope": {"module_path": "l", "module_type": "L"}, "meta": None, "source": None,
+}  # fmt: skip
+PARAMETER = {"name": "p", "kind": "buffer", "shape": [2], "dtype": "int64", "alias_of": None}
+OBJECT = {"name": "o", "kind": "custom_object", "shape": None, "dtype": None, "type": "T", "alias_of": None}
+INPUT = {"role": "user_input", "name": "x", "path": ["d", 0], "value": {"tuple": [1]}, "node": "x"}
+BUFFER = {"role": "buffer", "name": "b", "target": "m.b", "persistent": False, "node": None}
+OUTPUT = {"role": "buffer_mutation", "name": "add", "target": "m.b", "node": None}
+META = {"type": "int", "shape": None, "dtype": None}
+
+# Changes of the document below, as (place, value).
+ALLOWED = [
+    ("parameters", [PARAMETER, OBJECT]),
+    ("graphs 0 graph_signature", {"inputs": [INPUT, BUFFER], "outputs": [OUTPUT]}),
+    ("graphs 0 nodes 0 program_nodes", ["linear", "relu"]),
+    ("graphs 0 nodes 0 meta", {**META, "value": 3}),
+    ("graphs 0 nodes 0 meta", {**META, "value": "2*batch"}),
+    ("graphs 0 nodes 0 args", [{"function": "aten.mm.default"}]),
+    ("options", {"model": "encoder"}),
+]
+REFUSED = [
+    ("parameters", [{**PARAMETER, "shape": None}]),
+    ("parameters", [{**PARAMETER, "type": "T"}]),
+    ("parameters", [{**OBJECT, "shape": []}]),
+    ("parameters", [{key: value for key, value in OBJECT.items() if key != "type"}]),
+    ("graphs 0 graph_signature", {"inputs": []}),
+    ("graphs 0 graph_signature", {"inputs": [OUTPUT], "outputs": []}),
+    ("graphs 0 graph_signature", {"inputs": [], "outputs": [INPUT]}),
+    ("graphs 0 graph_signature", {"inputs": [{**INPUT, "shape": []}], "outputs": []}),
+    ("graphs 0 graph_signature", {"inputs": [{**INPUT, "path": "d"}], "outputs": []}),
+    ("graphs 0 graph_signature", {"inputs": [{"role": "user_input", "name": "x"}], "outputs": []}),
+    ("graphs 0 subgraphs body graph_signature", {"inputs": [], "outputs": []}),
+    ("graphs 0 nodes 0 program_nodes", []),
+    ("graphs 0 nodes 1 program_nodes", ["add"]),
+    ("graphs 0 nodes 0 meta", {**META, "value": 1.5}),
+    ("graphs 0 nodes 0 meta", {**META, "value": None}),
+    ("graphs 0 nodes 0 args", [{"function": "f", "graph": "g"}]),
+    ("options", {"model": ""}),
+    ("options", {"models": "encoder"}),
+]
+
+
+def document_with(place, value):
+    graph = {
+        "module": "", "type": "N", "nodes": [NODE, {**NODE, "op": "call_function"}], "constants": {},
+        "subgraphs": {}, "guards": [],
+    }  # fmt: skip
+    execution = {"module_forward_order": [], "param_forward_order": [], "module_param_usage": []}
+    document = {
+        "format": "fxtrace.graph_collection",
+        "version": 1,
+        "producer": {"name": "fxtrace", "version": "0.0.0"},
+        "model": {"file": "m.pt2", "kind": "exported_program", "type": "N", "method": "forward"},
+        "options": {},
+        "summary": {
+            "graphs": 1,
+            "nodes": 1,
+            "modules": {"traced": 1, "leaf": 0, "failed": 0, "unvisited": 0},
+            "parameters": 0,
+            "unused_parameters": [],
+        },
+        "modules": [],
+        "parameters": [],
+        "graphs": [{**graph, "subgraphs": {"body": graph}, "execution": execution}],
+    }
+    document = target = copy.deepcopy(document)
+    *parents, last = place.split()
+    for key in parents:
+        target = target[int(key) if key.isdigit() else key]
+    target[last] = value
+    return document
 
 
 def main():
@@ -33,6 +111,12 @@ def main():
         # `options` is a configuration file, so that a run can be repeated.
         errors = [*collections.iter_errors(document), *configs.iter_errors(document["options"])]
         bad += [f"{path.parent.name}: {error.json_path}: {error.message[:200]}" for error in errors]
+    for wanted, changes in ((True, ALLOWED), (False, REFUSED)):
+        for place, value in changes:
+            document = document_with(place, value)
+            valid = collections.is_valid(document) and configs.is_valid(document["options"])
+            if valid != wanted:
+                bad.append(f"{place} = {value}: {'refused' if wanted else 'allowed'}")
     print(*bad, sep="\n", end="\n" if bad else "")
     if count == 0:
         print("no golden output is a graph collection")
