@@ -196,7 +196,10 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
     std::int64_t at = tensor.offset;
     for (std::size_t d = 0; d < rank; ++d) at += index[d] * tensor.strides[d];
     data.push_back(element(tensor.dtype, bytes.data() + static_cast<std::size_t>(at) * size->bytes));
-    for (std::size_t d = rank; d-- > 0 && ++index[d] == tensor.sizes[d];) index[d] = 0;
+    for (std::size_t d = rank; d > 0; --d) {
+      if (++index[d - 1] < tensor.sizes[d - 1]) break;
+      index[d - 1] = 0;
+    }
   }
   constant.data = std::move(data);
   return constant;

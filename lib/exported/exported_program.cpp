@@ -127,7 +127,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
   const auto read = [](const JsonValue& spec, const auto& roles) {
     const auto [key, value] = spec.alternative();
     const auto role = std::find_if(std::begin(roles), std::end(roles),
-                                   [key = key](const Role& item) { return item.key == key; });
+                                   [wanted = key](const Role& item) { return item.key == wanted; });
     if (role == std::end(roles)) spec.fail("a role '" + std::string(key.substr(0, 60)) + "' is not known");
     GraphSignature::Entry entry;
     entry.role = role->role;

@@ -94,8 +94,8 @@ std::vector<Hierarchy::Entry> Hierarchy::parse(std::string_view stack) const {
   for (const auto item : split(stack, ';')) {
     const auto parts = split(item, ',');
     if (parts.size() != 3) {
-      throw input_error("a node's nn_module_stack is damaged: \"" + std::string(item.substr(0, 100)) +
-                        "\" is no \"key,path,type\"");
+      throw input_error("a node's nn_module_stack is damaged: '" + std::string(item.substr(0, 100)) +
+                        "' is no 'key,path,type'");
     }
     if (parts[1] == kEmptyStack) continue;
     Entry entry{parts[0], {}, std::string(parts[1]), parts[2]};
@@ -233,9 +233,7 @@ void Hierarchy::finish(const std::vector<std::string>& names) {
     modules_.push_back(std::move(info));
     by_path_.emplace(item.path, id);
     if (parent) modules_[parent->index].children.push_back(id);
-    for (auto child = item.children.rbegin(); child != item.children.rend(); ++child) {
-      pending.emplace_back(*child, id);
-    }
+    for (std::size_t i = item.children.size(); i > 0; --i) pending.emplace_back(item.children[i - 1], id);
   }
   for (auto& module : modules_) {
     const std::string first = first_name(module.path);

@@ -92,15 +92,16 @@ class JsonDocument {
   friend class JsonValue;
   friend class JsonReader;
 
+  struct Text {
+    std::uint32_t offset, length;
+  };
   struct Entry {
     JsonValue::Kind kind;
     std::uint32_t next;  // behind this value and all it holds
     union {
       std::int64_t integer;
       double number;
-      struct {
-        std::uint32_t offset, length;
-      } text;
+      Text text;
     };
   };
 

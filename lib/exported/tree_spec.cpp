@@ -83,13 +83,14 @@ TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
     spec.kind = TreeSpec::Kind::kNone;
   } else if (name == "builtins.list" || name == "collections.deque") {
     spec.kind = TreeSpec::Kind::kList;
-  } else if (name == "builtins.tuple" || name == "collections.namedtuple") {
-    spec.kind = TreeSpec::Kind::kTuple;
-  } else if (auto keys = keys_of_node(node, spec.children.size(), what)) {
-    spec.kind = TreeSpec::Kind::kDict;
-    spec.keys = std::move(*keys);
   } else {
     spec.kind = TreeSpec::Kind::kTuple;
+    const bool is_tuple = name == "builtins.tuple" || name == "collections.namedtuple";
+    auto keys = is_tuple ? std::nullopt : keys_of_node(node, spec.children.size(), what);
+    if (keys) {
+      spec.kind = TreeSpec::Kind::kDict;
+      spec.keys = std::move(*keys);
+    }
   }
   return spec;
 }
