@@ -8,7 +8,7 @@ import torch
 import zoo
 
 PACKAGES = {
-    "transformers": ("bert", "gpt2", "t5", "llama", "whisper"),
+    "transformers": ("bert", "bert_model", "gpt2", "t5", "llama", "mixtral", "whisper"),
     "timm": ("vit", "convnext", "resnest"),
 }
 
@@ -20,12 +20,12 @@ NOTHING_FAILS = ("resnet18", "mobilenet_v3", "efficientnet", "densenet")
 
 
 def package_of(name: str) -> str:
-    model = name.rpartition("_")[0]
+    model = zoo.split(name)[0]
     return next((package for package, models in PACKAGES.items() if model in models), "torchvision")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", zoo.MAKERS)
+@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
 def test_outputs_are_the_archives_own(program, request, name):
     if importlib.util.find_spec(package_of(name)) is None:
         pytest.skip(f"needs {package_of(name)}")
@@ -37,7 +37,7 @@ def test_outputs_are_the_archives_own(program, request, name):
         if rules == "default":
             failed = harness.failed_modules(collection)
             assert "" not in failed or name in ROOT_MAY_FAIL, collection["modules"][0]["failure"]
-            if name.rpartition("_")[0] in NOTHING_FAILS or name.endswith("_traced"):
+            if zoo.split(name)[0] in NOTHING_FAILS or name.endswith("_traced"):
                 assert failed == []
             harness.check_dot(program.stdout("trace", path, "-f", "dot"))
         harness.compare_runs(path, collection["graphs"][0], "forward", inputs, {})

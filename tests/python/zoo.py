@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Archives of well-known models with random weights, scripted and traced.
+"""Archives of well-known models with random weights, scripted, traced and exported.
 
     zoo.py [--zoo-cache DIR] [--list] [NAME ...]     # NAME as in --list: resnet18_scripted, bert_traced, ...
 
 They are small configurations: what counts is the graph.  Each is made by a process of its own and kept in the
-cache; beside NAME.pt stands NAME.inputs.pt, the inputs to run it with.
+cache; beside NAME.pt (or .pt2) stands NAME.inputs.pt, the inputs to run it with.
 """
 
 import argparse
+import inspect
 import os
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import tempfile
 import warnings
 from typing import Any, Callable
 
-MAKERS: dict[str, Callable[[str], tuple]] = {}
+WAYS = ("scripted", "traced", "exported", "exported_strict", "exported_decomposed", "exported_dynamic")
+MAKERS: dict[str, Callable[[], tuple]] = {}
 
 
 def entry(*ways: str):
@@ -23,10 +25,24 @@ def entry(*ways: str):
 
     def register(function):
         for way in ways:
-            MAKERS[f"{function.__name__}_{way}"] = lambda function=function: function()
+            MAKERS[f"{function.__name__}_{way}"] = function
         return function
 
     return register
+
+
+def split(name: str) -> tuple[str, str]:
+    """Model and way."""
+    way = max((way for way in WAYS if name.endswith("_" + way)), key=len)
+    return name.removesuffix("_" + way), way
+
+
+def names(*ways: str) -> list[str]:
+    return [name for name in MAKERS if split(name)[1] in ways]
+
+
+def exported_names() -> list[str]:
+    return names(*(way for way in WAYS if way.startswith("exported")))
 
 
 def _image(size: int, batch: int = 1):
@@ -44,12 +60,12 @@ def _torchvision(name: str, size: int, **options):
     return getattr(torchvision.models, name)(weights=None, **options), _image(size)
 
 
-@entry("scripted", "traced")
+@entry("scripted", "traced", "exported", "exported_strict", "exported_decomposed")
 def resnet18():
     return _torchvision("resnet18", 64)
 
 
-@entry("scripted", "traced")
+@entry("scripted", "traced", "exported", "exported_dynamic")
 def mobilenet_v3():
     return _torchvision("mobilenet_v3_small", 64)
 
@@ -59,7 +75,7 @@ def efficientnet():
     return _torchvision("efficientnet_b0", 64)
 
 
-@entry("scripted", "traced")
+@entry("scripted", "traced", "exported")
 def swin():
     import tvcompat
 
@@ -92,7 +108,7 @@ def _timm(name: str, size: int, **options):
     ), _image(size)
 
 
-@entry("scripted", "traced")
+@entry("scripted", "traced", "exported", "exported_decomposed")
 def vit():
     create, inputs = _timm("vit_tiny_patch16_224", 64, img_size=64, depth=3)
     return lambda scriptable: _images_only(create(scriptable)), inputs
@@ -113,7 +129,7 @@ def _images_only(model):
     return Images()
 
 
-@entry("scripted", "traced")
+@entry("scripted", "traced", "exported")
 def convnext():
     return _timm("convnext_atto", 64)
 
@@ -158,12 +174,23 @@ def _transformers(name: str, config: str, inputs: list[str], **options):
     return Model()
 
 
-@entry("traced")
+@entry("traced", "exported", "exported_strict", "exported_decomposed", "exported_dynamic")
 def bert():
     return _transformers("BertModel", "BertConfig", ["input_ids"], **SMALL), (_tokens(100),)
 
 
-@entry("traced")
+@entry("exported")
+def bert_model():
+    """As it is: its result is a ModelOutput."""
+    import tvcompat
+
+    tvcompat.prepare()
+    import transformers
+
+    return transformers.BertModel(transformers.BertConfig(**SMALL)), (_tokens(100),)
+
+
+@entry("traced", "exported")
 def gpt2():
     return _transformers(
         "GPT2LMHeadModel",
@@ -180,7 +207,7 @@ def gpt2():
     ), (_tokens(100),)
 
 
-@entry("traced")
+@entry("traced", "exported")
 def t5():
     return _transformers(
         "T5Model",
@@ -196,14 +223,27 @@ def t5():
     ), (_tokens(100), _tokens(100, 5))
 
 
-@entry("traced")
+@entry("traced", "exported", "exported_dynamic")
 def llama():
     return _transformers(
         "LlamaForCausalLM", "LlamaConfig", ["input_ids"], num_key_value_heads=2, use_cache=False, **SMALL
     ), (_tokens(100),)
 
 
-@entry("traced")
+@entry("exported")
+def mixtral():
+    return _transformers(
+        "MixtralForCausalLM",
+        "MixtralConfig",
+        ["input_ids"],
+        num_key_value_heads=2,
+        num_local_experts=4,
+        use_cache=False,
+        **SMALL,
+    ), (_tokens(100),)
+
+
+@entry("traced", "exported")
 def whisper():
     import torch
 
@@ -238,19 +278,50 @@ def make(name: str, path: str) -> None:
     torch.manual_seed(0)
     model: Any
     model, inputs = MAKERS[name]()
-    scripted = name.endswith("_scripted")
+    way = split(name)[1]
+    scripted = way == "scripted"
     if not isinstance(model, torch.nn.Module):
         model = model(scripted)
     model.eval()
+    if way.startswith("exported"):
+        export(model, inputs, way, path)
+        return
     with torch.no_grad():
         archive = (
             torch.jit.script(model)
             if scripted
             else torch.jit.trace(model, inputs, strict=False, check_trace=False)
         )
-        archive.save(path + ".part")
+        part = f"{path}.{os.getpid()}.part"  # several tests may make it at the same time
+        archive.save(part)
     torch.save(inputs, path.removesuffix(".pt") + ".inputs.pt")
-    os.replace(path + ".part", path)
+    os.replace(part, path)
+
+
+def export(model: Any, inputs: tuple, way: str, path: str) -> None:
+    """Dynamic: the sizes of the first input but its channels, as torch.export finds them."""
+    import torch
+
+    dynamic = None
+    if way == "exported_dynamic":
+        sizes = {
+            i: torch.export.Dim.AUTO
+            for i in range(inputs[0].dim())
+            if inputs[0].dtype.is_floating_point <= (i != 1)
+        }
+        dynamic = (sizes, *[None] * (len(inputs) - 1))
+        if (
+            next(iter(inspect.signature(model.forward).parameters.values())).kind
+            == inspect.Parameter.VAR_POSITIONAL
+        ):
+            dynamic = (dynamic,)
+    program = torch.export.export(model, inputs, dynamic_shapes=dynamic, strict=way == "exported_strict")
+    if way == "exported_decomposed":
+        program = program.run_decompositions()
+    part = f"{path}.{os.getpid()}.part.pt2"  # torch.export.save wants the suffix
+    torch.export.save(program, part)
+    torch.save(inputs, path.removesuffix(".pt2") + ".inputs.pt")
+    os.replace(part, path)
 
 
 def cache_folder(given: str | None) -> str:
@@ -262,7 +333,7 @@ def cache_folder(given: str | None) -> str:
 def archive(name: str, cache: str) -> str:
     """The path of the archive, made when the cache has none."""
     os.makedirs(cache, exist_ok=True)
-    path = os.path.join(cache, name + ".pt")
+    path = os.path.join(cache, name + (".pt2" if "_exported" in name else ".pt"))
     if not os.path.exists(path):
         done = subprocess.run(
             [sys.executable, os.path.abspath(__file__), "--make", path, name],

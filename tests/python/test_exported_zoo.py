@@ -1,0 +1,53 @@
+"""The round trip on well-known models, exported; zoo.py makes the archives.  Takes minutes the first time."""
+
+import importlib
+import importlib.util
+
+import harness
+import pytest
+import rebuild_exported
+import torch
+import tvcompat
+import zoo
+from test_exported_peers import compare_scopes
+from test_zoo import package_of
+
+ORDERS = ("resnet18", "mobilenet_v3", "bert", "gpt2")  # the same model traced: the same orders of parameters
+
+
+def zoo_archive(request, name: str) -> str:
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"needs {package_of(name)}")
+    return zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", zoo.exported_names())
+def test_outputs_are_the_programs_own(program, request, name):
+    path = zoo_archive(request, name)
+    if package_of(name) == "transformers":
+        tvcompat.prepare()
+        importlib.import_module("transformers.integrations.moe")  # an operator of its own, for Mixtral
+        importlib.import_module("transformers.models.bert.modeling_bert")  # and the class of BERT's result
+    inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
+    exported = rebuild_exported.load(path)
+    run = harness.ExportedRun(path, exported, inputs, {})
+    for rules, options in harness.RULES.items():
+        collection = program.trace(path, *options)
+        harness.check_collection(collection)
+        assert len(collection["graphs"]) == 1 and harness.failed_modules(collection) == []
+        run.compare(collection["graphs"][0])
+        if rules == "default":
+            harness.check_dot(program.stdout("trace", path, "-f", "dot"))
+        if rules == "no-default-leaves":
+            assert compare_scopes(exported, collection) > 10
+    assert zoo.split(name)[1] != "exported_dynamic" or collection["graphs"][0]["guards"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ORDERS)
+def test_orders_are_those_of_the_traced_model(program, request, model):
+    paths = [zoo_archive(request, f"{model}_{way}") for way in ("traced", "exported")]
+    for rules in ("default", "no-default-leaves"):
+        traced, exported = (program.trace(path, *harness.RULES[rules])["graphs"][0] for path in paths)
+        assert exported["execution"]["param_forward_order"] == traced["execution"]["param_forward_order"]
