@@ -41,7 +41,10 @@ class Scheduler {
     std::vector<Step> result;
     result.reserve(steps_.size());
     for (Step& step : steps_) {
-      if (!step.operations.empty()) result.push_back(std::move(step));
+      if (step.operations.empty()) continue;
+      // Whatever moved around it, a call's own operations run as the program lists them.
+      std::sort(step.operations.begin(), step.operations.end());
+      result.push_back(std::move(step));
     }
     return result;
   }
