@@ -47,12 +47,8 @@ def names_in(value, keys=("name", "as_name")) -> set[str]:
         return set().union(*(names_in(item) for item in value))
     if not isinstance(value, dict):
         return set()
-    found = {
-        item for key, item in value.items() if key in keys and isinstance(item, str)
-    }
-    return found.union(
-        *(names_in(item) for key, item in value.items() if key != "graph")
-    )
+    found = {item for key, item in value.items() if key in keys and isinstance(item, str)}
+    return found.union(*(names_in(item) for key, item in value.items() if key != "graph"))
 
 
 def has_effects(target: str) -> bool:
@@ -61,14 +57,9 @@ def has_effects(target: str) -> bool:
         return target.startswith("torch.ops.")
     for part in target.split(".")[2:]:
         operator = getattr(operator, part)
-    if (
-        "batch_norm" in target and "functional" not in target
-    ):  # its schema does not say that it may write
+    if "batch_norm" in target and "functional" not in target:  # its schema does not say that it may write
         return True
-    return (
-        operator._schema.is_mutable
-        or torch.Tag.nondeterministic_seeded in operator.tags
-    )
+    return operator._schema.is_mutable or torch.Tag.nondeterministic_seeded in operator.tags
 
 
 def touches_memory(target: str) -> bool:
@@ -81,11 +72,7 @@ def shuffled(nodes: list[dict], seed: int) -> list[dict]:
     before: list[set[int]] = []
     last_effect, since_effect = None, []
     for i, node in enumerate(nodes):
-        needs = {
-            maker[name]
-            for name in names_in([item["arg"] for item in node["inputs"]])
-            if name in maker
-        }
+        needs = {maker[name] for name in names_in([item["arg"] for item in node["inputs"]]) if name in maker}
         if touches_memory(node["target"]):
             if has_effects(node["target"]):
                 needs.update(since_effect)
@@ -102,9 +89,7 @@ def shuffled(nodes: list[dict], seed: int) -> list[dict]:
             maker[name] = i
     generator, order, done = random.Random(seed), [], set()
     while len(order) < len(nodes):
-        i = generator.choice(
-            [i for i in range(len(nodes)) if i not in done and before[i] <= done]
-        )
+        i = generator.choice([i for i in range(len(nodes)) if i not in done and before[i] <= done])
         order.append(nodes[i])
         done.add(i)
     return order
@@ -123,9 +108,7 @@ def write_shuffled(source: str, target: str, seed: int) -> None:
 
 
 def calls(graph: dict) -> list[str]:
-    return sorted(
-        node["target"] for node in graph["nodes"] if node["op"] == "call_module"
-    )
+    return sorted(node["target"] for node in graph["nodes"] if node["op"] == "call_module")
 
 
 def stacks(path: str) -> list[str]:
@@ -143,9 +126,7 @@ def test_outputs_are_the_programs_own(program, tmp_path, name):
         path = str(tmp_path / f"{name}_{seed}.pt2")
         write_shuffled(harness.sample_path(sample), path, seed)
         loaded = rebuild_exported.load(path)
-        run = harness.ExportedRun(
-            path, loaded, *harness.make_inputs(sample["inputs"][0])
-        )
+        run = harness.ExportedRun(path, loaded, *harness.make_inputs(sample["inputs"][0]))
         for options in RULES.values():
             collection = program.trace(path, *options)
             harness.check_collection(collection)
