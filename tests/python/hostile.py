@@ -21,9 +21,11 @@ STATEFUL_SAMPLE = os.path.join(ROOT, "sample_models", "quantized.pt")
 class Case:
     name: str
     make: Callable[[], bytes]
-    # "error": exit 3; "usage": exit 2; "traced": exit 0 without failures; "any": exit 0 or 3; else the kind of a
-    # failure in the collection.
+    # "error": exit 3; "usage": exit 2; "traced": exit 0 without failures; "any": exit 0 or 3; "any or usage": exit 0,
+    # 2 or 3; else the kind of a failure in the collection.
     expect: str
+    options: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()  # what stderr must name
 
 
 # --- pickles, opcode by opcode ---
