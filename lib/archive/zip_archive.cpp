@@ -280,23 +280,23 @@ bool ZipArchive::contains(std::string_view name) const { return index_.count(nam
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
   const auto found = index_.find(name);
   if (found == index_.end()) throw input_error("there is no record " + std::string(name));
-  const auto damaged = [&] {
+  const auto damaged = [&](const char* reason) {
     return input_error("this is a damaged zip archive: record " + std::string(name) +
-                       " cannot be read: " + zip_error_strerror(zip_get_error(handle_->zip)));
+                       " cannot be read: " + reason);
   };
   zip_file_t* file = zip_fopen_index(handle_->zip, found->second, 0);
-  if (file == nullptr) throw damaged();
+  if (file == nullptr) throw damaged(zip_error_strerror(zip_get_error(handle_->zip)));
   std::string bytes;
   std::array<char, 16'384> buffer;
-  bool failed = false;
+  std::string failure;
   while (bytes.size() < max_bytes) {
     const auto read = zip_fread(file, buffer.data(), std::min(buffer.size(), max_bytes - bytes.size()));
-    failed = read < 0;
+    if (read < 0) failure = zip_error_strerror(zip_file_get_error(file));
     if (read <= 0) break;
     bytes.append(buffer.data(), static_cast<std::size_t>(read));
   }
   zip_fclose(file);
-  if (failed) throw damaged();
+  if (!failure.empty()) throw damaged(failure.c_str());
   return bytes;
 }
 
