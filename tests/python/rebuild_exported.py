@@ -97,9 +97,20 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
 
 
 def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
-    """By the names in the archive: torch.export.load calls a node without a result NAME_unused."""
+    """By the names in the archive.  For some, torch.export.load makes others: NAME_unused without a result,
+    and NAME_OVERLOAD where the archive (before torch 2.8) has no name for an operator with several."""
     nodes = {node.name: node for node in graph_module.graph.nodes}
-    return {re.sub(r"_unused(?=(_\d+)?$)", "", name): node for name, node in nodes.items()} | nodes
+    other = {}
+    for name, node in nodes.items():
+        if node.op == "call_function" and node.target is not operator.getitem:
+            overload = getattr(node.target, "_overloadname", "unused").lower()
+            other[re.sub(rf"_({overload}|unused)(?=(_\d+)?$)", "", name)] = node
+    return other | nodes
+
+
+def operation(node: fx.Node) -> fx.Node:
+    """Where an operator with several results has no name in the archive, its first result stands for it."""
+    return node.args[0] if node.target is operator.getitem else node
 
 
 class Leaf(torch.nn.Module):
@@ -122,7 +133,7 @@ class Leaf(torch.nn.Module):
         unknown = [name for name in names if name not in by_name]
         if unknown:
             raise RebuildError(f"the program has no nodes {unknown}")
-        listed = [by_name[name] for name in names]
+        listed = [operation(by_name[name]) for name in names]
         inside = set(listed)
         for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
             if node.target is operator.getitem and node.args[0] in inside:

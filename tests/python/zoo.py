@@ -299,21 +299,14 @@ def make(name: str, path: str) -> None:
 
 
 def export(model: Any, inputs: tuple, way: str, path: str) -> None:
-    """Dynamic: the sizes of the first input but its channels, as torch.export finds them."""
     import torch
 
     dynamic = None
-    if way == "exported_dynamic":
-        sizes = {
-            i: torch.export.Dim.AUTO
-            for i in range(inputs[0].dim())
-            if inputs[0].dtype.is_floating_point <= (i != 1)
-        }
+    if way == "exported_dynamic":  # the sizes of the first input, but an image's channels
+        channels = 1 if inputs[0].dim() == 4 else None
+        sizes = {i: torch.export.Dim.AUTO for i in range(inputs[0].dim()) if i != channels}
         dynamic = (sizes, *[None] * (len(inputs) - 1))
-        if (
-            next(iter(inspect.signature(model.forward).parameters.values())).kind
-            == inspect.Parameter.VAR_POSITIONAL
-        ):
+        if inspect.getfullargspec(model.forward).varargs:
             dynamic = (dynamic,)
     program = torch.export.export(model, inputs, dynamic_shapes=dynamic, strict=way == "exported_strict")
     if way == "exported_decomposed":
