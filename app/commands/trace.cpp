@@ -97,12 +97,13 @@ int run(const Arguments& arguments, Console& console) {
 Command make_trace_command(CLI::App& parent) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* app = parent.add_subcommand("trace",
-                                        "Trace a model into torch.fx graphs. MODEL is a TorchScript archive "
-                                        "(torch.jit.save); its weights are not read and its code does not "
-                                        "run. A module that cannot be traced becomes a leaf, and its "
-                                        "submodules get graphs of their own.");
+                                        "Trace a model into torch.fx graphs. MODEL is an exported program "
+                                        "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
+                                        "weights are not read and its code does not run. A module that "
+                                        "cannot be traced becomes a leaf, and its submodules get graphs of "
+                                        "their own.");
   app->footer(
-      "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
+      "  fxtrace trace model.pt2 --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace trace model.pt --leaf '@encoder.layers.*' -f dot | dot -Tsvg -o model.svg\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
 

@@ -361,6 +361,11 @@ const CallSignature* ExportedProgram::find_signature(const Hierarchy::Call& call
   return found == call_signatures_.end() ? nullptr : &found->second;
 }
 
+const CallIndex& ExportedProgram::calls() const {
+  if (!calls_) calls_ = std::make_unique<CallIndex>(graph_, hierarchy_);
+  return *calls_;
+}
+
 void ExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
   record_module(*this, root, root_is_leaf, tracer);
 }

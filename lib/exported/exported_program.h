@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exported/archive.h"
+#include "exported/call_graph.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
 #include "exported/program_graph.h"
@@ -47,6 +48,7 @@ class ExportedProgram : public Program {
   // --- for the recorder ---
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
+  const CallIndex& calls() const;
   const ExportedArchive& archive() const { return archive_; }
   // By value of graph(); none for what is no lifted input.
   const LiftedInput* find_lifted(ValueId value) const;
@@ -69,6 +71,7 @@ class ExportedProgram : public Program {
   Hierarchy hierarchy_;
   ProgramGraph graph_;
   std::string version_;
+  mutable std::unique_ptr<CallIndex> calls_;  // made when it is first asked for
 
   GraphSignature signature_;  // without nodes
   std::unordered_map<std::uint32_t, LiftedInput> lifted_;

@@ -8,8 +8,8 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMaxPathLength = 4'096;
-constexpr std::ptrdiff_t kMaxPathDepth = 500;
+constexpr std::size_t kMaxPathLength = 1'024;
+constexpr std::ptrdiff_t kMaxPathDepth = 200;
 constexpr std::size_t kMaxStackDepth = 1'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
 
@@ -133,8 +133,7 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
     const std::size_t index = insert(entry.path);
     if (types_[index].empty()) types_[index] = entry.type;
     called_[index] = true;
-    auto& paths = by_key_[std::string(entry.key)];
-    if (std::find(paths.begin(), paths.end(), index) == paths.end()) paths.push_back(index);
+    by_key_[std::string(entry.key)].insert(index);
     if (entry.path.empty()) continue;  // the root
     std::string key = std::to_string(call);
     for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)}) {
@@ -152,7 +151,7 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
 void Hierarchy::find_shared_modules() {
   for (auto& [key, paths] : by_key_) {
     if (paths.size() < 2) continue;
-    const std::size_t first = *std::min_element(paths.begin(), paths.end());
+    const std::size_t first = *paths.begin();
     if (paths_[first].empty()) continue;
     for (const std::size_t path : paths) {
       const bool nested =

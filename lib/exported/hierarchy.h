@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,10 +67,10 @@ class Hierarchy {
 
   std::vector<std::string> paths_;  // declared, then those of stacks, each once
   std::unordered_map<std::string, std::size_t> path_index_;
-  std::vector<std::string> types_;                                    // by path
-  std::vector<bool> called_;                                          // by path
-  std::unordered_map<std::string, std::vector<std::size_t>> by_key_;  // key of a module: its paths
-  std::unordered_map<std::string, std::string> shared_;               // later path: first path
+  std::vector<std::string> types_;                                 // by path
+  std::vector<bool> called_;                                       // by path
+  std::unordered_map<std::string, std::set<std::size_t>> by_key_;  // key of a module: its paths
+  std::unordered_map<std::string, std::string> shared_;            // later path: first path
 
   std::vector<ModuleInfo> modules_;
   std::unordered_map<std::string, ModuleId> by_path_;

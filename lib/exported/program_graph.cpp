@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace fxtrace {
 namespace {
@@ -49,6 +51,51 @@ bool is_symbolic(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> count_uses(const ProgramGraph& graph) {
+  std::vector<std::uint32_t> uses(graph.values.size(), 0);
+  const auto count = [&](ValueId value) { ++uses[value.index]; };
+  for (const Operation& operation : graph.operations) for_each_use(operation, count);
+  for (const Argument& output : graph.outputs) for_each_node(output, count);
+  return uses;
+}
+
+std::vector<ValueId> origins(const ProgramGraph& graph) {
+  std::vector<ValueId> result;
+  result.reserve(graph.values.size());
+  for (std::uint32_t i = 0; i < graph.values.size(); ++i) result.push_back(ValueId{i});
+  for (const Operation& operation : graph.operations) {
+    const auto changed = changed_in_place(operation);
+    if (!changed || operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
+    result[operation.outputs[0].value.index] = result[changed->index];
+  }
+  return result;
+}
+
+Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+                     const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own) {
+  Boundary boundary;
+  std::unordered_map<std::uint32_t, std::uint32_t> inside;  // value made here: its uses here
+  std::unordered_set<std::uint32_t> seen;
+  for (const auto index : operations) {
+    const Operation& operation = graph.operations[index];
+    for_each_use(operation, [&](ValueId value) {
+      const auto made_here = inside.find(value.index);
+      if (made_here != inside.end()) {
+        ++made_here->second;
+      } else if (!is_own(value) && seen.insert(value.index).second) {
+        boundary.entering.push_back(value);
+      }
+    });
+    for (const auto& output : operation.outputs) inside.emplace(output.value.index, 0);
+  }
+  for (const auto index : operations) {
+    for (const auto& [value, path] : graph.operations[index].outputs) {
+      if (uses[value.index] > inside.at(value.index) && !is_own(value)) boundary.leaving.push_back(value);
+    }
+  }
+  return boundary;
+}
 
 Effect effect_of(const Operation& operation) {
   const std::string_view target = operation.target;

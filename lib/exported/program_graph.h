@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,22 @@ void for_each_use(const Operation& operation, F&& f) {
   for (const auto& argument : operation.args) for_each_node(argument, f);
   for (const auto& [name, argument] : operation.kwargs) for_each_node(argument, f);
 }
+
+// By value: how often operations and the graph's outputs use it.
+std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
+
+// By value: of the result of an in-place operation what it changed, of any other value itself.
+std::vector<ValueId> origins(const ProgramGraph& graph);
+
+// What operations that are to be one call take and give.
+struct Boundary {
+  std::vector<ValueId> entering;  // in the order of first use
+  std::vector<ValueId> leaving;   // in the order in which they are made
+};
+// `uses` as count_uses(), or fewer where a use does not count.  Values for which is_own() holds neither enter
+// nor leave.
+Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+                     const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own);
 
 // What moving an operation past another may change.
 enum class Effect {

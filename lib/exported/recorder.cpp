@@ -20,9 +20,8 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 
 // A graph that is being recorded.
 struct Frame {
-  explicit Frame(const ProgramGraph& g) : graph(g), nodes(g.values.size()), uses(g.values.size(), 0) {
-    origin.reserve(g.values.size());
-    for (std::uint32_t i = 0; i < g.values.size(); ++i) origin.push_back(ValueId{i});
+  explicit Frame(const ProgramGraph& g)
+      : graph(g), nodes(g.values.size()), uses(count_uses(g)), origin(origins(g)) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
   }
 
@@ -63,10 +62,7 @@ class Recorder {
       tracer_.set_signature(std::move(signature));
       return;
     }
-    std::vector<std::uint32_t> operations(graph.operations.size());
-    for (std::uint32_t i = 0; i < operations.size(); ++i) operations[i] = i;
-    const auto steps = prepare(frame, operations);
-    for (const Argument& output : graph.outputs) count_uses(frame, output);
+    const auto steps = steps_of(frame);
     const auto absorbed = absorbed_mutations(frame, steps, signature);
     for (const Step& step : steps) record(frame, step);
     go_to(kRootCall);
@@ -77,48 +73,27 @@ class Recorder {
 
   // The first call of a module, as a graph of its own.
   void record_call(ModuleId module, bool is_leaf) {
-    base_ = kUnknown;
-    for (CallId call = 1; call < calls_.size() && base_ == kUnknown; ++call) {
-      if (calls_[call].module == module) base_ = call;
-    }
-    const ProgramGraph* graph = nullptr;
-    std::vector<std::uint32_t> operations;
-    if (base_ != kUnknown) graph = find_call(program_.graph(), operations);
-    if (graph == nullptr) {
+    const auto call = program_.calls().first_call(module);
+    if (!call) {
       tracer_.output(tracer_.call_root({}, {}), {});
       return;
     }
-    Frame frame(*graph);
-    if (graph == &program_.graph()) {
-      for (const auto& input : graph->inputs) {
-        if (const auto* lifted = program_.find_lifted(input.value)) {
-          frame.lifted.emplace(input.value.index, lifted);
-        }
-      }
+    base_ = *call;
+    const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
+    const auto [graph, origin] = program_.calls().cut_out(base_, is_own);
+    Frame frame(graph);
+    for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
+      const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
+      if (lifted != nullptr) frame.lifted.emplace(i, lifted);
     }
-    find_origins(frame);
-    const auto [entering, leaving] = boundary(frame, operations, all_uses(*graph));
-    std::vector<Argument> placeholders;
-    for (const ValueId value : entering) {
-      const auto& [name, meta] = graph->values[value.index];
-      frame.nodes[value.index] = tracer_.placeholder(name.empty() ? "input" : name, {}, meta);
-      placeholders.emplace_back(frame.nodes[value.index]);
-    }
+    std::vector<Argument> placeholders = record_inputs(frame);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       return;
     }
-    const auto steps = prepare(frame, operations);
-    for (const ValueId value : leaving) ++frame.uses[value.index];
-    for (const Step& step : steps) record(frame, step);
+    record_all(frame);
     go_to(base_);
-    std::vector<Argument> results;
-    for (const ValueId value : leaving) results.emplace_back(node_of(frame, value));
-    if (results.size() == 1) {
-      tracer_.output(std::move(results.front()), graph->values[leaving.front().index].meta);
-    } else {
-      tracer_.output(Argument::Tuple{std::move(results)}, {});
-    }
+    record_outputs(frame);
   }
 
  private:
@@ -165,50 +140,7 @@ class Recorder {
     }
   }
 
-  bool in_base(CallId call) const {
-    while (call != base_ && call != kRootCall) call = calls_[call].parent;
-    return call == base_;
-  }
-
-  // The graph in which the call at base_ runs, and its operations there.
-  const ProgramGraph* find_call(const ProgramGraph& graph, std::vector<std::uint32_t>& operations) const {
-    for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
-      const Operation& operation = graph.operations[i];
-      if (operation.has_stack && in_base(operation.call)) operations.push_back(i);
-    }
-    if (!operations.empty()) return &graph;
-    for (const Operation& operation : graph.operations) {
-      for (const ProgramBody& body : operation.bodies) {
-        if (const auto* found = find_call(body.graph, operations)) return found;
-      }
-    }
-    return nullptr;
-  }
-
   // --- values ---
-
-  static void count_uses(Frame& frame, const Argument& argument) {
-    for_each_node(argument, [&](ValueId value) { ++frame.uses[value.index]; });
-  }
-
-  static std::vector<std::uint32_t> all_uses(const ProgramGraph& graph) {
-    std::vector<std::uint32_t> uses(graph.values.size(), 0);
-    for (const Operation& operation : graph.operations) {
-      for_each_use(operation, [&](ValueId value) { ++uses[value.index]; });
-    }
-    for (const Argument& output : graph.outputs) {
-      for_each_node(output, [&](ValueId value) { ++uses[value.index]; });
-    }
-    return uses;
-  }
-
-  static void find_origins(Frame& frame) {
-    for (const Operation& operation : frame.graph.operations) {
-      const auto changed = changed_in_place(operation);
-      if (!changed || operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
-      frame.origin[operation.outputs[0].value.index] = frame.origin[changed->index];
-    }
-  }
 
   // Parameters, buffers and constants of the model: every module reaches its own.
   static bool is_models_own(const Frame& frame, ValueId value) {
@@ -289,18 +221,38 @@ class Recorder {
 
   // --- steps ---
 
-  // Counts uses and decides the order.
-  std::vector<Step> prepare(Frame& frame, const std::vector<std::uint32_t>& operations) {
-    find_origins(frame);
-    for (const auto index : operations) {
-      for_each_use(frame.graph.operations[index], [&](ValueId value) { ++frame.uses[value.index]; });
-    }
-    return schedule(frame.graph, operations, [&](const Operation& operation) -> std::optional<CallId> {
+  std::vector<Step> steps_of(const Frame& frame) {
+    return schedule(frame.graph, [&](const Operation& operation) -> std::optional<CallId> {
       if (!operation.has_stack) return std::nullopt;
       const CallId leaf = leaf_of(operation.call);
       if (leaf == kNoLeaf) return std::nullopt;
       return leaf;
     });
+  }
+
+  void record_all(Frame& frame) {
+    for (const Step& step : steps_of(frame)) record(frame, step);
+  }
+
+  // Inputs and outputs of a graph that is not the program's own.
+  std::vector<Argument> record_inputs(Frame& frame) {
+    std::vector<Argument> placeholders;
+    for (std::size_t i = 0; i < frame.graph.inputs.size(); ++i) {
+      const ValueId value = frame.graph.inputs[i].value;
+      const auto& [name, meta] = frame.graph.values[value.index];
+      const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
+      frame.nodes[value.index] = node;
+      const auto lifted = frame.lifted.find(value.index);
+      if (lifted != frame.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
+      placeholders.emplace_back(node);
+    }
+    return placeholders;
+  }
+  void record_outputs(Frame& frame) {
+    std::vector<Argument> outputs;
+    for (const Argument& output : frame.graph.outputs) outputs.push_back(with_nodes(frame, output));
+    const bool is_single = frame.graph.single_output;
+    tracer_.output(is_single ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
   }
 
   void record(Frame& frame, const Step& step) {
@@ -351,23 +303,10 @@ class Recorder {
     tracer_.begin_body(body.name);
     Frame frame(graph);
     bind_inputs(outer, operation, frame);
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      const ValueId value = graph.inputs[i].value;
-      const auto& [name, meta] = graph.values[value.index];
-      const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
-      frame.nodes[value.index] = node;
-      const auto lifted = frame.lifted.find(value.index);
-      if (lifted != frame.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
-    }
-    std::vector<std::uint32_t> operations(graph.operations.size());
-    for (std::uint32_t i = 0; i < operations.size(); ++i) operations[i] = i;
-    const auto steps = prepare(frame, operations);
-    for (const Argument& output : graph.outputs) count_uses(frame, output);
-    for (const Step& step : steps) record(frame, step);
+    record_inputs(frame);
+    record_all(frame);
     go_to(call);
-    std::vector<Argument> outputs;
-    for (const Argument& output : graph.outputs) outputs.push_back(with_nodes(frame, output));
-    tracer_.output(graph.single_output ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
+    record_outputs(frame);
     tracer_.end_body();
   }
 
@@ -409,39 +348,10 @@ class Recorder {
 
   // --- leaves ---
 
-  // Values that enter the operations, in the order of first use, and those that leave them, in the order in
-  // which they are made.
-  static std::pair<std::vector<ValueId>, std::vector<ValueId>> boundary(
-      const Frame& frame, const std::vector<std::uint32_t>& operations,
-      const std::vector<std::uint32_t>& uses) {
-    std::unordered_map<std::uint32_t, std::uint32_t> inside;  // made here: uses here
-    std::unordered_set<std::uint32_t> seen;
-    std::vector<ValueId> entering;
-    for (const auto index : operations) {
-      const Operation& operation = frame.graph.operations[index];
-      for_each_use(operation, [&](ValueId value) {
-        const auto made_here = inside.find(value.index);
-        if (made_here != inside.end()) {
-          ++made_here->second;
-        } else if (!is_models_own(frame, value) && seen.insert(value.index).second) {
-          entering.push_back(value);
-        }
-      });
-      for (const auto& output : operation.outputs) inside.emplace(output.value.index, 0);
-    }
-    std::vector<ValueId> leaving;
-    for (const auto index : operations) {
-      for (const auto& [value, path] : frame.graph.operations[index].outputs) {
-        if (uses[value.index] > inside.at(value.index) && !is_models_own(frame, value))
-          leaving.push_back(value);
-      }
-    }
-    return {std::move(entering), std::move(leaving)};
-  }
-
   void record_leaf(Frame& frame, CallId leaf, const std::vector<std::uint32_t>& operations) {
     go_to(calls_[leaf].parent);
-    const auto [entering, leaving] = boundary(frame, operations, frame.uses);
+    const auto [entering, leaving] = boundary_of(frame.graph, operations, frame.uses,
+                                                 [&](ValueId value) { return is_models_own(frame, value); });
     const Operation& first = frame.graph.operations[operations.front()];
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
@@ -467,10 +377,11 @@ class Recorder {
     std::vector<std::vector<Argument>> paths;  // by value that leaves
     if (signature != nullptr) {
       const auto all = signature->out_spec.paths();
-      for (const ValueId value : leaving) {
-        const auto at = std::find(signature->outputs.begin(), signature->outputs.end(), Argument(value));
-        paths.push_back(all[static_cast<std::size_t>(at - signature->outputs.begin())]);
+      std::unordered_map<std::uint32_t, std::size_t> position;
+      for (std::size_t i = 0; i < signature->outputs.size(); ++i) {
+        if (const auto* value = signature->outputs[i].get_if<ValueId>()) position.emplace(value->index, i);
       }
+      for (const ValueId value : leaving) paths.push_back(all[position.at(value.index)]);
     } else {
       for (std::size_t i = 0; i < leaving.size(); ++i) {
         if (leaving.size() == 1) {
@@ -505,15 +416,15 @@ class Recorder {
   static bool fits(const Frame& frame, const CallSignature& signature,
                    const std::vector<std::uint32_t>& operations, const std::vector<ValueId>& entering,
                    const std::vector<ValueId>& leaving) {
-    const auto has = [](const std::vector<Argument>& values, ValueId value) {
-      return std::find(values.begin(), values.end(), Argument(value)) != values.end();
+    const auto all_among = [](const std::vector<ValueId>& values, const std::vector<Argument>& arguments) {
+      std::unordered_set<std::uint32_t> known;
+      for (const auto& argument : arguments) {
+        if (const auto* value = argument.get_if<ValueId>()) known.insert(value->index);
+      }
+      return std::all_of(values.begin(), values.end(),
+                         [&](ValueId value) { return known.count(value.index) != 0; });
     };
-    for (const ValueId value : entering) {
-      if (!has(signature.inputs, value)) return false;
-    }
-    for (const ValueId value : leaving) {
-      if (!has(signature.outputs, value)) return false;
-    }
+    if (!all_among(entering, signature.inputs) || !all_among(leaving, signature.outputs)) return false;
     std::unordered_set<std::uint32_t> made;
     for (const auto index : operations) {
       for (const auto& output : frame.graph.operations[index].outputs) made.insert(output.value.index);
@@ -594,6 +505,9 @@ class Recorder {
         for (const auto& output : operation.outputs) made_in[output.value.index] = at;
       }
     }
+    for (const Argument& output : frame.graph.outputs) {
+      for_each_node(output, [&](ValueId value) { last_use[value.index] = kNever; });
+    }
     const auto inputs = mutable_inputs(signature);
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
@@ -603,10 +517,7 @@ class Recorder {
       const std::size_t maker = made_in[value->index];
       if (maker == kNever || !steps[maker].leaf) continue;
       if (frame.uses[value->index] != uses_in_maker[value->index] + 1) continue;
-      const auto& outputs = frame.graph.outputs;
-      const bool is_output =
-          std::find(outputs.begin(), outputs.end(), Argument(changed->second)) != outputs.end();
-      if (last_use[changed->second.index] > maker || is_output) continue;
+      if (last_use[changed->second.index] > maker) continue;
       --frame.uses[value->index];
       absorbed.insert(i);
     }

@@ -14,10 +14,9 @@ class Scheduler {
  public:
   explicit Scheduler(const ProgramGraph& graph) : graph_(graph), mark_(graph.values.size(), 0) {}
 
-  std::vector<Step> run(const std::vector<std::uint32_t>& operations,
-                        const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
+  std::vector<Step> run(const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
     std::vector<CallId> scattered;
-    for (const std::uint32_t index : operations) {
+    for (std::uint32_t index = 0; index < graph_.operations.size(); ++index) {
       const Operation& operation = graph_.operations[index];
       const auto leaf = leaf_of(operation);
       if (leaf && !steps_.empty() && steps_.back().leaf == leaf) {
@@ -173,9 +172,9 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<Step> schedule(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+std::vector<Step> schedule(const ProgramGraph& graph,
                            const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
-  return Scheduler(graph).run(operations, leaf_of);
+  return Scheduler(graph).run(leaf_of);
 }
 
 }  // namespace fxtrace

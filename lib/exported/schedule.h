@@ -16,7 +16,7 @@ struct Step {
   std::vector<std::uint32_t> operations;  // in program order
 };
 
-// `operations` of `graph` in an order in which every value is made before it is used, and in which nothing
+// The operations of `graph` in an order in which every value is made before it is used, and in which nothing
 // has moved that may change what another operation sees or does.  leaf_of() gives the leaf call that an
 // operation belongs to, or nothing.
 //
@@ -25,7 +25,7 @@ struct Step {
 // belong to no module and use what the call makes become part of it.  Where neither is possible, because the
 // call needs a value that needs the call, or because an effect would move, the call is split there into
 // several steps.
-std::vector<Step> schedule(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+std::vector<Step> schedule(const ProgramGraph& graph,
                            const std::function<std::optional<CallId>(const Operation&)>& leaf_of);
 
 }  // namespace fxtrace

@@ -65,8 +65,9 @@ struct Argument {
     bool operator==(const Function&) const = default;
   };
 
-  using Variant = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List,
-                               Tuple, Dict, Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
+  using Variant =
+      std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List, Tuple, Dict,
+                   Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
   Variant value;
 
   Argument();

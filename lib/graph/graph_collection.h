@@ -41,7 +41,7 @@ const char* to_string(ParameterKind kind);
 struct ParameterRecord {
   std::string name;  // from the model's root
   ParameterKind kind = ParameterKind::kParameter;
-  std::vector<std::int64_t> shape;      // a custom object has neither shape nor dtype
+  std::vector<std::int64_t> shape;  // a custom object has neither shape nor dtype
   std::string dtype;
   std::string type;                     // of a custom object: its class
   std::optional<std::string> alias_of;  // tied tensors: the first name

@@ -228,7 +228,6 @@ struct Line {
 std::vector<std::vector<std::uint32_t>> scheduled(const std::vector<Line>& lines) {
   ProgramGraph graph;
   graph.values.resize(20);
-  std::vector<std::uint32_t> operations;
   std::unordered_map<const Operation*, std::optional<CallId>> leaves;
   for (const Line& line : lines) {
     Operation operation;
@@ -236,12 +235,10 @@ std::vector<std::vector<std::uint32_t>> scheduled(const std::vector<Line>& lines
     operation.has_stack = line.has_stack;
     for (const auto value : line.uses) operation.args.emplace_back(ValueId{value});
     for (const auto value : line.makes) operation.outputs.push_back({ValueId{value}, {}});
-    operations.push_back(static_cast<std::uint32_t>(graph.operations.size()));
     graph.operations.push_back(std::move(operation));
   }
   for (std::size_t i = 0; i < lines.size(); ++i) leaves[&graph.operations[i]] = lines[i].leaf;
-  const auto steps =
-      schedule(graph, operations, [&](const Operation& operation) { return leaves[&operation]; });
+  const auto steps = schedule(graph, [&](const Operation& operation) { return leaves[&operation]; });
   std::vector<std::vector<std::uint32_t>> result;
   for (const Step& step : steps) result.push_back(step.operations);
   return result;

@@ -1,0 +1,103 @@
+#include "exported/call_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+// The argument with other numbers for its values.
+Argument renumbered(const Argument& argument, const std::function<ValueId(ValueId)>& number) {
+  const auto each = [&](const std::vector<Argument>& items) {
+    std::vector<Argument> result;
+    result.reserve(items.size());
+    for (const auto& item : items) result.push_back(renumbered(item, number));
+    return result;
+  };
+  if (const auto* value = argument.get_if<ValueId>()) return number(*value);
+  if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    Argument::Dict result;
+    for (const auto& [key, item] : dict->items) result.items.push_back({key, renumbered(item, number)});
+    return result;
+  }
+  return argument;
+}
+
+}  // namespace
+
+CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
+    : hierarchy_(&hierarchy), operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
+  const auto& calls = hierarchy.calls();
+  for (CallId call = 1; call < calls.size(); ++call) {
+    children_[calls[call].parent].push_back(call);
+    first_calls_.emplace(calls[call].module.index, call);
+  }
+  add(graph);
+}
+
+void CallIndex::add(const ProgramGraph& graph) {
+  const std::size_t index = graphs_.size();
+  graphs_.push_back({&graph, count_uses(graph), origins(graph)});
+  for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
+    const Operation& operation = graph.operations[i];
+    if (operation.has_stack) operations_[operation.call].push_back({index, i});
+    for (const ProgramBody& body : operation.bodies) add(body.graph);
+  }
+}
+
+std::optional<CallId> CallIndex::first_call(ModuleId module) const {
+  const auto found = first_calls_.find(module.index);
+  if (found == first_calls_.end()) return std::nullopt;
+  return found->second;
+}
+
+CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const {
+  // A call that goes on in the body of an operator is seen from where it begins.
+  std::vector<Place> places;
+  std::vector<CallId> pending{call};
+  while (!pending.empty()) {
+    const CallId current = pending.back();
+    pending.pop_back();
+    places.insert(places.end(), operations_[current].begin(), operations_[current].end());
+    pending.insert(pending.end(), children_[current].begin(), children_[current].end());
+  }
+  std::size_t in = SIZE_MAX;
+  for (const Place& place : places) in = std::min(in, place.graph);
+  std::vector<std::uint32_t> operations;
+  for (const Place& place : places) {
+    if (place.graph == in) operations.push_back(place.operation);
+  }
+  std::sort(operations.begin(), operations.end());
+
+  CallGraph result;
+  if (operations.empty()) return result;
+  const Graph& source = graphs_[in];
+  const bool in_program = in == 0;
+  const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
+  const Boundary boundary = boundary_of(*source.graph, operations, source.uses, own);
+  std::unordered_map<std::uint32_t, ValueId> numbers;
+  const auto number = [&](ValueId value) {
+    const ValueId next{static_cast<std::uint32_t>(result.graph.values.size())};
+    const auto [found, is_new] = numbers.emplace(value.index, next);
+    if (is_new) {
+      result.graph.values.push_back(source.graph->values[value.index]);
+      result.origin.push_back(in_program ? source.origin[value.index] : ValueId{});
+    }
+    return found->second;
+  };
+  for (const ValueId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
+  for (const auto index : operations) {
+    Operation operation = source.graph->operations[index];
+    for (auto& argument : operation.args) argument = renumbered(argument, number);
+    for (auto& [name, argument] : operation.kwargs) argument = renumbered(argument, number);
+    for (auto& output : operation.outputs) output.value = number(output.value);
+    result.graph.operations.push_back(std::move(operation));
+  }
+  for (const ValueId value : boundary.leaving) result.graph.outputs.emplace_back(number(value));
+  result.graph.single_output = boundary.leaving.size() == 1;
+  return result;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,55 @@
+// Graphs of single module calls, cut out of the graph of a program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/hierarchy.h"
+#include "exported/program_graph.h"
+
+namespace fxtrace {
+
+struct CallGraph {
+  ProgramGraph graph;  // what enters the call are its inputs, what leaves it its outputs
+  std::vector<ValueId>
+      origin;  // by value of `graph`: the value of the program's graph that it is, or that it
+               // is a changed version of; invalid when the call runs in an operator's body
+};
+
+// Finds the operations of calls.  Made once for a program, so that cutting out a call costs what the call
+// has.
+class CallIndex {
+ public:
+  // Both must outlive the index.
+  CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
+
+  // The first call of the module; nothing when the program never calls it.
+  std::optional<CallId> first_call(ModuleId module) const;
+
+  // The call as a graph of its own.  Values of the program's graph for whose origin is_own() holds are no
+  // inputs: the module reaches them itself.
+  CallGraph cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const;
+
+ private:
+  struct Graph {
+    const ProgramGraph* graph;
+    std::vector<std::uint32_t> uses;  // by value
+    std::vector<ValueId> origin;      // by value
+  };
+  struct Place {
+    std::size_t graph;
+    std::uint32_t operation;
+  };
+  void add(const ProgramGraph& graph);
+
+  const Hierarchy* hierarchy_;
+  std::vector<Graph> graphs_;                              // the program's, then bodies
+  std::vector<std::vector<Place>> operations_;             // by call: its own
+  std::vector<std::vector<CallId>> children_;              // by call
+  std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module
+};
+
+}  // namespace fxtrace
