@@ -87,6 +87,67 @@ def test_scopes_are_unflattens_modules(program, name):
     assert compare_scopes(exported, collection) > 0
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_signature_and_parameters_are_the_programs(program, name):
+    sample = SAMPLES[name]
+    exported = harness.load_exported(sample)
+    collection = program.trace(harness.sample_path(sample), *options_of(sample))
+    signature = collection["graphs"][0]["graph_signature"]
+
+    def entries(specs, with_persistent):
+        return [
+            (
+                spec.kind.name.lower(),
+                getattr(spec.arg, "name", None),
+                spec.target,
+                spec.persistent if with_persistent else None,
+            )
+            for spec in specs
+        ]
+
+    def ours(items):
+        return [(item["role"], item["name"], item.get("target"), item.get("persistent")) for item in items]
+
+    theirs = exported.graph_signature
+    assert ours(signature["inputs"]) == entries(theirs.input_specs, True)
+    assert [item[0] for item in ours(signature["outputs"])] == [
+        item[0] for item in entries(theirs.output_specs, False)
+    ]
+    state = rebuild_exported.state_of(exported)
+    for parameter in collection["parameters"]:
+        value = state[parameter["name"]]
+        if parameter["kind"] == "custom_object":
+            assert not isinstance(value, torch.Tensor)
+            continue
+        assert (parameter["kind"] == "parameter") == isinstance(value, torch.nn.Parameter)
+        assert parameter["shape"] == list(value.shape)
+        assert parameter["dtype"] == str(value.dtype).removeprefix("torch.")
+        first = parameter["alias_of"]
+        assert first is None or state[first].data_ptr() == value.data_ptr()
+    # Strict mode leaves unused tensors and second names out of the signature.
+    names = {parameter["name"] for parameter in collection["parameters"]}
+    lifted = {spec.target for spec in theirs.input_specs if spec.kind in rebuild_exported.LIFTED}
+    assert lifted <= names <= state.keys()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_shapes_and_dtypes_are_the_programs(program, name):
+    sample = SAMPLES[name]
+    exported = harness.load_exported(sample)
+    collection = program.trace(harness.sample_path(sample), *options_of(sample, "no-default-leaves"))
+    nodes = rebuild_exported.nodes_by_name(exported.graph_module)
+    for node in collection["graphs"][0]["nodes"]:
+        value = nodes[node["name"]].meta.get("val") if node["name"] in nodes else None
+        if node["op"] not in ("placeholder", "call_function") or not isinstance(value, torch.Tensor):
+            continue
+        assert node["meta"]["dtype"] == str(value.dtype).removeprefix("torch."), node["name"]
+        shape = node["meta"]["shape"]
+        assert len(shape) == value.dim(), node["name"]
+        for ours, theirs in zip(shape, value.shape):
+            assert isinstance(ours, int) == isinstance(theirs, int), node["name"]
+            assert not isinstance(ours, int) or ours == theirs, node["name"]
+
+
 @pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name.removesuffix("_exported") != name])
 def test_orders_are_those_of_the_same_model_scripted_and_traced(program, name, rules):
