@@ -299,7 +299,7 @@ int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
   const InputFile input(arguments.model, console.in());
-  const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
+  FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_recognised(info.kind)) throw input.with_display(not_traceable(info));
   if (!is_traceable(info.kind)) {
     write_output("-", console, [&](std::ostream& out) {
@@ -319,6 +319,7 @@ int run(const Arguments& arguments, Console& console) {
   }
 
   const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
+  info.producer_version = collection.model.producer_version;
   const auto counts = count_parameters(collection);
   write_output("-", console, [&](std::ostream& out) {
     if (arguments.json) {

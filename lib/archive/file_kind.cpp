@@ -132,7 +132,8 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
     return std::nullopt;
   }
   info.root = root;
-  info.producer_version = producer_version(zip, prefix);
+  // An exported program says what it was written by in its JSON, and in the archive only how that was packed.
+  if (info.kind != FileKind::kExportedProgram) info.producer_version = producer_version(zip, prefix);
   return info;
 }
 

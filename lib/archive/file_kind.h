@@ -39,7 +39,7 @@ struct FileInfo {
   std::string advice;  // how to get something traceable; empty for what is
   std::uint64_t size = 0;
   // Of zip archives of PyTorch only: the folder in which all records stand (without a slash, may be empty),
-  // and what the archive says of its version.
+  // and, but for exported programs, what the archive says of its version.
   std::string root;
   std::string producer_version;
 };

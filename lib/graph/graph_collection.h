@@ -49,10 +49,11 @@ struct ParameterRecord {
 
 struct GraphCollection {
   struct Model {
-    std::string file;    // base name
-    std::string kind;    // "torchscript", "exported_program"
-    std::string type;    // of the root
-    std::string method;  // "forward"
+    std::string file;              // base name
+    std::string kind;              // "torchscript", "exported_program"
+    std::string type;              // of the root
+    std::string method;            // "forward"
+    std::string producer_version;  // as Program::producer_version(); not in the JSON
   };
   Model model;
   std::string options_json = "{}";  // the options that were asked, as a JSON object on one line

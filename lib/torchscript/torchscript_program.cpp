@@ -80,7 +80,7 @@ TorchScriptProgram::~TorchScriptProgram() {
 }
 
 std::string TorchScriptProgram::producer_version() const {
-  return "TorchScript format " + std::to_string(archive_->format_version());
+  return std::to_string(archive_->format_version());
 }
 
 void TorchScriptProgram::read_modules() { read_module(archive_->module()._ivalue(), "", std::nullopt); }

@@ -42,7 +42,7 @@ class Program {
   // Parameters and buffers in registration order.
   virtual const std::vector<ParameterRecord>& parameters() const = 0;
   virtual std::string kind() const = 0;              // "torchscript"
-  virtual std::string producer_version() const = 0;  // what the archive says of its version
+  virtual std::string producer_version() const = 0;  // of the format: "3", "8.20"
 
   // Throws Error(kUsage) when the module has no such method.
   virtual void check_method(ModuleId module, const std::string& method) const = 0;

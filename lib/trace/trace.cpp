@@ -122,6 +122,7 @@ class RecursiveTrace {
     collection.model.kind = program_.kind();
     collection.model.type = facts_.info(ModuleId{0}).type;
     collection.model.method = options_.method;
+    collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
 
     std::map<std::string, std::int64_t> calls;

@@ -117,7 +117,7 @@ TEST_CASE("file kind: files made by PyTorch", "[file_kind]") {
     CHECK(info.advice.empty() == traceable);
   }
   CHECK(identify_file(fixture("torchscript.pt")).producer_version == "3");
-  CHECK(identify_file(fixture("exported.pt2")).producer_version == "6");
+  CHECK(identify_file(fixture("exported.pt2")).producer_version.empty());
 }
 
 TEST_CASE("file kind: by the first bytes", "[file_kind]") {
