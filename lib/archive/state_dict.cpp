@@ -70,7 +70,9 @@ class Reader {
     if (wrappers == kMaxWrappers) return std::nullopt;
     if (is_util(function, "_rebuild_parameter") || is_util(function, "_rebuild_parameter_with_state")) {
       if (arguments.empty()) return std::nullopt;
-      return find_tensor(arguments[0], wrappers + 1);
+      auto tensor = find_tensor(arguments[0], wrappers + 1);
+      if (tensor) tensor->is_parameter = true;
+      return tensor;
     }
     // A tensor with attributes of its own: (function, type, its arguments, attributes).
     if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3 &&
@@ -103,7 +105,8 @@ class Reader {
                         offset.number,
                         std::move(*sizes),
                         std::move(*strides),
-                        std::string(*dtype)};
+                        std::string(*dtype),
+                        false};
   }
 
   std::optional<std::vector<std::int64_t>> find_integers(Id tuple) const {

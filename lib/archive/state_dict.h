@@ -15,7 +15,8 @@ struct StoredTensor {
   std::string storage;      // names of one storage share their bytes
   std::int64_t offset = 0;  // in elements
   std::vector<std::int64_t> sizes, strides;
-  std::string dtype;  // "float32"
+  std::string dtype;          // "float32"
+  bool is_parameter = false;  // saved as a torch.nn.Parameter
 };
 
 // The tensors of the dict that the record holds, in its order.  Reads the record's directory and its pickle,

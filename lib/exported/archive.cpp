@@ -124,6 +124,8 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     tensor.record = prefix_ + folder + std::string(path->string());
     tensor.storage = tensor.record;
     if (const auto pickled = item.find("use_pickle")) tensor.packed = pickled->boolean();
+    if (const auto parameter = item.find("is_param")) tensor.is_parameter = parameter->boolean();
+    tensor.position = to.size();
     tensor.dtype = dtype_name(meta->at("dtype"));
     for (const JsonValue size : meta->at("sizes").items()) tensor.sizes.push_back(known_size(size));
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known_size(stride));
@@ -140,6 +142,8 @@ void ExportedArchive::add_state_dict(const std::string& record,
     TensorRecord tensor;
     tensor.record = full;
     tensor.packed = true;
+    tensor.is_parameter = stored.is_parameter;
+    tensor.position = to.size();
     tensor.storage = full + ":" + stored.storage;
     tensor.offset = stored.offset;
     tensor.sizes = std::move(stored.sizes);

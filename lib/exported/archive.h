@@ -19,8 +19,10 @@ struct TensorRecord {
   std::int64_t offset = 0;  // in elements
   std::vector<std::int64_t> sizes, strides;
   std::string dtype;
-  std::string record;   // of the archive; holds the storage and nothing else, unless `packed`
-  bool packed = false;  // the record holds more than this: its bytes are not looked for
+  bool is_parameter = false;
+  std::size_t position = 0;  // among the tensors of the program
+  std::string record;        // of the archive; holds the storage and nothing else, unless `packed`
+  bool packed = false;       // the record holds more than this: its bytes are not looked for
 
   bool same_tensor(const TensorRecord& other) const;
 };

@@ -77,8 +77,10 @@ ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
   for (const auto& entry : signature_.inputs) {
     if (entry.target) names.push_back(*entry.target);
   }
+  const auto tensors = archive_.tensors(model_);
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
   hierarchy_.finish(names);
-  make_parameters();
+  make_parameters(tensors);
   read_guards(program);
 }
 
@@ -249,16 +251,22 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   out_spec_ = std::move(spec);
 }
 
-void ExportedProgram::make_parameters() {
-  const auto tensors = archive_.tensors(model_);
+void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>& tensors) {
   struct Found {
     std::uint32_t module;
     ParameterKind kind;
-    std::size_t input;
+    std::size_t position;  // inputs of the program, then what is in the archive alone
     std::string name;
-    auto order() const { return std::tuple(module, kind, input); }
+    std::string name_in_program;
+    auto order() const { return std::tuple(module, kind, position); }
   };
   std::vector<Found> found;
+  const auto owner_of = [&](const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    return hierarchy_.find_module(dot == std::string::npos ? "" : name.substr(0, dot))
+        .value_or(ModuleId{0})
+        .index;
+  };
   std::set<std::string> seen;
   for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
     const auto& entry = signature_.inputs[i];
@@ -273,11 +281,16 @@ void ExportedProgram::make_parameters() {
       lifted.constant = record != tensors.end() ? record->second : TensorRecord{};
     }
     if (seen.insert(lifted.target).second) {
-      const std::size_t dot = lifted.target.rfind('.');
-      const auto owner = hierarchy_.find_module(dot == std::string::npos ? "" : lifted.target.substr(0, dot));
-      found.push_back({owner.value_or(ModuleId{0}).index, lifted.kind, i, lifted.target});
+      found.push_back({owner_of(lifted.target), lifted.kind, i, lifted.target, *entry.target});
     }
     lifted_.emplace(graph_.inputs[i].value.index, std::move(lifted));
+  }
+  // Strict mode does not list what is never used, nor second names.
+  for (const auto& [name, tensor] : tensors) {
+    const std::string first = hierarchy_.first_name(name);
+    if (!seen.insert(first).second) continue;
+    const auto kind = tensor.is_parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
+    found.push_back({owner_of(first), kind, signature_.inputs.size() + tensor.position, first, name});
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
 
@@ -285,12 +298,13 @@ void ExportedProgram::make_parameters() {
   std::map<Tensor, std::string> first_names;
   std::map<std::string, std::string> alias_of;
   for (const Found& item : found) {
-    const auto& entry = signature_.inputs[item.input];
-    const Meta& meta = graph_.values[graph_.inputs[item.input].value.index].meta;
+    const Meta meta = item.position < signature_.inputs.size()
+                          ? graph_.values[graph_.inputs[item.position].value.index].meta
+                          : Meta{};
     ParameterRecord record;
     record.name = item.name;
     record.kind = item.kind;
-    const auto tensor = tensors.find(*entry.target);
+    const auto tensor = tensors.find(item.name_in_program);
     if (item.kind == ParameterKind::kCustomObject) {
       record.type = meta.type.value_or("");
     } else {

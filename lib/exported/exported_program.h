@@ -1,6 +1,7 @@
 // An exported program (torch.export.save) as the tracer sees it.  Needs no LibTorch.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,7 +63,7 @@ class ExportedProgram : public Program {
   void read_signature(const JsonValue& signature);
   void read_call_signatures(const JsonValue& module_calls);
   void read_root_call(const JsonValue& signature);
-  void make_parameters();
+  void make_parameters(const std::map<std::string, TensorRecord>& tensors);
   void read_guards(const JsonValue& program);
 
   ExportedArchive archive_;

@@ -47,6 +47,10 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 // '0')".
 std::string qualified_name(std::string_view text) {
   text = text.substr(0, text.find('@'));
+  // In bodies of control flow, strict mode calls the root so.
+  constexpr std::string_view kRoot = "_export_root";
+  if (text == kRoot) return {};
+  if (text.starts_with(kRoot) && text[kRoot.size()] == '.') text.remove_prefix(kRoot.size() + 1);
   if (text.find("L['") == std::string_view::npos) return std::string(text);
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {
