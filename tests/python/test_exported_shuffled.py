@@ -88,3 +88,20 @@ def test_some_leaf_is_split(program, tmp_path):
         "graphs"
     ][0]["nodes"]
     assert calls > 4 * sum(node["op"] == "call_module" for node in nodes)
+
+
+def test_calls_of_a_functional_program_stay_whole(program, tmp_path):
+    """Without effects no leaf has to be split, however its nodes are scattered."""
+    name = "exported_modules_decomposed"
+
+    def calls(path: str) -> list[str]:
+        nodes = program.trace(path, *RULES["max-depth-1"])["graphs"][0]["nodes"]
+        return sorted(node["target"] for node in nodes if node["op"] == "call_module")
+
+    expected = calls(harness.sample_path(SAMPLES[name]))
+    for seed in range(4):
+        exported = harness.load_exported(SAMPLES[name])
+        reorder(exported, random.Random(seed))
+        path = os.fspath(tmp_path / f"{seed}.pt2")
+        torch.export.save(exported, path)
+        assert calls(path) == expected
