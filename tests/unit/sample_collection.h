@@ -20,7 +20,7 @@ inline fxtrace::ModuleGraph module_graph(std::string module, std::string type, c
 inline fxtrace::GraphCollection sample_collection() {
   using namespace fxtrace;
   GraphCollection collection;
-  collection.model = {"model.pt", "torchscript", "pkg.Net", "forward"};
+  collection.model = {"model.pt", "torchscript", "pkg.Net", "forward", "3"};
   collection.options_json = R"({"method": "forward"})";
   collection.modules = {
       {"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}},
@@ -81,7 +81,7 @@ inline fxtrace::GraphCollection sample_collection() {
 inline fxtrace::GraphCollection exported_collection() {
   using namespace fxtrace;
   GraphCollection collection;
-  collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward"};
+  collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", "8.20"};
   collection.modules = {
       {"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}},
       {"a", "pkg.Gate", ModuleStatus::kTraced, {}, {}, 1, {}},
