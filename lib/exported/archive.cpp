@@ -18,7 +18,9 @@ constexpr const char* kModels = "models/";
 constexpr std::size_t kMaxConfig = 256'000'000;
 constexpr std::size_t kMaxConstantBytes = 1'000'000;  // read for the value of one constant
 
-std::int64_t known_size(const JsonValue& size) { return size.alternative().value.integer(); }
+std::int64_t known(const JsonValue& number) { return number.alternative().value.integer(); }
+
+constexpr std::size_t kMaxRank = 64;  // of a constant whose value is read
 
 struct DtypeSize {
   const char* name;
@@ -127,9 +129,12 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     if (const auto parameter = item.find("is_param")) tensor.is_parameter = parameter->boolean();
     tensor.position = to.size();
     tensor.dtype = dtype_name(meta->at("dtype"));
-    for (const JsonValue size : meta->at("sizes").items()) tensor.sizes.push_back(known_size(size));
-    for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known_size(stride));
-    if (const auto offset = meta->find("storage_offset")) tensor.offset = known_size(*offset);
+    for (const JsonValue size : meta->at("sizes").items()) {
+      tensor.sizes.push_back(known(size));
+      if (tensor.sizes.back() < 0) size.fail("a size is negative");
+    }
+    for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
+    if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
     to.insert_or_assign(std::string(field.key()), std::move(tensor));
   }
 }
@@ -139,6 +144,9 @@ void ExportedArchive::add_state_dict(const std::string& record,
   const std::string full = prefix_ + record;
   if (!zip_.contains(full)) return;
   for (StoredTensor& stored : read_state_dict(zip_, full)) {
+    if (std::any_of(stored.sizes.begin(), stored.sizes.end(), [](std::int64_t size) { return size < 0; })) {
+      throw input_error(full + ": the tensor '" + stored.name.substr(0, 100) + "' has a negative size");
+    }
     TensorRecord tensor;
     tensor.record = full;
     tensor.packed = true;
@@ -176,7 +184,8 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
                                   [&](const DtypeSize& item) { return item.name == tensor.dtype; });
   const auto count = small_count(tensor.sizes);
   const std::size_t rank = tensor.sizes.size();
-  if (tensor.packed || !count || size == std::end(kSizes) || tensor.strides.size() != rank) return constant;
+  if (tensor.packed || rank > kMaxRank || !count || size == std::end(kSizes) || tensor.strides.size() != rank)
+    return constant;
   if (*count == 0) {
     constant.data.emplace();
     return constant;

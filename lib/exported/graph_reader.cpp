@@ -75,9 +75,16 @@ std::string target_name(std::string_view target) {
 
 Meta::Dim read_size(const JsonValue& size) {
   const auto [kind, value] = size.alternative();
-  if (kind == "as_int") return value.integer();
+  if (kind == "as_int") {
+    if (value.integer() < 0) value.fail("a size is negative");
+    return value.integer();
+  }
   return sympy_to_python(value.at("expr_str").string());
 }
+
+// Deeper than any program: bodies in bodies, and dicts in dicts.
+constexpr int kMaxBodies = 100;
+constexpr int kMaxArguments = 100;
 
 bool is_python_keyword(std::string_view name) {
   return name == "from" || name == "lambda" || name == "in" || name == "is" || name == "global";
@@ -86,7 +93,7 @@ bool is_python_keyword(std::string_view name) {
 // Reads one graph.
 class Reading {
  public:
-  explicit Reading(Hierarchy& hierarchy) : hierarchy_(hierarchy) {}
+  explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
 
   ProgramGraph run(const JsonValue& graph) {
     for (const JsonValue input : graph.at("inputs").items()) read_input(input);
@@ -142,7 +149,8 @@ class Reading {
   }
 
   // `operation` gets the bodies; a graph's outputs have none.
-  Argument read_argument(const JsonValue& argument, Operation* operation) {
+  Argument read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
+    if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
     const auto tensor = [&](const JsonValue& item) -> Argument {
       return use(item.at("name").string(), item);
@@ -169,7 +177,7 @@ class Reading {
       Argument::Dict dict;
       const auto fields = value.fields();
       for (auto field = fields.begin(); field != fields.end(); ++field) {
-        dict.items.push_back({std::string(field.key()), read_argument(*field, operation)});
+        dict.items.push_back({std::string(field.key()), read_argument(*field, operation, depth + 1)});
       }
       return dict;
     }
@@ -187,7 +195,11 @@ class Reading {
   }
 
   Argument body(const JsonValue& value, Operation& operation) {
-    ProgramBody body{std::string(value.at("name").string()), Reading(hierarchy_).run(value.at("graph"))};
+    if (depth_ == kMaxBodies) {
+      value.fail("bodies of operators are nested more than " + std::to_string(kMaxBodies) + " deep");
+    }
+    ProgramBody body{std::string(value.at("name").string()),
+                     Reading(hierarchy_, depth_ + 1).run(value.at("graph"))};
     Argument argument = Argument::GraphRef{body.name};
     operation.bodies.push_back(std::move(body));
     return argument;
@@ -335,6 +347,7 @@ class Reading {
   static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
   Hierarchy& hierarchy_;
+  int depth_;  // of bodies around this graph
   ProgramGraph graph_;
   std::unordered_map<std::string_view, ValueId> by_name_;
 };

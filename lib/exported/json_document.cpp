@@ -130,6 +130,9 @@ JsonDocument::JsonDocument(std::string_view text, std::string what) : what_(std:
   JsonReader reader(*this);
   if (text.size() > kMaxText) {
     reader.problem = "it is longer than " + std::to_string(kMaxText) + " bytes";
+  } else if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
+    // To nlohmann's parser this is the end of the text.
+    reader.problem = "it is no JSON at byte " + std::to_string(end);
   } else if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader) && reader.is_syntax) {
     if (const auto standard = with_quoted_numbers(text)) {
       reader = JsonReader(*this);

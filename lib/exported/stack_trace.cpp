@@ -28,7 +28,7 @@ struct Frame {
   std::size_t next = 0;  // behind the frame
 };
 
-// The frame whose first line is at `at`:   File "net.py", line 12, in forward
+// The frame whose first line starts at `at`:   File "net.py", line 12, in forward
 //                                              return x + y
 std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
   auto line = trimmed(line_at(text, at));
@@ -62,14 +62,16 @@ std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace) {
   // Behind code that Dynamo made, the frame of the user's own says more.
   std::optional<SourceLocation> generated;
-  for (std::size_t at = stack_trace.rfind(kFrame); at != std::string_view::npos;
-       at = at == 0 ? std::string_view::npos : stack_trace.rfind(kFrame, at - 1)) {
-    auto frame = frame_at(stack_trace, at);
-    if (!frame) continue;
-    if (!frame->location.file.starts_with("<eval_with_key>")) return std::move(frame->location);
-    if (!generated) generated = std::move(frame->location);
+  for (std::size_t end = stack_trace.size();;) {
+    const std::size_t newline = end == 0 ? std::string_view::npos : stack_trace.rfind('\n', end - 1);
+    const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+    if (auto frame = frame_at(stack_trace, start)) {
+      if (!frame->location.file.starts_with("<eval_with_key>")) return std::move(frame->location);
+      if (!generated) generated = std::move(frame->location);
+    }
+    if (newline == std::string_view::npos) return generated;
+    end = newline;
   }
-  return generated;
 }
 
 std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::uint32_t depth,
@@ -77,10 +79,10 @@ std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::u
   std::optional<SourceLocation> previous;
   std::optional<SourceLocation> found;
   std::uint32_t forwards = 0;
-  for (std::size_t at = stack_trace.find(kFrame); at < stack_trace.size();) {
+  for (std::size_t at = 0; at < stack_trace.size();) {
     auto frame = frame_at(stack_trace, at);
     if (!frame) {
-      at = stack_trace.find(kFrame, at + 1);
+      line_at(stack_trace, at);  // goes on to the next line
       continue;
     }
     if (frame->location.function == "forward") {
@@ -88,7 +90,7 @@ std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::u
       ++forwards;
     }
     previous = std::move(frame->location);
-    at = stack_trace.find(kFrame, frame->next);
+    at = frame->next;
   }
   if (forwards != modules) return std::nullopt;
   return found;
