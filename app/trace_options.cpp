@@ -1,5 +1,6 @@
 #include "app/trace_options.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -22,6 +23,31 @@ std::string library_path(const std::string& name, const std::filesystem::path& f
   const auto here = folder / path;
   if (!std::filesystem::exists(here, failed)) return name;
   return here.has_parent_path() ? here.string() : "./" + here.string();
+}
+
+// "flag=true", "state=@state.json".
+ConcreteArg read_concrete(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    throw usage_error("--concrete takes NAME=VALUE, not '" + text + "'",
+                      {"VALUE is JSON: --concrete training=false --concrete 'mode=\"fast\"'"});
+  }
+  ConcreteArg concrete{text.substr(0, equals), {}};
+  std::string value = text.substr(equals + 1);
+  if (value.starts_with("@")) value = read_small_file(value.substr(1));
+  concrete.value = parse_concrete(value, "--concrete " + concrete.name);
+  return concrete;
+}
+
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', start), text.size());
+    if (comma > start) names.push_back(text.substr(start, comma - start));
+    start = comma + 1;
+  }
+  return names;
 }
 
 }  // namespace
@@ -53,6 +79,13 @@ void TraceArguments::add_to(CLI::App& app) {
   single("--model", model_, "NAME", what, "the model of an archive that holds several exported programs");
   single("--hooks", hooks_, "run|skip", what, "trace forward hooks (the default), or leave them out")
       ->check(one_of({"run", "skip"}));
+  repeatable(
+      "--concrete", "NAME=VALUE", what,
+      "fix an input of the root: VALUE is JSON, or @FILE with JSON; where it holds \"$PH\" an input remains, "
+      "named by its place: x_key_0. Repeatable",
+      [this](const std::string& text) { concrete_.push_back(text); });
+  single("--input-names", input_names_, "A,B", what,
+         "only these inputs of the root remain; the others take their defaults, or None");
   single("--config", config_file_, "FILE", what,
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
@@ -126,6 +159,8 @@ Config TraceArguments::resolve() const {
   if (no_default_leaves_) options.default_leaves = false;
   if (max_depth_) options.max_depth = max_depth_;
   if (hooks_) options.hooks = *hooks_ == "skip" ? Hooks::kSkip : Hooks::kRun;
+  for (const auto& text : concrete_) options.concrete.push_back(read_concrete(text));
+  if (input_names_) options.input_names = split_names(*input_names_);
   for (const auto& library : op_libraries_) options.op_libraries.push_back(library_path(library, {}));
   options.op_schemas.insert(options.op_schemas.end(), op_schemas_.begin(), op_schemas_.end());
   if (max_iterations_) options.limits.iterations = *max_iterations_;

@@ -35,6 +35,8 @@ class TraceArguments {
   bool no_default_leaves_ = false;
   std::optional<std::int64_t> max_depth_;
   std::optional<std::string> hooks_;
+  std::vector<std::string> concrete_;  // NAME=VALUE
+  std::optional<std::string> input_names_;
   std::vector<std::string> op_libraries_, op_schemas_;
   bool strict_ = false;
   std::optional<std::int64_t> max_iterations_, max_nodes_, max_call_depth_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exported/exported_program.h"
+#include "exported/fold.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "support/error.h"
@@ -31,6 +32,7 @@ struct Frame {
   std::vector<ValueId> origin;      // by value: of the result of an in-place operation, what it changed
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
+  std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
   std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
   std::unordered_map<std::string_view, const ProgramGraph*> bodies;
 };
@@ -187,7 +189,11 @@ class Recorder {
       for (const auto& item : items) result.push_back(with_nodes(frame, item));
       return result;
     };
-    if (const auto* value = argument.get_if<ValueId>()) return node_of(frame, *value);
+    if (const auto* value = argument.get_if<ValueId>()) {
+      const auto fixed = frame.fixed.find(value->index);
+      if (fixed != frame.fixed.end()) return fixed->second;
+      return node_of(frame, *value);
+    }
     if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
     if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
     if (const auto* dict = argument.get_if<Argument::Dict>()) {
@@ -271,6 +277,15 @@ class Recorder {
     Kwargs kwargs;
     for (const auto& [name, argument] : operation.kwargs)
       kwargs.emplace_back(name, with_nodes(frame, argument));
+    // What only sees plain values is carried out.
+    if (operation.outputs.size() == 1 && kwargs.empty()) {
+      if (auto result = fold(operation.target, args)) {
+        frame.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
+        return;
+      }
+    }
+    if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
+      return;
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
@@ -371,7 +386,7 @@ class Recorder {
         kwargs.emplace_back(*key.get_if<std::string>(), argument);
       }
     } else {
-      for (const ValueId value : entering) args.emplace_back(node_of(frame, value));
+      for (const ValueId value : entering) args.push_back(with_nodes(frame, value));
     }
 
     std::vector<std::vector<Argument>> paths;  // by value that leaves
@@ -433,7 +448,8 @@ class Recorder {
       const auto* value = input.get_if<ValueId>();
       if (value == nullptr) continue;
       if (made.count(value->index) != 0) return false;
-      if (!frame.nodes[value->index].valid() && !is_models_own(frame, *value)) return false;
+      const bool is_there = frame.nodes[value->index].valid() || frame.fixed.count(value->index) != 0;
+      if (!is_there && !is_models_own(frame, *value)) return false;
     }
     const auto& keys = signature.in_spec.children[1].keys;
     return std::all_of(keys.begin(), keys.end(), [](const Argument& key) { return key.is<std::string>(); });
@@ -442,6 +458,7 @@ class Recorder {
   // --- inputs and outputs of the program ---
 
   std::vector<Argument> record_user_inputs(Frame& frame, const GraphSignature& signature) {
+    check_input_names();
     const auto& inputs = frame.graph.inputs;
     // Python wants parameters with defaults behind those without.
     std::size_t defaults_from = inputs.size();
@@ -454,6 +471,10 @@ class Recorder {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (frame.lifted.count(inputs[i].value.index) != 0) continue;
       const auto& entry = signature.inputs[i];
+      if (fix_input(frame, inputs[i].value, entry)) {
+        placeholders.emplace_back(frame.fixed.at(inputs[i].value.index));
+        continue;
+      }
       std::vector<Argument> default_value;
       if (entry.value && i >= defaults_from) default_value.push_back(*entry.value);
       const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
@@ -463,6 +484,73 @@ class Recorder {
       placeholders.emplace_back(node);
     }
     return placeholders;
+  }
+
+  // --concrete and --input-names: whether the input is no placeholder.
+  bool fix_input(Frame& frame, ValueId value, const GraphSignature::Entry& entry) {
+    const TraceOptions& options = tracer_.options();
+    const auto concrete = std::find_if(options.concrete.rbegin(), options.concrete.rend(),
+                                       [&](const ConcreteArg& item) { return item.name == entry.name; });
+    const bool is_given = concrete != options.concrete.rend();
+    const bool remains = is_given && concrete->value == Argument(kConcretePlaceholder);
+    if (is_given && !remains) {
+      const Meta& meta = frame.graph.values[value.index].meta;
+      check_concrete(entry, meta, concrete->value);
+      if (meta.value) {
+        const auto* symbol = std::get_if<std::string>(&*meta.value);
+        const auto* number = concrete->value.get_if<std::int64_t>();
+        if (symbol != nullptr && number != nullptr) {
+          tracer_.guard(*symbol + " == " + std::to_string(*number), std::nullopt);
+        }
+      }
+      frame.fixed.emplace(value.index, concrete->value);
+      return true;
+    }
+    const auto& names = options.input_names;
+    if (!names || remains || std::find(names->begin(), names->end(), entry.name) != names->end())
+      return false;
+    if (!entry.value) {
+      fail_inputs("input '" + entry.name + "' is not among --input-names and has no default");
+    }
+    frame.fixed.emplace(value.index, *entry.value);
+    return true;
+  }
+
+  void check_concrete(const GraphSignature::Entry& entry, const Meta& meta, const Argument& value) const {
+    if (entry.value) {
+      if (value != *entry.value) fail_inputs("the program has '" + entry.name + "' fixed to another value");
+      return;
+    }
+    const std::string type = meta.type.value_or("Tensor");
+    const bool fits = (type == "int" && value.is<std::int64_t>()) || (type == "bool" && value.is<bool>()) ||
+                      (type == "float" && value.is<double>());
+    if (!fits) fail_inputs("'" + entry.name + "' is " + type + ", which the given value does not fit");
+  }
+
+  void check_input_names() const {
+    const TraceOptions& options = tracer_.options();
+    const auto check = [&](const std::string& name) {
+      for (const auto& entry : program_.signature().inputs) {
+        if (!entry.target && entry.name == name) return;
+      }
+      fail_inputs("there is no input '" + name + "'");
+    };
+    for (const auto& concrete : options.concrete) check(concrete.name);
+    if (options.input_names) {
+      for (const auto& name : *options.input_names) check(name);
+    }
+  }
+
+  [[noreturn]] void fail_inputs(const std::string& what) const {
+    std::string inputs;
+    for (std::size_t i = 0; i < program_.signature().inputs.size(); ++i) {
+      const auto& entry = program_.signature().inputs[i];
+      if (entry.target || inputs.size() > 400) continue;
+      const Meta& meta = program_.graph().values[program_.graph().inputs[i].value.index].meta;
+      inputs += (inputs.empty() ? "" : ", ") + entry.name;
+      inputs += entry.value ? " (fixed)" : ": " + meta.type.value_or("Tensor");
+    }
+    throw usage_error(what, {inputs.empty() ? "the program has no inputs" : "the inputs are " + inputs});
   }
 
   static bool is_user_output(const GraphSignature::Entry& entry) {

@@ -4,6 +4,7 @@
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/root_inputs.h"
 #include "trace/expression.h"
 
 namespace fxtrace {
@@ -26,21 +27,29 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
   const auto& schema = function.getSchema();
   Values values{at::IValue(object)};
-  std::vector<Argument> placeholders;
-  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
-    const auto& formal = schema.arguments()[i];
-    std::vector<Argument> default_value;
-    if (formal.default_value()) {
-      default_value.push_back(argument(*formal.default_value(), nullptr, formal.real_type().get()));
+  std::vector<Argument> arguments;
+  const auto make_placeholder = [&](const std::string& name, const c10::TypePtr& type,
+                                    const c10::Argument* formal) -> BoundInput {
+    std::vector<Argument> defaults;
+    if (formal != nullptr && formal->default_value()) {
+      defaults.push_back(argument(*formal->default_value(), nullptr, formal->real_type().get()));
     }
-    const NodeId id = tracer_->placeholder(formal.name(), std::move(default_value), meta(formal.type()));
-    placeholders.emplace_back(id);
-    values.push_back(make_proxy(id, formal.type()));
+    const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type));
+    return {make_proxy(id, type), Argument(id)};
+  };
+  // Concrete arguments are the model's own, never a submodule's.
+  static const TraceOptions kNothingConcrete;
+  const TraceOptions& options = root.index == 0 ? options_ : kNothingConcrete;
+  RootInputs inputs(schema, options, make_placeholder,
+                    [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); });
+  for (auto& [value, given] : inputs.bind()) {
+    arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
+    values.push_back(std::move(value));
   }
   const c10::TypePtr result_type =
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
-    const NodeId call = tracer_->call_root(std::move(placeholders), meta(result_type));
+    const NodeId call = tracer_->call_root(std::move(arguments), meta(result_type));
     tracer_->output(call, meta(result_type));
     return;
   }

@@ -228,13 +228,11 @@ class Reader {
   Reader(std::string_view text, const std::string& file, Config& config)
       : text_(text), file_(file), config_(config) {}
 
+  // The text as one value.
+  Argument read_value() { return any(parse()); }
+
   void read() {
-    Builder builder(text_, file_);
-    const char* begin = text_.data();
-    if (text_.starts_with("\xef\xbb\xbf")) begin += 3;
-    nlohmann::json::sax_parse(Cursor(begin, builder.reached()), Cursor(text_.data() + text_.size(), nullptr),
-                              &builder);
-    const Value root = builder.take();
+    const Value root = parse();
     const auto& items = object(root, "an object with options");
     if (find(items, "format") != nullptr) {
       fail(*find(items, "format"),
@@ -258,6 +256,15 @@ class Reader {
     on(items, "hooks", [&](const Value& v) {
       options.hooks = one_of(v, {"run", "skip"}) == "run" ? Hooks::kRun : Hooks::kSkip;
     });
+    on(items, "concrete", [&](const Value& v) {
+      for (const auto& [name, value] : object(v, "an object: inputs and their values")) {
+        options.concrete.push_back({name, any(value)});
+      }
+    });
+    on(items, "input_names", [&](const Value& v) {
+      options.input_names.emplace();
+      append(v, *options.input_names);
+    });
     on(items, "op_library", [&](const Value& v) { append(v, options.op_libraries); });
     on(items, "op_schema", [&](const Value& v) { append(v, options.op_schemas); });
     on(items, "strict", [&](const Value& v) { config_.strict = boolean(v); });
@@ -268,6 +275,15 @@ class Reader {
 
  private:
   using Items = std::vector<std::pair<std::string, Value>>;
+
+  Value parse() {
+    Builder builder(text_, file_);
+    const char* begin = text_.data();
+    if (text_.starts_with("\xef\xbb\xbf")) begin += 3;
+    nlohmann::json::sax_parse(Cursor(begin, builder.reached()), Cursor(text_.data() + text_.size(), nullptr),
+                              &builder);
+    return builder.take();
+  }
 
   [[noreturn]] void fail(const Value& value, const std::string& what, bool at_key = false) const {
     const std::string where = value.pointer.empty() ? "" : value.pointer + ": ";
@@ -409,6 +425,21 @@ class Reader {
     }
   }
 
+  // Any JSON.
+  Argument any(const Value& value) const {
+    if (const auto* object = value.get_if<Value::Object>()) {
+      Argument::Dict dict;
+      for (const auto& [key, item] : object->items) dict.items.push_back({key, any(item)});
+      return Argument(std::move(dict));
+    }
+    if (const auto* array = value.get_if<Value::Array>()) {
+      Argument::List list;
+      for (const Value& item : array->items) list.items.push_back(any(item));
+      return Argument(std::move(list));
+    }
+    return plain(value);
+  }
+
   Argument plain(const Value& value) const {
     if (value.get_if<std::nullptr_t>() != nullptr) return Argument(Argument::None{});
     if (const auto* boolean = value.get_if<bool>()) return Argument(*boolean);
@@ -442,6 +473,11 @@ nlohmann::ordered_json to_json(const Argument& value) {
     for (const auto& item : list->items) json.push_back(to_json(item));
     return json;
   }
+  if (const auto* dict = value.get_if<Argument::Dict>()) {
+    auto json = nlohmann::ordered_json::object();
+    for (const auto& [key, item] : dict->items) json[*key.get_if<std::string>()] = to_json(item);
+    return json;
+  }
   return nullptr;
 }
 
@@ -470,12 +506,18 @@ std::string Reader::rule_text(const LeafRule& rule) {
 }  // namespace
 
 std::vector<std::string> config_keys() {
-  return {"$schema",        "method",    "model",          "rules",     "leaf",          "no_leaf",
-          "default_leaves", "max_depth", "wrap",           "no_wrap",   "hooks",         "op_library",
-          "op_schema",      "strict",    "max_iterations", "max_nodes", "max_call_depth"};
+  return {"$schema", "method",         "model",       "rules",         "leaf",
+          "no_leaf", "default_leaves", "max_depth",   "wrap",          "no_wrap",
+          "hooks",   "concrete",       "input_names", "op_library",    "op_schema",
+          "strict",  "max_iterations", "max_nodes",   "max_call_depth"};
 }
 
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
+
+Argument parse_concrete(std::string_view text, const std::string& what) {
+  Config unused;
+  return Reader(text, what, unused).read_value();
+}
 
 void read_config(std::string_view text, const std::string& file, Config& config) {
   Reader(text, file, config).read();
@@ -502,6 +544,8 @@ std::string options_json(const TraceOptions& options, bool strict) {
   if (options.default_leaves != defaults.default_leaves) json["default_leaves"] = options.default_leaves;
   if (options.max_depth) json["max_depth"] = *options.max_depth;
   if (options.hooks != defaults.hooks) json["hooks"] = "skip";
+  for (const auto& [name, value] : options.concrete) json["concrete"][name] = to_json(value);
+  if (options.input_names) json["input_names"] = *options.input_names;
   for (const auto& library : options.op_libraries) json["op_library"].push_back(base_name(library));
   for (const auto& schema : options.op_schemas) json["op_schema"].push_back(schema);
   if (strict) json["strict"] = true;

@@ -21,6 +21,9 @@ struct Config {
 // configuration needs.
 void read_config(std::string_view text, const std::string& file, Config& config);
 
+// The VALUE of --concrete NAME=VALUE: JSON.  `what` is for messages.  Throws Error(kUsage).
+Argument parse_concrete(std::string_view text, const std::string& what);
+
 // The inverse, on one line: what differs from the defaults.  Of libraries the base name only, so that the
 // text is the same on every machine.
 std::string options_json(const TraceOptions& options, bool strict = false);

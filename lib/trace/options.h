@@ -35,6 +35,15 @@ struct WrapRule {
 
 enum class Hooks { kRun, kSkip };
 
+// What an input of the root is fixed to, as concrete_args of torch.fx.  The value is made of None, bool,
+// numbers, strings, lists and dicts with strings for keys; where it holds kConcretePlaceholder an input
+// remains.
+struct ConcreteArg {
+  std::string name;
+  Argument value;
+};
+inline constexpr const char* kConcretePlaceholder = "$PH";  // fx.PH
+
 struct Limits {
   std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
   std::int64_t nodes = 200'000;       // nodes and module calls in one graph
@@ -49,6 +58,8 @@ struct TraceOptions {
   std::vector<WrapRule> wrap_rules;  // likewise
   std::optional<std::int64_t> max_depth;
   Hooks hooks = Hooks::kRun;
+  std::vector<ConcreteArg> concrete;                    // of the root's method; the last of a name counts
+  std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
   std::vector<std::string> op_libraries;
   std::vector<std::string> op_schemas;
   Limits limits;

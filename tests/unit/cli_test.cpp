@@ -114,7 +114,9 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "-f", "xml"}, "expected json or dot, not 'xml'"},
       {{"trace", "a", "--max-label", "9"}, "--show-parameters and --max-label are for DOT"},
       {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot be opened"},
-      {{"trace", "a", "--concrete", "x=1"}, "unknown option '--concrete'"},
+      {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
+      {{"trace", "a", "--concrete", "x"}, "--concrete takes NAME=VALUE, not 'x'"},
+      {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:4: this is no JSON"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.args);
@@ -277,7 +279,7 @@ TEST_CASE("cli: exported programs", "[cli]") {
   const Result text = run({"inspect", model});
   CHECK(text.code == 0);
   CHECK(text.out ==
-        "exported.pt2: an exported program (torch.export.save), version 6\n"
+        "exported.pt2: an exported program (torch.export.save), version 8.20\n"
         "6 elements in parameters, 0 in buffers\n\n"
         "input  value\n"
         "x      float32[1, 2]\n\n"
@@ -316,7 +318,7 @@ TEST_CASE("cli: several exported programs in one archive", "[cli]") {
   const Result names = run({"inspect", model});
   CHECK(names.code == 0);
   CHECK(names.out ==
-        "exported_several.pt2: an exported program (torch.export.save), version 6\n"
+        "exported_several.pt2: an exported program (torch.export.save)\n"
         "it holds 2 models; --model NAME shows one:\n"
         "  decoder\n"
         "  encoder\n");

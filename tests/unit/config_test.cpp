@@ -33,6 +33,25 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("config: concrete arguments", "[config]") {
+  const std::string text =
+      R"({"concrete":{"flag":true,"state":{"a":["$PH",null],"n":-3},"f":0.5},"input_names":["x","y"]})";
+  const Config config = read(text);
+  REQUIRE(config.options.concrete.size() == 3);
+  CHECK(config.options.concrete[0].name == "flag");
+  CHECK(config.options.concrete[0].value == Argument(true));
+  Argument::Dict state;
+  state.items.push_back({"a", Argument::List{{kConcretePlaceholder, Argument::None{}}}});
+  state.items.push_back({"n", -3});
+  CHECK(config.options.concrete[1].value == Argument(state));
+  CHECK(config.options.input_names == std::vector<std::string>{"x", "y"});
+  CHECK(options_json(config.options) == text);
+  CHECK_THROWS_AS(read(R"({"concrete": [1]})"), Error);
+  CHECK(parse_concrete("[1, {}]", "it") == Argument(Argument::List{{1, Argument::Dict{}}}));
+  CHECK_THROWS_AS(parse_concrete("[1", "it"), Error);
+  CHECK_THROWS_AS(parse_concrete("", "it"), Error);
+}
+
 TEST_CASE("config: everything", "[config]") {
   const Config config = read(R"({
     "$schema": "config.schema.json", "method": "encode", "model": "second", "default_leaves": false, "max_depth": 3,

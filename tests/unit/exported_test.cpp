@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "exported/fold.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
 #include "exported/schedule.h"
@@ -117,6 +118,25 @@ TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
   std::string deep = s;
   for (int i = 0; i < 100'000; ++i) deep = "f(" + deep;
   CHECK(sympy_to_python(deep) == deep);
+}
+
+TEST_CASE("fold: as Python computes", "[exported]") {
+  using Args = std::vector<Argument>;
+  CHECK(fold("operator.add", {2, 3}) == Argument(5));
+  CHECK(fold("operator.floordiv", {-7, 2}) == Argument(-4));
+  CHECK(fold("operator.floordiv", {7, -2}) == Argument(-4));
+  CHECK(fold("operator.mod", {-7, 2}) == Argument(1));
+  CHECK(fold("operator.mod", {7, -2}) == Argument(-1));
+  CHECK(fold("operator.neg", {7}) == Argument(-7));
+  CHECK(fold("operator.lt", {1, 2}) == Argument(true));
+  CHECK(fold("operator.mul", {true, 4}) == Argument(4));
+  CHECK_FALSE(fold("operator.floordiv", {7, 0}));
+  CHECK_FALSE(fold("operator.mul", Args{INT64_MAX, 2}));
+  CHECK_FALSE(fold("operator.floordiv", Args{INT64_MIN, -1}));
+  CHECK_FALSE(fold("operator.add", {1.5, 2}));
+  CHECK_FALSE(fold("operator.getitem", {1, 2}));
+  CHECK_FALSE(fold("aten.add.Tensor", {1, 2}));
+  CHECK_FALSE(fold("operator.add", {1, ValueId{0}}));
 }
 
 TEST_CASE("tree spec: structures and paths", "[exported]") {

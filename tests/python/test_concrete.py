@@ -1,0 +1,313 @@
+"""Concrete arguments and input names: what is fixed is gone from the graph, and the results are the model's own."""
+
+import copy
+import json
+import logging
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import harness
+import pytest
+import rebuild
+import rebuild_exported
+import torch
+from torch import Tensor, nn
+
+
+class Pair(NamedTuple):
+    scale: Tensor
+    power: int
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.inner = Inner()
+
+    def forward(
+        self,
+        x: Tensor,
+        flag: bool,
+        parts: Dict[str, List[Tensor]],
+        repeat: Tuple[Tensor, int],
+        pair: Pair,
+        mask: Optional[Tensor] = None,
+        mode: str = "add",
+        n: int = 2,
+        factor: float = 1.0,
+        named: Optional[Dict[int, float]] = None,
+    ) -> Dict[str, Tensor]:
+        y = self.linear(x)
+        if flag:
+            y = torch.relu(y)
+        for part in parts["a"]:
+            y = y + part
+        for _ in range(repeat[1]):
+            y = y * repeat[0]
+        y = self.inner(y, mask)
+        if mode == "add":
+            y = y + n
+        else:
+            y = y - n
+        if named is not None:
+            y = y * named[3]
+        return {"y": y * factor, "pair": pair.scale**pair.power}
+
+
+class Inner(nn.Module):
+    def forward(self, x: Tensor, mask: Optional[Tensor]) -> Tensor:
+        if mask is not None:
+            x = x * mask
+        return x
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory) -> str:
+    torch.manual_seed(0)
+    path = str(tmp_path_factory.mktemp("concrete") / "net.pt")
+    torch.jit.script(Net()).save(path)
+    return path
+
+
+def values() -> dict:
+    tensor = torch.arange(8.0).reshape(2, 4)
+    return {
+        "x": tensor - 3,
+        "flag": True,
+        "parts": {"a": [tensor + 1, tensor / 2]},
+        "repeat": (tensor / 4, 3),
+        "pair": Pair(tensor + 5, 2),
+    }
+
+
+FIXED = {
+    "flag": True,
+    "parts": {"a": ["$PH", "$PH"]},
+    "repeat": ["$PH", 3],
+    "pair": {"scale": "$PH", "power": 2},
+}
+# What else is fixed, what the model is called with for it, and which inputs remain.
+TENSORS = ["x", "parts_a_0", "parts_a_1", "repeat_0", "pair_scale"]
+OTHERS = ["mode", "n", "factor", "named"]
+CASES = [
+    ({"mask": None, "mode": "add", "n": 1, "factor": 2, "named": None}, {}, TENSORS),
+    ({"mask": None, "mode": "sub", "n": 7, "factor": 0.5, "named": {"3": 4.0}}, {}, TENSORS),
+    (
+        {"mask": "$PH", "mode": "sub", "named": None},
+        {"n": 2, "factor": 1.0},
+        [*TENSORS, "mask", "n", "factor"],
+    ),
+    # A Tensor is a placeholder whatever stands there.
+    (
+        {"mask": 0, "parts": {"a": [0, 1]}, "mode": "add", "named": None},
+        {},
+        [*TENSORS, "mask", "n", "factor"],
+    ),
+]
+
+
+def concrete_options(fixed: dict) -> list[str]:
+    return [f"--concrete={name}={json.dumps(value)}" for name, value in fixed.items()]
+
+
+def leaves(remaining: list[str], given: dict) -> list:
+    every = {
+        "x": given["x"],
+        "parts_a_0": given["parts"]["a"][0],
+        "parts_a_1": given["parts"]["a"][1],
+        "repeat_0": given["repeat"][0],
+        "pair_scale": given["pair"].scale,
+        "mask": given.get("mask"),
+        "n": given.get("n", 2),
+        "factor": given.get("factor", 1.0),
+    }
+    return [every[name] for name in remaining]
+
+
+@pytest.mark.parametrize("rules", harness.RULES)
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_results_are_the_models_own(program, archive, case, rules):
+    fixed, _, remaining = CASES[case]
+    fixed = {**FIXED, **fixed}
+    collection = program.trace(archive, *harness.RULES[rules], *concrete_options(fixed))
+    assert harness.failed_modules(collection) == []
+    graph = collection["graphs"][0]
+    assert [node["target"] for node in graph["nodes"] if node["op"] == "placeholder"] == remaining
+    given = values()
+    for name in ("mode", "n", "factor"):
+        if name in fixed:
+            given[name] = fixed[name]
+    if fixed.get("mask") is not None:
+        given["mask"] = torch.full((2, 4), 3.0)
+    if fixed.get("named") is not None:
+        given["named"] = {3: 4.0}
+    given["factor"] = float(given.get("factor", 1.0))
+    with torch.no_grad():
+        expected = rebuild.load(archive)(**copy.deepcopy(given))
+        actual = rebuild.rebuild(archive, graph)(*leaves(remaining, copy.deepcopy(given)))
+    assert harness.difference(expected, actual) is None
+
+
+def test_what_is_fixed_is_a_guard(program, archive):
+    graph = program.trace(archive, *concrete_options({**FIXED, **CASES[1][0]}))["graphs"][0]
+    assert {guard["expr"] for guard in graph["guards"]} >= {
+        "flag == True",
+        "repeat[1] == 3",
+        "pair.power == 2",
+        "mask is None",
+        'mode == "sub"',
+        "named[3] == 4.",
+    }
+
+
+def test_input_names(program, archive):
+    """As transformers' symbolic_trace: other inputs take their defaults, or None."""
+    options = ["--input-names", "x,parts,repeat,pair", *concrete_options(FIXED)]
+    collection = program.trace(archive, *options)
+    graph = collection["graphs"][0]
+    remaining = [node["target"] for node in graph["nodes"] if node["op"] == "placeholder"]
+    assert remaining == TENSORS
+    given = values()
+    with torch.no_grad():
+        expected = rebuild.load(archive)(**copy.deepcopy(given))
+        actual = rebuild.rebuild(archive, graph)(*leaves(remaining, given))
+    assert harness.difference(expected, actual) is None
+
+
+def test_the_options_of_a_collection_repeat_it(program, archive, tmp_path):
+    options = ["--input-names", "x,parts,repeat,pair", *concrete_options(FIXED)]
+    collection = program.trace(archive, *options)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(collection["options"]))
+    assert program.stdout("trace", archive, "--config", str(config)) == program.stdout(
+        "trace", archive, *options
+    )
+
+
+def test_values_from_a_file(program, archive, tmp_path):
+    file = tmp_path / "parts.json"
+    file.write_text(json.dumps(FIXED["parts"]))
+    fixed = {**FIXED, **CASES[0][0]}
+    plain = program.trace(archive, *concrete_options(fixed))
+    del fixed["parts"]
+    assert (
+        program.trace(archive, *concrete_options(fixed), f"--concrete=parts=@{file}")["graphs"]
+        == plain["graphs"]
+    )
+
+
+def test_submodules_keep_their_inputs(program, tmp_path):
+    """Concrete arguments are the root's: a module below that is traced for itself has its own `flag`."""
+
+    class Below(nn.Module):
+        def forward(self, x: Tensor, flag: bool) -> Tensor:
+            if flag:
+                x = x + 1
+            return x
+
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.below = Below()
+
+        def forward(self, x: Tensor, flag: bool) -> Tensor:
+            if bool(x.sum() > 0):
+                x = self.below(x, flag)
+            return x
+
+    path = str(tmp_path / "root.pt")
+    torch.jit.script(Root()).save(path)
+    collection = program.trace(path, "--concrete", "flag=true")
+    assert harness.failed_modules(collection) == ["", "below"]
+    root, below = collection["graphs"]
+    assert [node["target"] for node in root["nodes"]] == ["x", "", "output"]
+    assert root["nodes"][1]["args"] == [{"node": "x"}, True]  # the stub passes what is fixed
+    assert [node["target"] for node in below["nodes"]][:2] == ["x", "flag"]
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        ("flog=1", "there is no input 'flog', did you mean 'flag'?"),
+        ("flag=1", "'flag' is bool, which an integer does not fit"),
+        ("n=1.5", "'n' is int, which a number does not fit"),
+        ("mode=1", "'mode' is str, which an integer does not fit"),
+        ("x=null", "'x' is Tensor, which null does not fit"),
+        ('repeat=["$PH"]', "'repeat' is a tuple of 2, and 1 values are given"),
+        ('repeat=["$PH","a"]', "'repeat[1]' is int, which a string does not fit"),
+        ('pair={"scale":0}', "'pair' lacks the field 'power'"),
+        ('pair={"speed":0}', "'pair' has no field 'speed'"),
+        ('named={"a":1}', "keys of 'named' are integers, and 'a' is none"),
+        ("parts=[]", "'parts' is Dict[str, List[Tensor]], which an array does not fit"),
+    ],
+)
+def test_errors_list_the_inputs(program, archive, option, message):
+    done = program.run("trace", archive, "--concrete", option)
+    error = done.stderr.decode()
+    assert done.returncode == 2 and done.stdout == b""
+    assert message in error
+    assert "hint: the inputs are x: Tensor, flag: bool, parts: Dict[str, List[Tensor]]" in error
+    assert 'mask: Optional[Tensor] = None, mode: str = "add", n: int = 2' in error
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--concrete", "flag"], "--concrete takes NAME=VALUE, not 'flag'"),
+        (["--concrete", "flag=tru"], "--concrete flag:1:4: this is no JSON"),
+        (["--concrete", "flag=@missing.json"], "missing.json"),
+        (["--input-names", "x,y"], "there is no input 'y'"),
+        (["--input-names", "x"], "input 'flag' is not among --input-names and has no default"),
+    ],
+)
+def test_other_errors(program, archive, options, message):
+    done = program.run("trace", archive, *options)
+    assert done.returncode in (2, 3) and message in done.stderr.decode(), done.stderr
+
+
+class Slices(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, n: int, flag: bool = False) -> Tuple[Tensor, int]:
+        y = self.linear(x)[: n * 2 + 1] * n
+        return (-y if flag else y), n + 1
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> str:
+    logging.getLogger("torch.export").setLevel(logging.ERROR)
+    path = str(tmp_path_factory.mktemp("concrete") / "slices.pt2")
+    dynamic = {"x": {0: torch.export.Dim.DYNAMIC}, "n": torch.export.Dim.DYNAMIC, "flag": None}
+    inputs = (torch.randn(20, 4), 3, False)
+    torch.export.save(torch.export.export(Slices(), inputs, dynamic_shapes=dynamic), path)
+    return path
+
+
+def test_integers_of_an_exported_program(program, exported):
+    graph = program.trace(exported, "--concrete", "n=4", "--input-names", "x")["graphs"][0]
+    targets = [node["target"] for node in graph["nodes"]]
+    assert targets == ["x", "linear", "aten.slice.Tensor", "aten.mul.Tensor", "output"]
+    x = torch.randn(20, 4)
+    loaded = rebuild_exported.load(exported)
+    with torch.no_grad():
+        expected = loaded.module()(x, 4, False)
+        actual = rebuild_exported.rebuild(exported, graph, loaded)(x)
+    assert harness.difference(tuple(expected), tuple(actual)) is None
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--concrete", "n=true"], "'n' is int, which the given value does not fit"),
+        (["--concrete", "x=1"], "'x' is Tensor, which the given value does not fit"),
+        (["--concrete", "flag=true"], "the program has 'flag' fixed to another value"),
+        (["--concrete", "m=1"], "there is no input 'm'"),
+        (["--input-names", "x"], "input 'n' is not among --input-names and has no default"),
+    ],
+)
+def test_errors_of_an_exported_program(program, exported, options, message):
+    done = program.run("trace", exported, *options)
+    assert done.returncode == 2 and message in done.stderr.decode()
+    assert "hint: the inputs are x: Tensor, n: int, flag (fixed)" in done.stderr.decode()
