@@ -298,21 +298,18 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   std::map<Tensor, std::string> first_names;
   std::map<std::string, std::string> alias_of;
   for (const Found& item : found) {
-    const Meta meta = item.position < signature_.inputs.size()
-                          ? graph_.values[graph_.inputs[item.position].value.index].meta
-                          : Meta{};
+    const ProgramValue value = item.position < signature_.inputs.size()
+                                   ? graph_.values[graph_.inputs[item.position].value.index]
+                                   : ProgramValue{};
     ParameterRecord record;
     record.name = item.name;
     record.kind = item.kind;
     const auto tensor = tensors.find(item.name_in_program);
     if (item.kind == ParameterKind::kCustomObject) {
-      record.type = meta.type.value_or("");
+      record.type = value.meta.type.value_or("");
     } else {
-      record.dtype = meta.dtype.value_or("");
-      for (const auto& size : meta.shape.value_or(std::vector<Meta::Dim>())) {
-        const auto* number = std::get_if<std::int64_t>(&size);
-        record.shape.push_back(number != nullptr ? *number : -1);
-      }
+      record.dtype = value.meta.dtype.value_or("");
+      record.shape = fixed_shape(value);
       if (tensor != tensors.end()) {
         const TensorRecord& at = tensor->second;
         record.shape = at.sizes;

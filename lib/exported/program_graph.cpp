@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/error.h"
+
 namespace fxtrace {
 namespace {
 
@@ -51,6 +53,20 @@ bool is_symbolic(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
+  std::vector<std::int64_t> shape;
+  for (const auto& size : value.meta.shape.value_or(std::vector<Meta::Dim>())) {
+    const auto* number = std::get_if<std::int64_t>(&size);
+    if (number == nullptr) {
+      throw input_error("the tensor '" + value.name.substr(0, 100) +
+                        "' belongs to the model, and its size is " +
+                        std::get<std::string>(size).substr(0, 100));
+    }
+    shape.push_back(*number);
+  }
+  return shape;
+}
 
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph) {
   std::vector<std::uint32_t> uses(graph.values.size(), 0);

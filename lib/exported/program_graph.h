@@ -26,6 +26,10 @@ struct ProgramValue {
   Meta meta;
 };
 
+// The sizes of a tensor of the model's own, which are numbers.  Throws Error(kInput) when one is an
+// expression.
+std::vector<std::int64_t> fixed_shape(const ProgramValue& value);
+
 struct ProgramBody;
 
 struct Operation {

@@ -163,21 +163,19 @@ class Recorder {
                   "nothing holds the value '" + frame.graph.values[value.index].name + "'");
     }
     const LiftedInput& input = *lifted->second;
-    const NodeId node = input.constant
-                            ? tracer_.get_constant(input.target, [&] { return constant(input, meta); })
-                            : tracer_.get_attr(input.target, meta, std::nullopt);
+    const NodeId node =
+        input.constant ? tracer_.get_constant(
+                             input.target, [&] { return constant(input, frame.graph.values[origin.index]); })
+                       : tracer_.get_attr(input.target, meta, std::nullopt);
     frame.own_nodes.emplace(origin.index, node);
     return node;
   }
 
-  Constant constant(const LiftedInput& input, const Meta& meta) const {
+  Constant constant(const LiftedInput& input, const ProgramValue& value) const {
     if (!input.constant->record.empty()) return program_.archive().read_constant(*input.constant);
     Constant unknown;  // the archive does not tell where it is
-    unknown.dtype = meta.dtype.value_or("");
-    for (const auto& size : meta.shape.value_or(std::vector<Meta::Dim>())) {
-      const auto* number = std::get_if<std::int64_t>(&size);
-      unknown.shape.push_back(number != nullptr ? *number : -1);
-    }
+    unknown.dtype = value.meta.dtype.value_or("");
+    unknown.shape = fixed_shape(value);
     return unknown;
   }
 
