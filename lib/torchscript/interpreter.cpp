@@ -38,8 +38,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     return {make_proxy(id, type), Argument(id)};
   };
   // Concrete arguments are the model's own, never a submodule's.
-  static const TraceOptions kNothingConcrete;
-  const TraceOptions& options = root.index == 0 ? options_ : kNothingConcrete;
+  static const TraceOptions nothing_concrete;
+  const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
   RootInputs inputs(schema, options, make_placeholder,
                     [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); });
   for (auto& [value, given] : inputs.bind()) {

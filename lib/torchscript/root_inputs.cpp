@@ -192,7 +192,7 @@ BoundInput RootInputs::bind_list(const Argument::List& list, const c10::TypePtr&
     values.push_back(std::move(value));
     arguments.items.push_back(std::move(*argument));
   }
-  return {at::IValue(std::move(values)), std::move(arguments)};
+  return {at::IValue(values), std::move(arguments)};
 }
 
 BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr& type,
@@ -222,7 +222,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
     values.insert_or_assign(std::move(key), std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
-  return {at::IValue(std::move(values)), std::move(arguments)};
+  return {at::IValue(values), std::move(arguments)};
 }
 
 // An array, or of a named tuple an object with its fields.
