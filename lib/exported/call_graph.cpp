@@ -4,31 +4,8 @@
 #include <utility>
 
 namespace fxtrace {
-namespace {
-
-// The argument with other numbers for its values.
-Argument renumbered(const Argument& argument, const std::function<ValueId(ValueId)>& number) {
-  const auto each = [&](const std::vector<Argument>& items) {
-    std::vector<Argument> result;
-    result.reserve(items.size());
-    for (const auto& item : items) result.push_back(renumbered(item, number));
-    return result;
-  };
-  if (const auto* value = argument.get_if<ValueId>()) return number(*value);
-  if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    Argument::Dict result;
-    for (const auto& [key, item] : dict->items) result.items.push_back({key, renumbered(item, number)});
-    return result;
-  }
-  return argument;
-}
-
-}  // namespace
-
 CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
-    : hierarchy_(&hierarchy), operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
+    : operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
   const auto& calls = hierarchy.calls();
   for (CallId call = 1; call < calls.size(); ++call) {
     children_[calls[call].parent].push_back(call);
@@ -78,7 +55,7 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
   const Boundary boundary = boundary_of(*source.graph, operations, source.uses, own);
   std::unordered_map<std::uint32_t, ValueId> numbers;
-  const auto number = [&](ValueId value) {
+  const auto number = [&](ValueId value) -> ValueId {
     const ValueId next{static_cast<std::uint32_t>(result.graph.values.size())};
     const auto [found, is_new] = numbers.emplace(value.index, next);
     if (is_new) {
@@ -90,8 +67,8 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   for (const ValueId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
   for (const auto index : operations) {
     Operation operation = source.graph->operations[index];
-    for (auto& argument : operation.args) argument = renumbered(argument, number);
-    for (auto& [name, argument] : operation.kwargs) argument = renumbered(argument, number);
+    for (auto& argument : operation.args) argument = replace_values(argument, number);
+    for (auto& [name, argument] : operation.kwargs) argument = replace_values(argument, number);
     for (auto& output : operation.outputs) output.value = number(output.value);
     result.graph.operations.push_back(std::move(operation));
   }

@@ -23,7 +23,7 @@ struct CallGraph {
 // has.
 class CallIndex {
  public:
-  // Both must outlive the index.
+  // `graph` must outlive the index.
   CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
 
   // The first call of the module; nothing when the program never calls it.
@@ -45,7 +45,6 @@ class CallIndex {
   };
   void add(const ProgramGraph& graph);
 
-  const Hierarchy* hierarchy_;
   std::vector<Graph> graphs_;                              // the program's, then bodies
   std::vector<std::vector<Place>> operations_;             // by call: its own
   std::vector<std::vector<CallId>> children_;              // by call

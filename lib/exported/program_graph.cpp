@@ -68,6 +68,24 @@ std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   return shape;
 }
 
+Argument replace_values(const Argument& argument, const std::function<Argument(ValueId)>& f) {
+  const auto each = [&](const std::vector<Argument>& items) {
+    std::vector<Argument> result;
+    result.reserve(items.size());
+    for (const auto& item : items) result.push_back(replace_values(item, f));
+    return result;
+  };
+  if (const auto* value = argument.get_if<ValueId>()) return f(*value);
+  if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    Argument::Dict result;
+    for (const auto& [key, item] : dict->items) result.items.push_back({key, replace_values(item, f)});
+    return result;
+  }
+  return argument;
+}
+
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph) {
   std::vector<std::uint32_t> uses(graph.values.size(), 0);
   const auto count = [&](ValueId value) { ++uses[value.index]; };

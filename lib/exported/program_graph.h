@@ -78,6 +78,9 @@ void for_each_use(const Operation& operation, F&& f) {
   for (const auto& [name, argument] : operation.kwargs) for_each_node(argument, f);
 }
 
+// The argument with what f(ValueId) gives in the place of every value.
+Argument replace_values(const Argument& argument, const std::function<Argument(ValueId)>& f);
+
 // By value: how often operations and the graph's outputs use it.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 

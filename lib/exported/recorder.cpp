@@ -65,10 +65,11 @@ class Recorder {
       return;
     }
     const auto steps = steps_of(frame);
-    const auto absorbed = absorbed_mutations(frame, steps, signature);
+    const auto changed = mutable_inputs(signature);
+    const auto absorbed = absorbed_mutations(frame, steps, signature, changed);
     for (const Step& step : steps) record(frame, step);
     go_to(kRootCall);
-    record_mutations(frame, signature, absorbed);
+    record_mutations(frame, signature, changed, absorbed);
     record_output(frame, signature);
     finish(frame, signature);
   }
@@ -181,25 +182,11 @@ class Recorder {
 
   // The argument with nodes in the place of values.
   Argument with_nodes(Frame& frame, const Argument& argument) {
-    const auto each = [&](const std::vector<Argument>& items) {
-      std::vector<Argument> result;
-      result.reserve(items.size());
-      for (const auto& item : items) result.push_back(with_nodes(frame, item));
-      return result;
-    };
-    if (const auto* value = argument.get_if<ValueId>()) {
-      const auto fixed = frame.fixed.find(value->index);
+    return replace_values(argument, [&](ValueId value) -> Argument {
+      const auto fixed = frame.fixed.find(value.index);
       if (fixed != frame.fixed.end()) return fixed->second;
-      return node_of(frame, *value);
-    }
-    if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
-    if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
-    if (const auto* dict = argument.get_if<Argument::Dict>()) {
-      Argument::Dict result;
-      for (const auto& [key, item] : dict->items) result.items.push_back({key, with_nodes(frame, item)});
-      return result;
-    }
-    return argument;
+      return node_of(frame, value);
+    });
   }
 
   // node[path[0]][path[1]]...; `made` keeps what earlier paths of the same node went through.
@@ -559,9 +546,10 @@ class Recorder {
            entry.role == "user_input_mutation";
   }
 
-  // The value that a mutation changes.
+  // What mutations change, by qualified name or input; nothing when there are none.
   std::unordered_map<std::string, ValueId> mutable_inputs(const GraphSignature& signature) const {
     std::unordered_map<std::string, ValueId> found;
+    if (std::none_of(signature.outputs.begin(), signature.outputs.end(), is_mutation)) return found;
     const auto& inputs = program_.graph().inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto& entry = signature.inputs[i];
@@ -573,10 +561,10 @@ class Recorder {
   // Outputs, by index, whose new value for a buffer is a leaf's own business: it is made there and used
   // nowhere else, and nobody reads the old value afterwards.
   std::unordered_set<std::size_t> absorbed_mutations(Frame& frame, const std::vector<Step>& steps,
-                                                     const GraphSignature& signature) {
+                                                     const GraphSignature& signature,
+                                                     const std::unordered_map<std::string, ValueId>& inputs) {
     std::unordered_set<std::size_t> absorbed;
-    const bool any = std::any_of(signature.outputs.begin(), signature.outputs.end(), is_mutation);
-    if (!any) return absorbed;
+    if (inputs.empty()) return absorbed;
     constexpr std::size_t kNever = SIZE_MAX;
     std::vector<std::size_t> made_in(frame.graph.values.size(), kNever);
     std::vector<std::size_t> last_use(frame.graph.values.size(), 0);
@@ -594,7 +582,6 @@ class Recorder {
     for (const Argument& output : frame.graph.outputs) {
       for_each_node(output, [&](ValueId value) { last_use[value.index] = kNever; });
     }
-    const auto inputs = mutable_inputs(signature);
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
       const auto* value = frame.graph.outputs[i].get_if<ValueId>();
@@ -611,8 +598,8 @@ class Recorder {
   }
 
   void record_mutations(Frame& frame, const GraphSignature& signature,
+                        const std::unordered_map<std::string, ValueId>& inputs,
                         const std::unordered_set<std::size_t>& absorbed) {
-    const auto inputs = mutable_inputs(signature);
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
       if (!is_mutation(entry) || absorbed.count(i) != 0 || !entry.target) continue;
