@@ -14,14 +14,15 @@ import tempfile
 # What each folder may include; itself is understood.
 ALLOWED = {
     "support": set(),
+    "symbolic": {"support"},
     "graph": {"support"},
     "passes": {"support", "graph"},
     "writers": {"support", "graph"},
     "archive": {"support"},
-    "trace": {"support", "graph"},
-    "exported": {"support", "graph", "trace", "archive"},
-    "torchscript": {"support", "graph", "trace", "archive"},
-    "execute": {"support", "graph", "trace", "archive", "torchscript"},
+    "trace": {"support", "symbolic", "graph"},
+    "exported": {"support", "symbolic", "graph", "trace", "archive"},
+    "torchscript": {"support", "symbolic", "graph", "trace", "archive"},
+    "execute": {"support", "symbolic", "graph", "trace", "archive", "torchscript"},
 }
 ALLOWED["app"] = set(ALLOWED)
 WITH_LIBTORCH = {"torchscript", "execute"}

@@ -7,6 +7,7 @@
 #include <ATen/core/jit_type.h>
 
 #include "graph/argument.h"
+#include "torchscript/shapes/known.h"
 
 namespace fxtrace {
 
@@ -21,9 +22,15 @@ struct Proxy : torch::CustomClassHolder {
   NodeId node;
   c10::TypePtr type;
   Flavor flavor;
+  // One for all proxies of the same list, which may change.
+  std::shared_ptr<Known> known;
 };
 
 at::IValue make_proxy(NodeId node, c10::TypePtr type, Proxy::Flavor flavor = Proxy::Flavor::kValue);
+at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known);
+
+// What is known of the proxy that `value` is; unknown for anything else.
+const Known& known_of(const at::IValue& value);
 
 // The proxy that `value` is; null for anything else.
 const Proxy* find_proxy(const at::IValue& value);

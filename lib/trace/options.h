@@ -44,6 +44,18 @@ struct ConcreteArg {
 };
 inline constexpr const char* kConcretePlaceholder = "$PH";  // fx.PH
 
+// A dummy input: what is known of an input of the root, or of a part of one.
+struct InputSpec {
+  std::string name;  // "x", "past.0.k", "2" (by position); empty for the first input without a spec before it
+  std::string text;  // "float32[batch,3,224,224]"; see trace/input_spec.h
+};
+
+// Of a named dimension; a bound that is absent is not known.
+struct DimensionRange {
+  std::string name;
+  std::optional<std::int64_t> low, high;  // inclusive
+};
+
 struct Limits {
   std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
   std::int64_t nodes = 200'000;       // nodes and module calls in one graph
@@ -60,6 +72,9 @@ struct TraceOptions {
   Hooks hooks = Hooks::kRun;
   std::vector<ConcreteArg> concrete;                    // of the root's method; the last of a name counts
   std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
+  std::vector<InputSpec> inputs;                        // likewise
+  std::vector<DimensionRange> dimensions;
+  bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
   std::vector<std::string> op_schemas;
   Limits limits;

@@ -1,0 +1,52 @@
+// What is known of the named dimensions of a trace: their ranges, and what asserts said of them.
+//
+// Source of the method: interval arithmetic over polynomials, as in the value range analysis of
+// torch.fx.experimental.symbolic_shapes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+// Inclusive; a bound that is absent is not known.
+struct Range {
+  std::optional<std::int64_t> low, high;
+  bool operator==(const Range&) const = default;
+};
+std::string to_string(const Range& range);  // "1..64", "0..", "..8"
+
+enum class Relation { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+const char* to_string(Relation relation);  // "=="
+Relation negated(Relation relation);
+
+// A value: copies are independent, which is how a trace undoes what a failed module assumed.
+class Dimensions {
+ public:
+  // Gives a dimension its range, or narrows it.  False when nothing remains; then nothing changes.
+  bool narrow(const std::string& name, const Range& range);
+  // 0.. for a dimension that nothing was said about: it is a size.
+  Range range(const std::string& name) const;
+  // A dimension of unknown size, named u0, u1, ...: never one that `narrow` was called with.
+  SymInt fresh(const Range& range = {0, std::nullopt});
+
+  // Bounds of the expression over all values of its dimensions.  Never too narrow; may be too wide.
+  Range bounds(const SymInt& value) const;
+  // Whether the relation holds for all values (true), for none (false), or that is not known.
+  std::optional<bool> decide(Relation relation, const SymInt& left, const SymInt& right) const;
+  // From now on the relation holds.  False when it cannot hold; then nothing changes.
+  bool assume(Relation relation, const SymInt& left, const SymInt& right);
+  // The same value in fewer words, given what is known: a dimension with one value is that number, max(1,n) of
+  // n in 1.. is n, a//8*8 is a where 8 is known to divide a.
+  SymInt simplify(const SymInt& value) const;
+
+ private:
+  // left to the implementation
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,21 @@
+// Shapes of what an operator gives, from those of what it takes.  No kernel runs on data.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <vector>
+
+#include "torchscript/shapes/known.h"
+
+namespace fxtrace {
+
+// One for each result of the schema; unknown where nothing tells.  `values` are those of the interpreter: plain,
+// tensors of the archive (sizes and dtype only), proxies (value.h) and containers of them.  Sources, in this
+// order:
+// LibTorch's meta kernels where every size is a number; own rules (rules.h); LibTorch's JIT shape functions.  The
+// last come last because the first use of their registry takes 200 ms.  Never throws.
+std::vector<Known> infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
+                                Dimensions& dimensions);
+
+}  // namespace fxtrace

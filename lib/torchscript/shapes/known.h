@@ -1,0 +1,54 @@
+// What is known of a value that depends on an input, without running anything: sizes, dtype and device of a
+// tensor, or the integer that a size is, as an expression of named dimensions.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "symbolic/dimensions.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+struct TensorInfo {
+  std::vector<SymInt> sizes;
+  std::optional<at::ScalarType> dtype;
+  at::Device device = at::kCPU;
+
+  std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
+  bool is_static() const;  // every size is a number
+  bool operator==(const TensorInfo&) const = default;
+};
+
+// A float that is an exact fraction: x.size(0) / 2.
+struct Ratio {
+  SymInt numerator;
+  std::int64_t denominator = 1;  // > 0
+  bool operator==(const Ratio&) const = default;
+};
+
+// A bool: x.size(0) > n.
+struct Condition {
+  Relation relation = Relation::kEqual;
+  SymInt left, right;
+  bool operator==(const Condition&) const = default;
+};
+
+struct Known {
+  // Elements of a list or tuple whose length is known.
+  using Sequence = std::vector<Known>;
+  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence> value;
+
+  bool is_unknown() const { return value.index() == 0; }
+  const TensorInfo* tensor() const { return std::get_if<TensorInfo>(&value); }
+  const SymInt* integer() const { return std::get_if<SymInt>(&value); }
+  const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
+  bool operator==(const Known&) const;
+};
+
+}  // namespace fxtrace
