@@ -19,6 +19,9 @@ struct TensorInfo {
   std::vector<SymInt> sizes;
   std::optional<at::ScalarType> dtype;
   at::Device device = at::kCPU;
+  // The element of an integer tensor of no dimensions, which is how traced archives compute with sizes.  Rules
+  // need not care: the interpreter sets it.
+  std::optional<SymInt> value = std::nullopt;
 
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   bool is_static() const;  // every size is a number
