@@ -29,7 +29,16 @@ InputSpec read_input_spec(std::string_view text);
 // NAME=LO..HI with LO or HI left out, or NAME=N.  Throws Error(kUsage).
 DimensionRange read_dimension_range(std::string_view text);
 
-// The ranges that were asked for; 0.. where one is open.  Throws Error(kUsage) for two that have nothing in common.
+// "1..64", "1..", "..64", "8".
+std::string range_text(const DimensionRange& range);
+
+// The dimensions that the specs name, in their order.  Throws as parse_input_spec.
+std::vector<std::string> named_dimensions(const std::vector<InputSpec>& specs);
+// Throws Error(kUsage) for a range of a dimension that is not among `known`; lists them.
+void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vector<std::string>& known);
+
+// The ranges that were asked for; 0.. where one is open.  Throws Error(kUsage) for two that have nothing in
+// common.
 Dimensions make_dimensions(const TraceOptions& options);
 
 }  // namespace fxtrace

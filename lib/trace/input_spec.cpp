@@ -1,0 +1,266 @@
+#include "trace/input_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "support/error.h"
+#include "support/nearest.h"
+
+namespace fxtrace {
+namespace {
+
+// As torch spells them, and torch's other names of some.
+constexpr std::array<std::string_view, 20> kDtypes = {
+    "float32",    "float64",       "float16",     "bfloat16",        "int64",
+    "int32",      "int16",         "int8",        "uint8",           "uint16",
+    "uint32",     "uint64",        "bool",        "complex32",       "complex64",
+    "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDtypeAliases = {{
+    {"float", "float32"},
+    {"double", "float64"},
+    {"half", "float16"},
+    {"long", "int64"},
+    {"int", "int32"},
+    {"short", "int16"},
+    {"chalf", "complex32"},
+    {"cfloat", "complex64"},
+    {"cdouble", "complex128"},
+}};
+constexpr std::array<std::string_view, 12> kDevices = {
+    "cpu", "cuda", "xpu", "mps", "meta", "xla", "hip", "hpu", "mtia", "vulkan", "maia", "privateuseone",
+};
+
+const char* kSpecHint =
+    "a tensor is written --input x=float32[1,batch,224], or int64[]@cuda:0; an integer --input n=seq";
+const char* kDimHint = "a range is written --dim batch=1..64, batch=1.., batch=..64 or batch=8";
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
+  return text;
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::string_view without_prefix(std::string_view text, std::string_view prefix) {
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return text;
+}
+
+std::optional<std::string> find_dtype(std::string_view name) {
+  name = without_prefix(name, "torch.");
+  if (std::find(kDtypes.begin(), kDtypes.end(), name) != kDtypes.end()) return std::string(name);
+  const auto alias = std::find_if(kDtypeAliases.begin(), kDtypeAliases.end(),
+                                  [&](const auto& item) { return item.first == name; });
+  if (alias == kDtypeAliases.end()) return std::nullopt;
+  return std::string(alias->second);
+}
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names(kDtypes.begin(), kDtypes.end());
+  for (const auto& [alias, name] : kDtypeAliases) names.emplace_back(alias);
+  return names;
+}
+
+bool is_identifier(std::string_view text) {
+  const auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
+         std::all_of(text.begin(), text.end(), is_word);
+}
+
+// At commas that stand in no parentheses: "min(a,b),3" has two parts.
+std::vector<std::string_view> split_sizes(std::string_view text) {
+  std::vector<std::string_view> parts;
+  if (trimmed(text).empty()) return parts;
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] != ',' || depth > 0) continue;
+    parts.push_back(trimmed(text.substr(start, i - start)));
+    start = i + 1;
+  }
+  parts.push_back(trimmed(text.substr(start)));
+  return parts;
+}
+
+// Reads one SPEC; its errors name the input.
+class SpecReader {
+ public:
+  explicit SpecReader(const InputSpec& spec) : spec_(spec) {}
+
+  ParsedInputSpec read() const {
+    const std::string_view text = trimmed(spec_.text);
+    if (text.empty()) fail("there is no spec");
+    ParsedInputSpec parsed;
+    const std::size_t open = text.find('[');
+    if (open == std::string_view::npos) {
+      parsed.value = integer(text);
+      return parsed;
+    }
+    const std::size_t close = text.rfind(']');
+    if (close == std::string_view::npos || close < open) fail("the ']' is missing in " + quoted(text));
+    parsed.dtype = dtype(trimmed(text.substr(0, open)));
+    const auto sizes = split_sizes(text.substr(open + 1, close - open - 1));
+    for (std::size_t i = 0; i < sizes.size(); ++i) parsed.shape.push_back(size(sizes[i], i));
+    parsed.device = device(trimmed(text.substr(close + 1)));
+    return parsed;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    const std::string input = spec_.name.empty() ? "--input" : "--input " + spec_.name;
+    throw usage_error(input + ": " + what, {kSpecHint});
+  }
+
+  SymInt integer(std::string_view text) const {
+    if (find_dtype(text)) fail(quoted(text) + " is a dtype, and a tensor needs sizes behind it");
+    if (auto value = SymInt::parse(text)) return *value;
+    fail(quoted(text) + " is neither a tensor nor an integer expression");
+  }
+
+  std::string dtype(std::string_view name) const {
+    if (name.empty()) fail("a tensor needs a dtype before its sizes");
+    if (auto known = find_dtype(name)) return *known;
+    const std::string nearest = find_nearest(without_prefix(name, "torch."), dtype_names());
+    fail(quoted(name) + " is no dtype" + (nearest.empty() ? "" : ", did you mean " + quoted(nearest) + "?"));
+  }
+
+  SymInt size(std::string_view text, std::size_t index) const {
+    const std::string which = "size " + std::to_string(index);
+    if (text.empty()) fail(which + " is empty");
+    const auto value = SymInt::parse(text);
+    if (!value) {
+      fail(which + " is " + quoted(text) + ", which is neither a number, nor a name, nor an expression");
+    }
+    if (value->number() && *value->number() < 0) fail(which + " is negative: " + std::string(text));
+    return *value;
+  }
+
+  std::optional<std::string> device(std::string_view text) const {
+    if (text.empty()) return std::nullopt;
+    if (!text.starts_with("@")) fail("what does " + quoted(text) + " mean behind the sizes?");
+    const std::string_view name = text.substr(1);
+    const std::string_view type = name.substr(0, name.find(':'));
+    const bool has_index = type.size() < name.size();
+    const std::string_view index = has_index ? name.substr(type.size() + 1) : std::string_view("0");
+    const bool is_number =
+        !index.empty() && index.size() <= 3 &&
+        std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (std::find(kDevices.begin(), kDevices.end(), type) == kDevices.end() || !is_number) {
+      fail(quoted(name) + " is no device");
+    }
+    if (type == "cpu") return std::nullopt;
+    return std::string(name);
+  }
+
+  const InputSpec& spec_;
+};
+
+std::optional<std::int64_t> read_bound(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.starts_with("-")) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+ParsedInputSpec parse_input_spec(const InputSpec& spec) { return SpecReader(spec).read(); }
+
+InputSpec read_input_spec(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return {"", std::string(trimmed(text))};
+  const std::string_view name = trimmed(text.substr(0, equals));
+  const bool is_path = !name.empty() && !name.starts_with(".") && !name.ends_with(".") &&
+                       name.find("..") == std::string_view::npos &&
+                       name.find_first_of("[](), \t") == std::string_view::npos;
+  if (!is_path) {
+    throw usage_error("--input: " + quoted(name) + " is no input's name",
+                      {"inputs are named by path or position: --input past.0.k=float32[1,8], --input "
+                       "0=float32[1,8]"});
+  }
+  return {std::string(name), std::string(trimmed(text.substr(equals + 1)))};
+}
+
+DimensionRange read_dimension_range(std::string_view text) {
+  const auto fail = [&](const std::string& what) -> Error {
+    return usage_error("--dim " + std::string(text) + ": " + what, {kDimHint});
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) throw fail("there is no range");
+  DimensionRange range;
+  range.name = trimmed(text.substr(0, equals));
+  if (!is_identifier(range.name)) throw fail(quoted(range.name) + " is no name of a dimension");
+  const auto bound = [&](std::string_view word) -> std::optional<std::int64_t> {
+    word = trimmed(word);
+    if (word.empty()) return std::nullopt;
+    const auto number = read_bound(word);
+    if (!number) throw fail(quoted(word) + " is no number of at least 0");
+    return number;
+  };
+  const std::string_view bounds = trimmed(text.substr(equals + 1));
+  const std::size_t dots = bounds.find("..");
+  if (dots == std::string_view::npos) {
+    range.low = range.high = bound(bounds);
+  } else {
+    range.low = bound(bounds.substr(0, dots));
+    range.high = bound(bounds.substr(dots + 2));
+  }
+  if (!range.low && !range.high) throw fail("there is no number");
+  if (range.low && range.high && *range.low > *range.high) throw fail("the range is empty");
+  return range;
+}
+
+std::string range_text(const DimensionRange& range) {
+  if (range.low && range.low == range.high) return std::to_string(*range.low);
+  return (range.low ? std::to_string(*range.low) : "") + ".." +
+         (range.high ? std::to_string(*range.high) : "");
+}
+
+std::vector<std::string> named_dimensions(const std::vector<InputSpec>& specs) {
+  std::vector<std::string> names;
+  const auto add = [&](const SymInt& value) {
+    for (auto& name : value.symbols()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+  };
+  for (const InputSpec& spec : specs) {
+    const ParsedInputSpec parsed = parse_input_spec(spec);
+    add(parsed.value);
+    for (const SymInt& size : parsed.shape) add(size);
+  }
+  return names;
+}
+
+void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vector<std::string>& known) {
+  for (const DimensionRange& range : ranges) {
+    if (std::find(known.begin(), known.end(), range.name) != known.end()) continue;
+    std::string list;
+    for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+    throw usage_error("--dim: there is no dimension " + quoted(range.name),
+                      {list.empty() ? "no input has a dimension with a name: --input x=float32[" +
+                                          range.name + ",3] gives it one"
+                                    : "the dimensions are " + list});
+  }
+}
+
+Dimensions make_dimensions(const TraceOptions& options) {
+  Dimensions dimensions;
+  // Dimensions without a range too: unknown sizes must not get their names.
+  for (const auto& name : named_dimensions(options.inputs)) dimensions.narrow(name, {0, std::nullopt});
+  for (const DimensionRange& range : options.dimensions) {
+    if (dimensions.narrow(range.name, {range.low.value_or(0), range.high})) continue;
+    throw usage_error("--dim: the ranges of " + quoted(range.name) + " have nothing in common: " +
+                      to_string(dimensions.range(range.name)) + " and " + range_text(range));
+  }
+  return dimensions;
+}
+
+}  // namespace fxtrace
