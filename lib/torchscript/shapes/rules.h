@@ -16,19 +16,20 @@ namespace fxtrace {
 // Thrown by a rule, or by what it asks for, when the result cannot be told.
 struct CannotTell {};
 
-// The arguments of an operator, by the names of its schema.  Everything but given() throws CannotTell for what is
-// not there, not known, or of another type.
+// The arguments of an operator, by the names of its schema.  Everything but given() throws CannotTell for
+// what is not there, not known, or of another type.
 class RuleArguments {
  public:
-  RuleArguments(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values, Dimensions& dimensions)
-      : dimensions(dimensions), schema_(schema), values_(values) {}
+  RuleArguments(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values, Dimensions& dims)
+      : dimensions(dims), schema_(schema), values_(values) {}
 
   bool given(std::string_view name) const;  // the schema has it, and it is not None
+  bool is_tensor(std::string_view name) const;
   TensorInfo tensor(std::string_view name) const;
   std::vector<TensorInfo> tensors(std::string_view name) const;  // of a list
   SymInt size(std::string_view name) const;                      // an integer
-  std::vector<SymInt> sizes(std::string_view name) const;        // a list of integers; one integer is a list of one
-  std::int64_t number(std::string_view name) const;              // an integer that is plain
+  std::vector<SymInt> sizes(std::string_view name) const;  // a list of integers; one integer is a list of one
+  std::int64_t number(std::string_view name) const;        // an integer that is plain
   std::vector<std::int64_t> numbers(std::string_view name) const;
   double real(std::string_view name) const;
   bool flag(std::string_view name) const;
@@ -37,6 +38,7 @@ class RuleArguments {
   at::Device device(std::string_view name) const;
   const at::IValue& value(std::string_view name) const;
   const c10::FunctionSchema& schema() const { return schema_; }
+  const std::vector<at::IValue>& values() const { return values_; }
 
   Dimensions& dimensions;
 
@@ -44,6 +46,10 @@ class RuleArguments {
   const c10::FunctionSchema& schema_;
   const std::vector<at::IValue>& values_;
 };
+
+// What is known of any value of the interpreter: plain, a proxy, a tensor of the archive, or a container of
+// them.
+Known known_value(const at::IValue& value);
 
 using Rule = std::vector<Known> (*)(const RuleArguments& args);
 

@@ -1,0 +1,235 @@
+#include "torchscript/shapes/rule_helpers.h"
+
+#include <ATen/native/TypeProperties.h>
+#include <c10/core/DefaultDtype.h>
+
+#include "torchscript/value.h"
+
+namespace fxtrace {
+
+Known make_known(TensorInfo info) {
+  Known known;
+  known.value = std::move(info);
+  return known;
+}
+
+std::vector<Known> make(Sizes sizes, Dtype dtype) {
+  TensorInfo info;
+  info.sizes = std::move(sizes);
+  info.dtype = dtype;
+  return make(std::move(info));
+}
+
+std::vector<Known> make(TensorInfo info) {
+  std::vector<Known> results;
+  results.push_back(make_known(std::move(info)));
+  return results;
+}
+
+std::vector<Known> make_many(std::vector<TensorInfo> infos) {
+  std::vector<Known> results;
+  for (TensorInfo& info : infos) results.push_back(make_known(std::move(info)));
+  return results;
+}
+
+std::vector<Known> make_list(std::vector<TensorInfo> infos) {
+  Known list;
+  list.value = make_many(std::move(infos));
+  return {std::move(list)};
+}
+
+std::vector<Known> same_as_first(const RuleArguments& args) {
+  return make(args.tensor(first_argument(args)));
+}
+
+std::string_view first_argument(const RuleArguments& args) {
+  if (args.schema().arguments().empty()) throw CannotTell{};
+  return args.schema().arguments()[0].name();
+}
+
+std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank) {
+  const std::int64_t limit = std::max<std::int64_t>(rank, 1);
+  if (dim < -limit || dim >= limit) throw CannotTell{};
+  return dim < 0 ? dim + limit : dim;
+}
+
+std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
+  for (std::int64_t& dim : dims) dim = normalize_dim(dim, rank);
+  return dims;
+}
+
+std::size_t dim_index(std::int64_t dim, const TensorInfo& info) {
+  if (info.sizes.empty()) throw CannotTell{};
+  return static_cast<std::size_t>(normalize_dim(dim, info.dim()));
+}
+
+bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right) {
+  const std::optional<bool> answer = dimensions.decide(relation, left, right);
+  if (!answer) throw CannotTell{};
+  return *answer;
+}
+
+bool is_number(const SymInt& value, std::int64_t number) { return value.number() == number; }
+
+std::int64_t number_of(const SymInt& value) {
+  const std::optional<std::int64_t> number = value.number();
+  if (!number) throw CannotTell{};
+  return *number;
+}
+
+SymInt product(std::span<const SymInt> sizes) {
+  SymInt result = 1;
+  for (const SymInt& size : sizes) result = result * size;
+  return result;
+}
+
+Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to) {
+  return {sizes.begin() + static_cast<std::ptrdiff_t>(from), sizes.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
+Sizes concatenated(Sizes first, const Sizes& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+namespace {
+
+// Neither may raise, so the sizes are equal or one of them is 1.
+SymInt broadcast_size(const SymInt& a, const SymInt& b, const Dimensions& dimensions) {
+  if (a == b || is_number(b, 1)) return a;
+  if (is_number(a, 1)) return b;
+  if (dimensions.decide(Relation::kNotEqual, a, 1) == true) return a;
+  if (dimensions.decide(Relation::kNotEqual, b, 1) == true) return b;
+  if (dimensions.decide(Relation::kEqual, a, b) == true) return a;
+  // Either may be 1.  An empty one would make the larger wrong.
+  if (dimensions.decide(Relation::kGreater, a, 0) == true &&
+      dimensions.decide(Relation::kGreater, b, 0) == true) {
+    return dimensions.simplify(max(a, b));
+  }
+  throw CannotTell{};
+}
+
+}  // namespace
+
+Sizes broadcast(const Sizes& a, const Sizes& b, const Dimensions& dimensions) {
+  if (a.size() < b.size()) return broadcast(b, a, dimensions);
+  Sizes result = a;
+  const std::size_t offset = a.size() - b.size();
+  for (std::size_t i = 0; i < b.size(); ++i)
+    result[offset + i] = broadcast_size(a[offset + i], b[i], dimensions);
+  return result;
+}
+
+Sizes spread(Sizes values, std::size_t count) {
+  if (values.size() == count) return values;
+  if (values.size() != 1) throw CannotTell{};
+  return Sizes(count, values[0]);
+}
+
+SymInt window_count(const SymInt& size, const Window& window, const Dimensions& dimensions) {
+  const SymInt room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  if (!window.ceil_mode) return dimensions.simplify(floordiv(room, window.stride) + 1);
+  return dimensions.simplify(
+      min(ceildiv(room, window.stride) + 1, ceildiv(size + window.padding, window.stride)));
+}
+
+Dtype float_dtype(Dtype dtype) {
+  if (dtype && c10::isIntegralType(*dtype, /*includeBool=*/true))
+    return c10::get_default_dtype_as_scalartype();
+  return dtype;
+}
+
+Dtype sum_dtype(Dtype dtype) {
+  if (dtype && c10::isIntegralType(*dtype, /*includeBool=*/true)) return at::kLong;
+  return dtype;
+}
+
+Dtype real_dtype(Dtype dtype) {
+  if (dtype && c10::isComplexType(*dtype)) return c10::toRealValueType(*dtype);
+  return dtype;
+}
+
+Dtype complex_dtype(Dtype dtype) {
+  dtype = float_dtype(dtype);
+  if (dtype && c10::isFloatingType(*dtype)) return c10::toComplexType(*dtype);
+  return dtype;
+}
+
+Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise) {
+  return args.given(name) ? args.dtype(name) : otherwise;
+}
+
+namespace {
+
+at::ScalarType promote(at::ScalarType a, at::ScalarType b) {
+  if (a == at::ScalarType::Undefined) return b;
+  return b == at::ScalarType::Undefined ? a : c10::promoteTypes(a, b);
+}
+
+}  // namespace
+
+void Promotion::add(const TensorInfo& tensor) {
+  if (!tensor.dtype) {
+    unknown_ = true;
+    return;
+  }
+  at::ScalarType& place = tensor.sizes.empty() ? zero_ : dim_;
+  place = promote(place, *tensor.dtype);
+}
+
+void Promotion::add_scalar(const at::IValue& scalar) {
+  at::ScalarType type = at::ScalarType::Undefined;
+  if (const Proxy* proxy = find_proxy(scalar)) {
+    switch (proxy->type->kind()) {
+      case c10::TypeKind::IntType:
+      case c10::TypeKind::SymIntType:
+        type = at::kLong;
+        break;
+      case c10::TypeKind::FloatType:
+        type = c10::get_default_dtype_as_scalartype();
+        break;
+      case c10::TypeKind::BoolType:
+        type = at::kBool;
+        break;
+      default:
+        if (proxy->known && proxy->known->integer() != nullptr) {
+          type = at::kLong;
+        } else {
+          unknown_ = true;
+        }
+    }
+  } else if (scalar.isInt()) {
+    type = at::kLong;
+  } else if (scalar.isDouble()) {
+    type = c10::get_default_dtype_as_scalartype();
+  } else if (scalar.isBool()) {
+    type = at::kBool;
+  } else if (scalar.isComplexDouble()) {
+    type = c10::get_default_complex_dtype().toScalarType();
+  } else {
+    unknown_ = true;
+  }
+  scalar_ = promote(scalar_, type);
+}
+
+Dtype Promotion::result() const {
+  if (unknown_) return std::nullopt;
+  const at::ScalarType type =
+      at::native::result_type({.dimResult = dim_, .wrappedResult = scalar_, .zeroResult = zero_});
+  return type == at::ScalarType::Undefined ? Dtype() : type;
+}
+
+Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names) {
+  Promotion promotion;
+  for (const std::string_view name : names) {
+    if (!args.given(name)) continue;
+    if (args.is_tensor(name)) {
+      promotion.add(args.tensor(name));
+    } else {
+      promotion.add_scalar(args.value(name));
+    }
+  }
+  return promotion.result();
+}
+
+}  // namespace fxtrace

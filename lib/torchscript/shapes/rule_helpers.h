@@ -1,0 +1,87 @@
+// What the shape rules share.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "torchscript/shapes/rules.h"
+
+namespace fxtrace {
+
+using Sizes = std::vector<SymInt>;
+using Dtype = std::optional<at::ScalarType>;  // absent: not known
+
+// One table for each file of rules; find_rule looks in all of them.  Names have no "aten::" in front: "cat",
+// "torchvision::nms".
+using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
+RuleTable tensor_rules();
+RuleTable nn_rules();
+
+// ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
+// ----
+Known make_known(TensorInfo info);
+std::vector<Known> make(Sizes sizes, Dtype dtype);
+std::vector<Known> make(TensorInfo info);
+std::vector<Known> make_many(std::vector<TensorInfo> infos);  // several results
+std::vector<Known> make_list(std::vector<TensorInfo> infos);  // one result that is a list
+// A rule: the tensor argument that comes first, as it is.
+std::vector<Known> same_as_first(const RuleArguments& args);
+// The name of the schema's first argument; CannotTell when there is none.
+std::string_view first_argument(const RuleArguments& args);
+
+// ---- Dimensions ----
+// From 0; CannotTell when it is out of range.  A tensor of rank 0 has dimensions 0 and -1.
+std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank);
+std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank);
+std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
+
+// What is known of the relation; CannotTell when nothing is.
+bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right);
+bool is_number(const SymInt& value, std::int64_t number);
+std::int64_t number_of(const SymInt& value);  // CannotTell for an expression
+SymInt product(std::span<const SymInt> sizes);
+Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from, to)
+Sizes concatenated(Sizes first, const Sizes& second);
+Sizes broadcast(const Sizes& a, const Sizes& b, const Dimensions& dimensions);
+// A list of one stands for `count` equal ones; CannotTell for any other length than these two.
+Sizes spread(Sizes values, std::size_t count);
+
+// Size of what a window slides over, as convolution and pooling count it.
+struct Window {
+  SymInt kernel;
+  SymInt stride = 1;
+  SymInt padding = 0;  // on each side
+  SymInt dilation = 1;
+  bool ceil_mode = false;  // pooling: a last window that starts inside the input or its left padding counts
+};
+SymInt window_count(const SymInt& size, const Window& window, const Dimensions& dimensions);
+
+// ---- Types ----
+Dtype float_dtype(Dtype dtype);  // of what a function like sin gives: float32 for integers
+Dtype sum_dtype(Dtype dtype);    // int64 for integers and bool
+Dtype real_dtype(Dtype dtype);   // float32 for complex64
+Dtype complex_dtype(Dtype dtype);
+// The argument `name` if it is given, else `otherwise`.
+Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise);
+// As at::result_type: tensors with dimensions come before those without, and these before Python scalars.
+class Promotion {
+ public:
+  void add(const TensorInfo& tensor);
+  void add_scalar(const at::IValue& scalar);  // an integer, float, bool or complex, or a proxy of one
+  Dtype result() const;
+
+ private:
+  at::ScalarType dim_ = at::ScalarType::Undefined, zero_ = dim_, scalar_ = dim_;
+  bool unknown_ = false;
+};
+// Of all tensors and scalars among the arguments named.
+Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names);
+
+}  // namespace fxtrace

@@ -1,0 +1,162 @@
+#include "torchscript/shapes/rules.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <unordered_map>
+
+#include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/value.h"
+
+namespace fxtrace {
+
+namespace {
+
+Known known_tensor(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided) return {};
+  TensorInfo info;
+  for (const std::int64_t size : tensor.sizes()) info.sizes.emplace_back(size);
+  info.dtype = tensor.scalar_type();
+  info.device = tensor.device();
+  return make_known(std::move(info));
+}
+
+template <typename Items>
+Known known_sequence(const Items& items) {
+  Known::Sequence sequence;
+  sequence.reserve(items.size());
+  for (const at::IValue& item : items) sequence.push_back(known_value(item));
+  Known known;
+  known.value = std::move(sequence);
+  return known;
+}
+
+}  // namespace
+
+Known known_value(const at::IValue& value) {
+  Known known;
+  if (const Proxy* proxy = find_proxy(value)) {
+    if (proxy->known) known = *proxy->known;
+  } else if (value.isTensor()) {
+    known = known_tensor(value.toTensor());
+  } else if (value.isInt()) {
+    known.value = SymInt(value.toInt());
+  } else if (value.isList()) {
+    known = known_sequence(value.toListRef());
+  } else if (value.isTuple()) {
+    known = known_sequence(value.toTupleRef().elements());
+  }
+  return known;
+}
+
+const at::IValue& RuleArguments::value(std::string_view name) const {
+  const std::vector<c10::Argument>& arguments = schema_.arguments();
+  for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
+    if (arguments[i].name() == name) return values_[i];
+  }
+  throw CannotTell{};
+}
+
+bool RuleArguments::given(std::string_view name) const {
+  const std::vector<c10::Argument>& arguments = schema_.arguments();
+  for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
+    if (arguments[i].name() == name) return !values_[i].isNone();
+  }
+  return false;
+}
+
+bool RuleArguments::is_tensor(std::string_view name) const {
+  if (!given(name)) return false;
+  const at::IValue& argument = value(name);
+  if (const Proxy* proxy = find_proxy(argument)) {
+    if (proxy->known && !proxy->known->is_unknown()) return proxy->known->tensor() != nullptr;
+    return proxy->type->kind() == c10::TypeKind::TensorType;
+  }
+  return argument.isTensor();
+}
+
+TensorInfo RuleArguments::tensor(std::string_view name) const {
+  const Known known = known_value(value(name));
+  if (known.tensor() == nullptr) throw CannotTell{};
+  return *known.tensor();
+}
+
+std::vector<TensorInfo> RuleArguments::tensors(std::string_view name) const {
+  const Known known = known_value(value(name));
+  if (known.sequence() == nullptr) throw CannotTell{};
+  std::vector<TensorInfo> result;
+  for (const Known& element : *known.sequence()) {
+    if (element.tensor() == nullptr) throw CannotTell{};
+    result.push_back(*element.tensor());
+  }
+  return result;
+}
+
+SymInt RuleArguments::size(std::string_view name) const {
+  const Known known = known_value(value(name));
+  if (known.integer() == nullptr) throw CannotTell{};
+  return *known.integer();
+}
+
+std::vector<SymInt> RuleArguments::sizes(std::string_view name) const {
+  const Known known = known_value(value(name));
+  if (known.integer() != nullptr) return {*known.integer()};
+  if (known.sequence() == nullptr) throw CannotTell{};
+  std::vector<SymInt> result;
+  for (const Known& element : *known.sequence()) {
+    if (element.integer() == nullptr) throw CannotTell{};
+    result.push_back(*element.integer());
+  }
+  return result;
+}
+
+std::int64_t RuleArguments::number(std::string_view name) const { return number_of(size(name)); }
+
+std::vector<std::int64_t> RuleArguments::numbers(std::string_view name) const {
+  std::vector<std::int64_t> result;
+  for (const SymInt& size : sizes(name)) result.push_back(number_of(size));
+  return result;
+}
+
+double RuleArguments::real(std::string_view name) const {
+  const at::IValue& argument = value(name);
+  if (argument.isDouble()) return argument.toDouble();
+  return static_cast<double>(number(name));
+}
+
+bool RuleArguments::flag(std::string_view name) const {
+  const at::IValue& argument = value(name);
+  if (!argument.isBool()) throw CannotTell{};
+  return argument.toBool();
+}
+
+std::string_view RuleArguments::text(std::string_view name) const {
+  const at::IValue& argument = value(name);
+  if (!argument.isString()) throw CannotTell{};
+  return argument.toStringRef();
+}
+
+at::ScalarType RuleArguments::dtype(std::string_view name) const {
+  const std::int64_t type = number(name);
+  if (type < 0 || type >= static_cast<std::int64_t>(at::ScalarType::NumOptions)) throw CannotTell{};
+  return static_cast<at::ScalarType>(type);
+}
+
+at::Device RuleArguments::device(std::string_view name) const {
+  const at::IValue& argument = value(name);
+  if (!argument.isDevice()) throw CannotTell{};
+  return argument.toDevice();
+}
+
+Rule find_rule(std::string_view operator_name) {
+  static const auto* const kRules = [] {
+    auto* rules = new std::unordered_map<std::string_view, Rule>;
+    for (const RuleTable table : {tensor_rules(), nn_rules()}) rules->insert(table.begin(), table.end());
+    return rules;
+  }();
+  constexpr std::string_view kAten = "aten::";
+  if (operator_name.starts_with(kAten)) operator_name.remove_prefix(kAten.size());
+  const auto found = kRules->find(operator_name);
+  return found == kRules->end() ? nullptr : found->second;
+}
+
+}  // namespace fxtrace
