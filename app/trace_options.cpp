@@ -10,6 +10,7 @@
 #include "app/files.h"
 #include "support/error.h"
 #include "support/glob.h"
+#include "trace/input_spec.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
@@ -92,6 +93,21 @@ void TraceArguments::add_to(CLI::App& app) {
          "after those of the file");
   app.add_flag("--strict", strict_, "exit with 4 when some module failed to trace")->group(what);
 
+  const char* shapes = "Shapes";
+  repeatable(
+      "--input", "NAME=SPEC", shapes,
+      "a dummy input of the root: float32[1,batch,224] with numbers, names of dimensions or expressions "
+      "of them, @cuda:0 behind it for a device; of an integer a dimension alone: n=seq. NAME is a path "
+      "(past.0.k) or left out: then inputs are counted. Repeatable",
+      [this](const std::string& text) { inputs_.push_back(text); });
+  repeatable("--dim", "NAME=LO..HI", shapes,
+             "the range of a named dimension: 1..64, 1.., ..64 or 8; without it 0.. Of an exported program: "
+             "narrows a dimension that it has. Repeatable",
+             [this](const std::string& text) { dimensions_.push_back(text); });
+  app.add_flag("--param-shapes-constant", param_shapes_constant_,
+               "sizes of parameters and buffers are plain values")
+      ->group(shapes);
+
   const char* leaves = "Leaves, kept as one call";
   rule(
       "--leaf", "RULE", leaves,
@@ -161,6 +177,13 @@ Config TraceArguments::resolve() const {
   if (hooks_) options.hooks = *hooks_ == "skip" ? Hooks::kSkip : Hooks::kRun;
   for (const auto& text : concrete_) options.concrete.push_back(read_concrete(text));
   if (input_names_) options.input_names = split_names(*input_names_);
+  std::size_t position = 0;
+  for (const auto& text : inputs_) {
+    options.inputs.push_back(read_input_spec(text, position));
+    if (text.find('=') == std::string::npos) ++position;
+  }
+  for (const auto& text : dimensions_) options.dimensions.push_back(read_dimension_range(text));
+  if (param_shapes_constant_) options.param_shapes_constant = true;
   for (const auto& library : op_libraries_) options.op_libraries.push_back(library_path(library, {}));
   options.op_schemas.insert(options.op_schemas.end(), op_schemas_.begin(), op_schemas_.end());
   if (max_iterations_) options.limits.iterations = *max_iterations_;

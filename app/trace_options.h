@@ -37,6 +37,9 @@ class TraceArguments {
   std::optional<std::string> hooks_;
   std::vector<std::string> concrete_;  // NAME=VALUE
   std::optional<std::string> input_names_;
+  std::vector<std::string> inputs_;      // NAME=SPEC, SPEC
+  std::vector<std::string> dimensions_;  // NAME=LO..HI
+  bool param_shapes_constant_ = false;
   std::vector<std::string> op_libraries_, op_schemas_;
   bool strict_ = false;
   std::optional<std::int64_t> max_iterations_, max_nodes_, max_call_depth_;

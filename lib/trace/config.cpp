@@ -15,6 +15,7 @@
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/nearest.h"
+#include "trace/input_spec.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace {
@@ -265,6 +266,21 @@ class Reader {
       options.input_names.emplace();
       append(v, *options.input_names);
     });
+    on(items, "input", [&](const Value& v) {
+      for (const auto& [name, value] : object(v, "an object: inputs and their specs")) {
+        const std::string text = string(value);
+        checked(value, [&, &input = name] { options.inputs.push_back(make_input_spec(input, text)); });
+      }
+    });
+    on(items, "dim", [&](const Value& v) {
+      for (const auto& [name, value] : object(v, "an object: dimensions and their ranges")) {
+        const std::string text = string(value);
+        checked(value, [&, &dimension = name] {
+          options.dimensions.push_back(make_dimension_range(dimension, text));
+        });
+      }
+    });
+    on(items, "param_shapes_constant", [&](const Value& v) { options.param_shapes_constant = boolean(v); });
     on(items, "op_library", [&](const Value& v) { append(v, options.op_libraries); });
     on(items, "op_schema", [&](const Value& v) { append(v, options.op_schemas); });
     on(items, "strict", [&](const Value& v) { config_.strict = boolean(v); });
@@ -285,9 +301,11 @@ class Reader {
     return builder.take();
   }
 
-  [[noreturn]] void fail(const Value& value, const std::string& what, bool at_key = false) const {
+  [[noreturn]] void fail(const Value& value, const std::string& what, bool at_key = false,
+                         std::vector<std::string> hints = {}) const {
     const std::string where = value.pointer.empty() ? "" : value.pointer + ": ";
-    throw usage_error(where + what).at(place_at(text_, file_, at_key ? value.key_position : value.position));
+    throw usage_error(where + what, std::move(hints))
+        .at(place_at(text_, file_, at_key ? value.key_position : value.position));
   }
 
   static const Value* find(const Items& items, std::string_view key) {
@@ -360,7 +378,7 @@ class Reader {
     try {
       f();
     } catch (const Error& error) {
-      fail(value, error.what());
+      fail(value, error.what(), false, error.hints());
     }
   }
 
@@ -481,6 +499,22 @@ nlohmann::ordered_json to_json(const Argument& value) {
   return nullptr;
 }
 
+// Each name once, with what all of its ranges have in common.
+std::vector<DimensionRange> merged(const std::vector<DimensionRange>& ranges) {
+  std::vector<DimensionRange> result;
+  for (const DimensionRange& range : ranges) {
+    const auto same = std::find_if(result.begin(), result.end(),
+                                   [&](const DimensionRange& other) { return other.name == range.name; });
+    if (same == result.end()) {
+      result.push_back(range);
+      continue;
+    }
+    if (range.low) same->low = std::max(*range.low, same->low.value_or(*range.low));
+    if (range.high) same->high = std::min(*range.high, same->high.value_or(*range.high));
+  }
+  return result;
+}
+
 // Options come from command lines too, which need not be UTF-8.
 std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -506,10 +540,28 @@ std::string Reader::rule_text(const LeafRule& rule) {
 }  // namespace
 
 std::vector<std::string> config_keys() {
-  return {"$schema", "method",         "model",       "rules",         "leaf",
-          "no_leaf", "default_leaves", "max_depth",   "wrap",          "no_wrap",
-          "hooks",   "concrete",       "input_names", "op_library",    "op_schema",
-          "strict",  "max_iterations", "max_nodes",   "max_call_depth"};
+  return {"$schema",
+          "method",
+          "model",
+          "rules",
+          "leaf",
+          "no_leaf",
+          "default_leaves",
+          "max_depth",
+          "wrap",
+          "no_wrap",
+          "hooks",
+          "concrete",
+          "input_names",
+          "input",
+          "dim",
+          "param_shapes_constant",
+          "op_library",
+          "op_schema",
+          "strict",
+          "max_iterations",
+          "max_nodes",
+          "max_call_depth"};
 }
 
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
@@ -546,6 +598,9 @@ std::string options_json(const TraceOptions& options, bool strict) {
   if (options.hooks != defaults.hooks) json["hooks"] = "skip";
   for (const auto& [name, value] : options.concrete) json["concrete"][name] = to_json(value);
   if (options.input_names) json["input_names"] = *options.input_names;
+  for (const InputSpec& input : options.inputs) json["input"][input.name] = input.text;
+  for (const DimensionRange& range : merged(options.dimensions)) json["dim"][range.name] = range_text(range);
+  if (options.param_shapes_constant) json["param_shapes_constant"] = true;
   for (const auto& library : options.op_libraries) json["op_library"].push_back(base_name(library));
   for (const auto& schema : options.op_schemas) json["op_schema"].push_back(schema);
   if (strict) json["strict"] = true;

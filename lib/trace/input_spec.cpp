@@ -115,8 +115,7 @@ class SpecReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    const std::string input = spec_.name.empty() ? "--input" : "--input " + spec_.name;
-    throw usage_error(input + ": " + what, {kSpecHint});
+    throw usage_error("--input " + spec_.name + ": " + what, {kSpecHint});
   }
 
   SymInt integer(std::string_view text) const {
@@ -174,30 +173,40 @@ std::optional<std::int64_t> read_bound(std::string_view text) {
 
 ParsedInputSpec parse_input_spec(const InputSpec& spec) { return SpecReader(spec).read(); }
 
-InputSpec read_input_spec(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return {"", std::string(trimmed(text))};
-  const std::string_view name = trimmed(text.substr(0, equals));
-  const bool is_path = !name.empty() && !name.starts_with(".") && !name.ends_with(".") &&
-                       name.find("..") == std::string_view::npos &&
-                       name.find_first_of("[](), \t") == std::string_view::npos;
-  if (!is_path) {
-    throw usage_error("--input: " + quoted(name) + " is no input's name",
-                      {"inputs are named by path or position: --input past.0.k=float32[1,8], --input "
-                       "0=float32[1,8]"});
-  }
-  return {std::string(name), std::string(trimmed(text.substr(equals + 1)))};
+std::string to_string(const ParsedInputSpec& spec) {
+  if (!spec.dtype) return spec.value.text();
+  std::string sizes;
+  for (const SymInt& size : spec.shape) sizes += (sizes.empty() ? "" : ",") + size.text();
+  return *spec.dtype + "[" + sizes + "]" + (spec.device ? "@" + *spec.device : "");
 }
 
-DimensionRange read_dimension_range(std::string_view text) {
-  const auto fail = [&](const std::string& what) -> Error {
-    return usage_error("--dim " + std::string(text) + ": " + what, {kDimHint});
-  };
+InputSpec make_input_spec(std::string_view name, std::string_view text) {
+  const bool is_path = !name.empty() && !name.starts_with(".") && !name.ends_with(".") &&
+                       name.find("..") == std::string_view::npos &&
+                       name.find_first_of("[](),= \t") == std::string_view::npos;
+  if (!is_path) {
+    throw usage_error("--input: " + quoted(name) + " is no input's name",
+                      {"inputs are named by path or position: --input past.0.k=float32[1,8] --input "
+                       "0=float32[1,8]"});
+  }
+  InputSpec spec{std::string(name), std::string(text)};
+  spec.text = to_string(parse_input_spec(spec));
+  return spec;
+}
+
+InputSpec read_input_spec(std::string_view text, std::size_t position) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) throw fail("there is no range");
-  DimensionRange range;
-  range.name = trimmed(text.substr(0, equals));
-  if (!is_identifier(range.name)) throw fail(quoted(range.name) + " is no name of a dimension");
+  if (equals == std::string_view::npos) return make_input_spec(std::to_string(position), text);
+  return make_input_spec(trimmed(text.substr(0, equals)), text.substr(equals + 1));
+}
+
+DimensionRange make_dimension_range(std::string_view name, std::string_view text) {
+  const auto fail = [&](const std::string& what) -> Error {
+    return usage_error("--dim " + std::string(name) + ": " + what, {kDimHint});
+  };
+  if (!is_identifier(name)) {
+    throw usage_error("--dim: " + quoted(name) + " is no name of a dimension", {kDimHint});
+  }
   const auto bound = [&](std::string_view word) -> std::optional<std::int64_t> {
     word = trimmed(word);
     if (word.empty()) return std::nullopt;
@@ -205,17 +214,27 @@ DimensionRange read_dimension_range(std::string_view text) {
     if (!number) throw fail(quoted(word) + " is no number of at least 0");
     return number;
   };
-  const std::string_view bounds = trimmed(text.substr(equals + 1));
-  const std::size_t dots = bounds.find("..");
+  DimensionRange range{std::string(name), std::nullopt, std::nullopt};
+  const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) {
-    range.low = range.high = bound(bounds);
+    range.low = range.high = bound(text);
   } else {
-    range.low = bound(bounds.substr(0, dots));
-    range.high = bound(bounds.substr(dots + 2));
+    range.low = bound(text.substr(0, dots));
+    range.high = bound(text.substr(dots + 2));
   }
   if (!range.low && !range.high) throw fail("there is no number");
-  if (range.low && range.high && *range.low > *range.high) throw fail("the range is empty");
+  if (range.low && range.high && *range.low > *range.high) {
+    throw fail("from " + std::to_string(*range.low) + " to " + std::to_string(*range.high) + " is nothing");
+  }
   return range;
+}
+
+DimensionRange read_dimension_range(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    throw usage_error("--dim takes NAME=LO..HI, not " + quoted(text), {kDimHint});
+  }
+  return make_dimension_range(trimmed(text.substr(0, equals)), text.substr(equals + 1));
 }
 
 std::string range_text(const DimensionRange& range) {

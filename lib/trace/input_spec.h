@@ -1,6 +1,7 @@
 // What is known of an input before a trace: the SPEC of --input NAME=SPEC.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,11 +24,17 @@ struct ParsedInputSpec {
 
 // Throws Error(kUsage) that says what is wrong with the text and shows a right one.
 ParsedInputSpec parse_input_spec(const InputSpec& spec);
+// In its one normal form: "float32[batch*2,3]@cuda:0".
+std::string to_string(const ParsedInputSpec& spec);
 
-// NAME=SPEC, or SPEC alone.  Throws Error(kUsage) likewise.
-InputSpec read_input_spec(std::string_view text);
-// NAME=LO..HI with LO or HI left out, or NAME=N.  Throws Error(kUsage).
-DimensionRange read_dimension_range(std::string_view text);
+// NAME and SPEC of an input, in normal form.  Throws Error(kUsage) as parse_input_spec, and for what is no
+// name.
+InputSpec make_input_spec(std::string_view name, std::string_view text);
+// NAME=SPEC, or SPEC alone: that is the input at `position`.  Throws likewise.
+InputSpec read_input_spec(std::string_view text, std::size_t position = 0);
+// NAME and LO..HI with LO or HI left out, or N.  Throws Error(kUsage).
+DimensionRange make_dimension_range(std::string_view name, std::string_view text);
+DimensionRange read_dimension_range(std::string_view text);  // NAME=LO..HI
 
 // "1..64", "1..", "..64", "8".
 std::string range_text(const DimensionRange& range);

@@ -46,11 +46,11 @@ inline constexpr const char* kConcretePlaceholder = "$PH";  // fx.PH
 
 // A dummy input: what is known of an input of the root, or of a part of one.
 struct InputSpec {
-  std::string name;  // "x", "past.0.k", "2" (by position); empty for the first input without a spec before it
+  std::string name;  // "x", "past.0.k", "2" (by position, as Python counts arguments)
   std::string text;  // "float32[batch,3,224,224]"; see trace/input_spec.h
 };
 
-// Of a named dimension; a bound that is absent is not known.
+// Of a named dimension; a bound that is absent is not known.  Ranges of one name all hold.
 struct DimensionRange {
   std::string name;
   std::optional<std::int64_t> low, high;  // inclusive

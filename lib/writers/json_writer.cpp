@@ -465,6 +465,7 @@ class Writer {
       json_.null();
     }
     text_or_null("dtype", meta.dtype);
+    if (meta.device) text("device", *meta.device);
     if (meta.value) {
       json_.key("value");
       dimension(*meta.value);
