@@ -12,6 +12,7 @@
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "support/error.h"
+#include "trace/input_choice.h"
 
 namespace fxtrace {
 namespace {
@@ -443,7 +444,7 @@ class Recorder {
   // --- inputs and outputs of the program ---
 
   std::vector<Argument> record_user_inputs(Frame& frame, const GraphSignature& signature) {
-    check_input_names();
+    const InputChoice choice = input_choice();
     const auto& inputs = frame.graph.inputs;
     // Python wants parameters with defaults behind those without.
     std::size_t defaults_from = inputs.size();
@@ -456,7 +457,7 @@ class Recorder {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (frame.lifted.count(inputs[i].value.index) != 0) continue;
       const auto& entry = signature.inputs[i];
-      if (fix_input(frame, inputs[i].value, entry)) {
+      if (fix_input(frame, choice, inputs[i].value, entry)) {
         placeholders.emplace_back(frame.fixed.at(inputs[i].value.index));
         continue;
       }
@@ -472,31 +473,24 @@ class Recorder {
   }
 
   // --concrete and --input-names: whether the input is no placeholder.
-  bool fix_input(Frame& frame, ValueId value, const GraphSignature::Entry& entry) {
-    const TraceOptions& options = tracer_.options();
-    const auto concrete = std::find_if(options.concrete.rbegin(), options.concrete.rend(),
-                                       [&](const ConcreteArg& item) { return item.name == entry.name; });
-    const bool is_given = concrete != options.concrete.rend();
-    const bool remains = is_given && concrete->value == Argument(kConcretePlaceholder);
-    if (is_given && !remains) {
+  bool fix_input(Frame& frame, const InputChoice& choice, ValueId value, const GraphSignature::Entry& entry) {
+    const auto decision = choice.decide(entry.name);
+    using Kind = InputChoice::Decision::Kind;
+    if (decision.kind == Kind::kRemains) return false;
+    if (decision.kind == Kind::kFixed) {
       const Meta& meta = frame.graph.values[value.index].meta;
-      check_concrete(entry, meta, concrete->value);
+      check_concrete(entry, meta, *decision.value);
       if (meta.value) {
         const auto* symbol = std::get_if<std::string>(&*meta.value);
-        const auto* number = concrete->value.get_if<std::int64_t>();
+        const auto* number = decision.value->get_if<std::int64_t>();
         if (symbol != nullptr && number != nullptr) {
           tracer_.guard(*symbol + " == " + std::to_string(*number), std::nullopt);
         }
       }
-      frame.fixed.emplace(value.index, concrete->value);
+      frame.fixed.emplace(value.index, *decision.value);
       return true;
     }
-    const auto& names = options.input_names;
-    if (!names || remains || std::find(names->begin(), names->end(), entry.name) != names->end())
-      return false;
-    if (!entry.value) {
-      fail_inputs("input '" + entry.name + "' is not among --input-names and has no default");
-    }
+    if (!entry.value) fail_inputs(InputChoice::no_default(entry.name));
     frame.fixed.emplace(value.index, *entry.value);
     return true;
   }
@@ -512,18 +506,12 @@ class Recorder {
     if (!fits) fail_inputs("'" + entry.name + "' is " + type + ", which the given value does not fit");
   }
 
-  void check_input_names() const {
-    const TraceOptions& options = tracer_.options();
-    const auto check = [&](const std::string& name) {
-      for (const auto& entry : program_.signature().inputs) {
-        if (!entry.target && entry.name == name) return;
-      }
-      fail_inputs("there is no input '" + name + "'");
-    };
-    for (const auto& concrete : options.concrete) check(concrete.name);
-    if (options.input_names) {
-      for (const auto& name : *options.input_names) check(name);
+  InputChoice input_choice() const {
+    std::vector<std::string> names;
+    for (const auto& entry : program_.signature().inputs) {
+      if (!entry.target) names.push_back(entry.name);
     }
+    return {tracer_.options(), names, [this](const std::string& what) { fail_inputs(what); }};
   }
 
   [[noreturn]] void fail_inputs(const std::string& what) const {

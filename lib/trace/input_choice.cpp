@@ -1,0 +1,45 @@
+#include "trace/input_choice.h"
+
+#include <algorithm>
+
+#include "support/nearest.h"
+
+namespace fxtrace {
+
+bool is_concrete_placeholder(const Argument& value) {
+  const auto* text = value.get_if<std::string>();
+  return text != nullptr && *text == kConcretePlaceholder;
+}
+
+InputChoice::InputChoice(const TraceOptions& options, const std::vector<std::string>& names,
+                         const std::function<void(const std::string&)>& fail)
+    : options_(options) {
+  const auto check = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    const std::string nearest = find_nearest(name, names);
+    fail("there is no input '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  };
+  for (const auto& concrete : options.concrete) check(concrete.name);
+  if (!options.input_names) return;
+  for (const auto& name : *options.input_names) check(name);
+}
+
+InputChoice::Decision InputChoice::decide(const std::string& name) const {
+  using Kind = Decision::Kind;
+  const auto concrete = std::find_if(options_.concrete.rbegin(), options_.concrete.rend(),
+                                     [&](const ConcreteArg& item) { return item.name == name; });
+  if (concrete != options_.concrete.rend()) {
+    if (is_concrete_placeholder(concrete->value)) return {Kind::kRemains, true, nullptr};
+    return {Kind::kFixed, true, &concrete->value};
+  }
+  const auto& names = options_.input_names;
+  if (!names) return {};
+  const bool is_named = std::find(names->begin(), names->end(), name) != names->end();
+  return {is_named ? Kind::kRemains : Kind::kDefault, is_named, nullptr};
+}
+
+std::string InputChoice::no_default(const std::string& name) {
+  return "input '" + name + "' is not among --input-names and has no default";
+}
+
+}  // namespace fxtrace
