@@ -56,6 +56,8 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
     const std::size_t outer_mark = std::exchange(call_mark_, changes);
     const std::int64_t outer_steps = std::exchange(steps_, 0);
     const bool outer_grad = grad_enabled_;
+    std::optional<Dimensions> dimensions;
+    if (shapes_) dimensions = dimensions_;
     at::IValue result;
     const bool followed =
         tracer_->inline_call(module, [&] { result = call_graph_function(forward, arguments, node); });
@@ -65,6 +67,7 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
     frames_.resize(frames);
     grad_enabled_ = outer_grad;
     roll_back(changes);
+    if (dimensions) dimensions_ = std::move(*dimensions);
     // A leaf runs its own hooks; those before the call are recorded already.
     const auto& type = *program_.object(module)->type();
     if (options_.hooks == Hooks::kRun && !type.getForwardPreHooks().empty()) tracer_->mark_stale();
@@ -72,9 +75,10 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = this->arguments(schema, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
+  Known known = result_of(forward, arguments);
   const NodeId id =
-      tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type), location(node));
-  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type);
+      tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known), location(node));
+  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
 }
 
 bool Interpreter::skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node) {
@@ -114,7 +118,8 @@ void Interpreter::call_function(const IrNode* node) {
     return set(node->output(), call_graph_function(function, values, node));
   }
   auto [args, kwargs] = arguments(schema, values, 0, node);
-  set(node->output(), record_call(name, std::move(args), std::move(kwargs), type, node));
+  set(node->output(),
+      record_call(name, std::move(args), std::move(kwargs), type, node, result_of(function, values)));
 }
 
 void Interpreter::context_manager(const IrNode* node, bool enter) {

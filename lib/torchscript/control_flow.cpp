@@ -6,11 +6,14 @@
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 
 namespace prim = c10::prim;
 namespace {
+
+constexpr std::int64_t kMaxSilentSteps = 1'000'000;
 
 using torch::jit::Block;
 using torch::jit::Node;
@@ -116,9 +119,10 @@ void Interpreter::choose(const IrNode* node, bool branch) {
 void Interpreter::run_if(const IrNode* node) {
   const at::IValue condition = value(node->input(0));
   if (condition.isBool()) return choose(node, condition.toBool());
-  if (!assume(node, condition)) {
-    fail(FailureKind::kDataDependentControlFlow, "an `if` depends on an input: " + describe(condition), node);
-  }
+  if (assume(node, condition)) return;
+  if (tracer_ == nullptr && run_both(node)) return;
+  fail(FailureKind::kDataDependentControlFlow,
+       "an `if` depends on an input: " + describe(condition) + explain(condition), node);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
@@ -126,6 +130,10 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   const bool known = find_proxy(condition) != nullptr;  // else part of an expression that was left out
   const auto guard = [&](bool holds) {
     if (tracer_ == nullptr) return;
+    if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
+      dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                         comparison->right);
+    }
     std::string text = known ? describe(condition) : "";
     const auto source = location(node);
     if (!known && source) text = source->text;
@@ -154,12 +162,36 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   return true;
 }
 
+// Both ways of an `if`, when nothing but its results can tell which was taken.
+bool Interpreter::run_both(const IrNode* node) {
+  if (!shapes_) return false;
+  Values results[2];
+  for (int branch = 0; branch < 2; ++branch) {
+    const IrBlock& block = *node->blocks()[static_cast<std::size_t>(branch)];
+    if (!is_pure(block)) return false;
+    run_block(block);
+    results[branch] = outputs(block);
+  }
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    set(node->outputs()[i], merge(results[0][i], results[1][i], node->outputs()[i]->type()));
+  }
+  return true;
+}
+
+at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second,
+                              const c10::TypePtr& type) const {
+  if (is_plain(first) && is_plain(second) && first == second) return first;
+  Known known = known_of_value(first);
+  if (!(known == known_of_value(second))) known = Known{};
+  return make_proxy(NodeId{}, type, std::move(known));
+}
+
 void Interpreter::run_loop(const IrNode* node) {
   const at::IValue limit = value(node->input(0));
   at::IValue condition = value(node->input(1));
   if (!limit.isInt()) {
     fail(FailureKind::kDataDependentControlFlow,
-         "the length of a loop depends on an input: " + describe(limit), node);
+         "the length of a loop depends on an input: " + describe(limit) + explain(limit), node);
   }
   const IrBlock& body = *node->blocks()[0];
   Values carried;
@@ -167,7 +199,7 @@ void Interpreter::run_loop(const IrNode* node) {
   for (std::int64_t trip = 0; trip < limit.toInt(); ++trip) {
     if (!condition.isBool()) {
       fail(FailureKind::kDataDependentControlFlow,
-           "whether a loop goes on depends on an input: " + describe(condition), node);
+           "whether a loop goes on depends on an input: " + describe(condition) + explain(condition), node);
     }
     if (!condition.toBool()) break;
     count_step(node);
@@ -182,6 +214,9 @@ void Interpreter::run_loop(const IrNode* node) {
 }
 
 void Interpreter::count_step(const IrNode* node) {
+  if (tracer_ == nullptr && shapes_ && ++silent_steps_ > kMaxSilentSteps) {
+    fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
+  }
   if (++steps_ <= options_.limits.iterations) return;
   fail(FailureKind::kLimit,
        "more than " + std::to_string(options_.limits.iterations) +

@@ -35,6 +35,14 @@ std::string readable_message(std::string_view text) {
 
 std::string dtype_name(at::ScalarType type) { return std::string(c10::getDtypeNames(type).first); }
 
+std::optional<at::ScalarType> find_dtype(std::string_view name) {
+  for (std::int8_t i = 0; i < static_cast<std::int8_t>(at::ScalarType::NumOptions); ++i) {
+    const auto type = static_cast<at::ScalarType>(i);
+    if (type != at::ScalarType::Undefined && dtype_name(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
 std::string memory_format_name(std::int64_t format) {
   static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format",
                                                         "channels_last", "channels_last_3d"};

@@ -19,7 +19,8 @@ std::string first_line(std::string_view text);
 // LibTorch's message for a failed load on one line, without "Exception raised from" and what follows.
 std::string readable_message(std::string_view text);
 
-std::string dtype_name(at::ScalarType type);          // "float32"
+std::string dtype_name(at::ScalarType type);  // "float32"
+std::optional<at::ScalarType> find_dtype(std::string_view name);
 std::string memory_format_name(std::int64_t format);  // "contiguous_format"
 std::string layout_name(std::int64_t layout);         // "strided"
 

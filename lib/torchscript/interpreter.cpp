@@ -5,6 +5,7 @@
 #include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/root_inputs.h"
+#include "torchscript/shapes/size_arithmetic.h"
 #include "trace/expression.h"
 
 namespace fxtrace {
@@ -17,7 +18,12 @@ constexpr std::size_t kMadeByGraph = SIZE_MAX;  // slot of the Change that undoe
 }
 
 Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options)
-    : program_(program), tracer_(tracer), options_(options) {}
+    : program_(program),
+      tracer_(tracer),
+      options_(options),
+      shapes_(tracer != nullptr && (!options.inputs.empty() || options.param_shapes_constant)) {
+  if (shapes_) dimensions_ = make_dimensions(options);
+}
 
 // --- entry points ---
 
@@ -29,13 +35,13 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   Values values{at::IValue(object)};
   std::vector<Argument> arguments;
   const auto make_placeholder = [&](const std::string& name, const c10::TypePtr& type,
-                                    const c10::Argument* formal) -> BoundInput {
+                                    const c10::Argument* formal, Known known) -> BoundInput {
     std::vector<Argument> defaults;
     if (formal != nullptr && formal->default_value()) {
       defaults.push_back(argument(*formal->default_value(), nullptr, formal->real_type().get()));
     }
-    const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type));
-    return {make_proxy(id, type), Argument(id)};
+    const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));
+    return {make_proxy(id, type, std::move(known)), Argument(id)};
   };
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
@@ -199,8 +205,10 @@ bool Interpreter::run_value_node(const IrNode* node) {
         tracer_->guard(describe(whole) + " is not None", location(node));
       }
       const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
-      set(node->output(),
-          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor));
+      at::IValue cast =
+          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor);
+      static_cast<Proxy*>(cast.toCapsule().get())->known = proxy->known;
+      set(node->output(), std::move(cast));
       return true;
     }
     case prim::TupleIndex: {
@@ -215,8 +223,9 @@ bool Interpreter::run_value_node(const IrNode* node) {
         if (i < 0 || i >= size) fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
         set(node->output(), tuple.toTupleRef().elements()[static_cast<std::size_t>(i)]);
       } else {
-        set(node->output(),
-            record_call("operator.getitem", {argument(tuple, node), i}, {}, node->output()->type(), node));
+        const auto* items = known_of(tuple).sequence();
+        if (items != nullptr && i < 0) i += static_cast<std::int64_t>(items->size());
+        set(node->output(), unpacked_item(tuple, static_cast<std::size_t>(i), node->output()->type(), node));
       }
       return true;
     }
@@ -286,7 +295,7 @@ bool Interpreter::compare_identity(const IrNode* node) {
   if (!left.isNone() && !right.isNone()) return false;
   const at::IValue& other = left.isNone() ? right : left;
   const Proxy* proxy = find_proxy(other);
-  if (proxy == nullptr || !c10::NoneType::get()->isSubtypeOf(*proxy->type)) {
+  if (proxy == nullptr || !c10::NoneType::get()->isSubtypeOf(*proxy->type) || !known_of(other).is_unknown()) {
     set(node->output(), !is);
     return true;
   }
@@ -352,8 +361,9 @@ void Interpreter::construct(const IrNode* node) {
 
 at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
                                       const IrNode* node) {
+  const auto* items = known_of(sequence).sequence();
   return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
-                     type, node);
+                     type, node, items != nullptr && index < items->size() ? (*items)[index] : Known{});
 }
 
 void Interpreter::unpack(const IrNode* node) {
@@ -399,7 +409,10 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
     const bool missing = current.isNone() && !c10::NoneType::get()->isSubtypeOf(*type);
     if (!missing) return current;
   }
-  if (tracer_ == nullptr) return make_proxy(NodeId{}, type);
+  const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
+  Known info;
+  if (shapes_ && current.isTensor()) info = known_of_value(current);
+  if (tracer_ == nullptr) return make_proxy(NodeId{}, static_type, std::move(info));
   const std::string* path = program_.find_path(&object);
   if (path == nullptr) {
     if (current.isTensor()) return current;
@@ -412,10 +425,9 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
     known.dtype = dtype_name(current.toTensor().scalar_type());
     known.shape.emplace(current.toTensor().sizes().begin(), current.toTensor().sizes().end());
   }
-  const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
   const NodeId id = live ? tracer_->get_attr_again(target, std::move(known), location(node))
                          : tracer_->get_attr(target, std::move(known), location(node));
-  return make_proxy(id, static_type);
+  return make_proxy(id, static_type, std::move(info));
 }
 
 void Interpreter::get_attribute(const IrNode* node) {
@@ -510,10 +522,23 @@ void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node
   throw TraceFailure(std::move(failure));
 }
 
-Meta Interpreter::meta(const c10::TypePtr& type) const {
-  Meta known;
-  known.type = type_name(*type);
-  return known;
+Meta Interpreter::meta(const c10::TypePtr& type, const Known& known) const {
+  Meta meta;
+  meta.type = type_name(*type);
+  const auto dim = [](const SymInt& size) -> Meta::Dim {
+    if (const auto number = size.number()) return *number;
+    return size.text();
+  };
+  if (const TensorInfo* info = known.tensor()) {
+    meta.type = "Tensor";
+    meta.shape.emplace();
+    for (const SymInt& size : info->sizes) meta.shape->push_back(dim(size));
+    if (info->dtype) meta.dtype = dtype_name(*info->dtype);
+    if (info->device.type() != at::kCPU) meta.device = info->device.str();
+  } else if (const SymInt* integer = known.integer()) {
+    meta.value = dim(*integer);
+  }
+  return meta;
 }
 
 }  // namespace fxtrace

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "torchscript/shapes/known.h"
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
 #include "trace/graph_tracer.h"
@@ -19,7 +20,7 @@ namespace fxtrace {
 class Interpreter {
  public:
   // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node:
-  // that is how a __setstate__ is followed.
+  // that is how a __setstate__ is followed.  Leaves are run so to learn what they give (see result_of).
   Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options);
 
   // Records the graph of a method (see Program::run).
@@ -69,6 +70,8 @@ class Interpreter {
   void raise(const IrNode* node);
   bool assume(const IrNode* node, const at::IValue& condition);
   void choose(const IrNode* node, bool branch);
+  bool run_both(const IrNode* node);
+  at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type) const;
   void count_step(const IrNode* node);
 
   // --- calls (calls.cpp) ---
@@ -88,10 +91,9 @@ class Interpreter {
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor);
+  void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor, std::vector<Known> known);
   at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                         const c10::TypePtr& type, const IrNode* node,
-                         Proxy::Flavor flavor = Proxy::Flavor::kValue);
+                         const c10::TypePtr& type, const IrNode* node, Known known = {});
   // Positional arguments and keyword-only ones, those at their defaults left out.
   std::pair<std::vector<Argument>, Kwargs> arguments(const c10::FunctionSchema& schema, const Values& values,
                                                      std::size_t first, const IrNode* node);
@@ -99,7 +101,18 @@ class Interpreter {
   Argument number_argument(std::int64_t number, const c10::Type* formal) const;
   at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
                        const IrNode* node);
-  Meta meta(const c10::TypePtr& type) const;
+  Meta meta(const c10::TypePtr& type, const Known& known = {}) const;
+
+  // --- shapes (shapes.cpp) ---
+  // What a function gives for these arguments, without recording anything.
+  Known result_of(torch::jit::Function& function, const Values& arguments);
+  // A question about sizes that is answered without a node.
+  bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  // What is known of an operator's results; and of arguments that it changes.
+  std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
+                                   const Values& values);
+  // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
+  std::string explain(const at::IValue& value) const;
 
   // --- undoing ---
   std::size_t mark() const { return changes_.size(); }
@@ -127,6 +140,10 @@ class Interpreter {
   std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
+
+  bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
+  Dimensions dimensions_;
+  std::int64_t silent_steps_ = 0;  // of all results_of() together
 };
 
 }  // namespace fxtrace

@@ -99,6 +99,7 @@ void Interpreter::run_operator(const IrNode* node) {
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
   }
+  if (shapes_ && !makes_tensor && answer(node, *schema, values)) return;
   record(node, *schema, values);
 }
 
@@ -156,7 +157,7 @@ void Interpreter::execute(const IrNode* node, Values values) {
 }
 
 void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
-  if (tracer_ == nullptr) {
+  if (tracer_ == nullptr && !shapes_) {
     for (const IrValue* output : node->outputs()) set(output, make_proxy(NodeId{}, output->type()));
     return;
   }
@@ -167,10 +168,13 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
         !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
           schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
     if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
+      if (tracer_ == nullptr) fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
       materialize(values[i], node);
       return record(node, schema, inputs(node));
     }
   }
+  std::vector<Known> results = infer_results(node, schema, values);
+  if (tracer_ == nullptr) return set_recorded(node, NodeId{}, Proxy::Flavor::kValue, std::move(results));
   if (record_container_change(node, schema, values) || record_format(node, schema, values)) return;
   const PythonTarget target = python_target(schema);
   auto [args, kwargs] = arguments(schema, values, 0, node);
@@ -184,8 +188,8 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       if (target.name == "layout") flavor = Proxy::Flavor::kLayout;
       set_recorded(node,
                    tracer_->call_function("builtins.getattr", std::move(args), {},
-                                          meta(node->output()->type()), location(node)),
-                   flavor);
+                                          meta(node->output()->type(), results.at(0)), location(node)),
+                   flavor, std::move(results));
       return;
     case TargetForm::kSlice: {
       Argument::Slice slice;
@@ -214,7 +218,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   Meta known;
   if (node->outputs().size() == 1) {
-    known = meta(node->output()->type());
+    known = meta(node->output()->type(), results.at(0));
   } else if (!node->outputs().empty()) {
     std::vector<c10::TypePtr> types;
     for (const IrValue* output : node->outputs()) types.push_back(output->type());
@@ -225,7 +229,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   set_recorded(node,
                tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known),
                                       location(node)),
-               flavor);
+               flavor, std::move(results));
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
@@ -288,27 +292,35 @@ bool Interpreter::record_format(const IrNode* node, const c10::FunctionSchema& s
   return true;
 }
 
-void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor) {
+void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor,
+                               std::vector<Known> known) {
   const auto results = node->outputs();
+  known.resize(results.size());
   if (results.size() == 1) {
     const c10::TypePtr& type = results[0]->type();
-    return set(results[0],
-               type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(recorded, type, flavor));
+    if (type->kind() == c10::TypeKind::NoneType) return set(results[0], at::IValue());
+    return set(results[0], flavor == Proxy::Flavor::kValue ? make_proxy(recorded, type, std::move(known[0]))
+                                                           : make_proxy(recorded, type, flavor));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->hasUses()) continue;
-    const NodeId item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)},
-                                               {}, meta(results[i]->type()), location(node));
-    set(results[i], make_proxy(item, results[i]->type()));
+    const c10::TypePtr& type = results[i]->type();
+    NodeId item = recorded;
+    if (tracer_ != nullptr) {
+      item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
+                                    meta(type, known[i]), location(node));
+    }
+    set(results[i], make_proxy(item, type, std::move(known[i])));
   }
 }
 
 at::IValue Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                                    const c10::TypePtr& type, const IrNode* node, Proxy::Flavor flavor) {
-  if (tracer_ == nullptr) return make_proxy(NodeId{}, type, flavor);
-  const NodeId id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type),
-                                           location(node));
-  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, flavor);
+                                    const c10::TypePtr& type, const IrNode* node, Known known) {
+  if (type->kind() == c10::TypeKind::NoneType && tracer_ == nullptr) return {};
+  if (tracer_ == nullptr) return make_proxy(NodeId{}, type, std::move(known));
+  const NodeId id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs),
+                                           meta(type, known), location(node));
+  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
 }
 
 std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::FunctionSchema& schema,
@@ -359,9 +371,9 @@ Argument Interpreter::number_argument(std::int64_t number, const c10::Type* form
 
 Argument Interpreter::argument(const at::IValue& value, const IrNode* node, const c10::Type* formal) {
   formal = without_optional(formal);
+  if (tracer_ == nullptr) return Argument::None{};  // nobody looks at it
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->node.valid()) {
-      if (tracer_ == nullptr) return Argument::None{};
       fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
     }
     return proxy->node;
@@ -378,7 +390,6 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
   if (value.isDevice()) return Argument::Device{value.toDevice().str()};
   if (value.isEnum()) return argument(value.toEnumHolder()->value(), node);
   if (value.isTensor()) {
-    if (tracer_ == nullptr) return Argument::None{};
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return Argument::None{};
     return tracer_->constant(
@@ -410,7 +421,7 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
     }
     return dict;
   }
-  if (value.isObject() && tracer_ != nullptr) {
+  if (value.isObject()) {
     const auto& object = value.toObjectRef();
     if (const std::string* path = program_.find_path(&object); path != nullptr && !path->empty()) {
       return tracer_->get_attr(*path, meta(object.type()), location(node));
@@ -418,7 +429,6 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
     fail(FailureKind::kUnsupportedOp,
          "an object of " + type_name(*object.type()) + " made while tracing is passed on whole", node);
   }
-  if (tracer_ == nullptr) return Argument::None{};
   fail(FailureKind::kUnsupportedOp,
        "a value of type " + type_name(*value.type()) + " cannot stand in a graph", node);
 }

@@ -74,53 +74,159 @@ void RootInputs::check_names() const {
   }
 }
 
+// Positions become names, and every spec is read.
+void RootInputs::read_dummies() {
+  const auto& formals = schema_.arguments();
+  for (const InputSpec& input : options_.inputs) {
+    const std::size_t dot = std::min(input.name.find('.'), input.name.size());
+    std::string first = input.name.substr(0, dot);
+    std::size_t position = 0;
+    const auto read = std::from_chars(first.data(), first.data() + first.size(), position);
+    if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
+      if (position + 1 >= formals.size()) fail("there is no input at position " + first);
+      first = formals[position + 1].name();
+    } else if (!schema_.argumentIndexWithName(first) || first == formals[0].name()) {
+      std::vector<std::string> known;
+      for (std::size_t i = 1; i < formals.size(); ++i) known.push_back(formals[i].name());
+      const std::string nearest = find_nearest(first, known);
+      fail("there is no input '" + first + "'" +
+           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+    }
+    Dummy dummy{first + input.name.substr(dot), parse_input_spec(input)};
+    // The last one for a place counts.
+    std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
+    dummies_.push_back(std::move(dummy));
+  }
+}
+
+bool RootInputs::has_dummy(const std::string& path) const {
+  return std::any_of(dummies_.begin(), dummies_.end(), [&](const Dummy& dummy) {
+    return dummy.path == path || dummy.path.starts_with(path + ".");
+  });
+}
+
+Argument RootInputs::structure(const c10::TypePtr& type, const std::string& path) const {
+  if (const auto optional = type->cast<c10::OptionalType>())
+    return structure(optional->getElementType(), path);
+  std::vector<std::string> keys;  // in the order in which they were given
+  for (const Dummy& dummy : dummies_) {
+    if (!dummy.path.starts_with(path + ".")) continue;
+    const std::string rest = dummy.path.substr(path.size() + 1);
+    const std::string key = rest.substr(0, rest.find('.'));
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  if (keys.empty()) return kConcretePlaceholder;
+  const auto inside = [&](const c10::TypePtr& element, const std::string& key) {
+    return structure(element, path + "." + key);
+  };
+  const auto tuple = type->cast<c10::TupleType>();
+  if (const auto dict = type->cast<c10::DictType>()) {
+    Argument::Dict items;
+    for (const auto& key : keys) items.items.push_back({key, inside(dict->getValueType(), key)});
+    return items;
+  }
+  const auto list = type->cast<c10::ListType>();
+  if (!list && !tuple) fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type));
+  const std::size_t count = tuple ? tuple->elements().size() : keys.size();
+  Argument::List items;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string field = tuple && tuple->schema() ? tuple->schema()->arguments()[i].name() : "";
+    const std::string key =
+        std::find(keys.begin(), keys.end(), field) != keys.end() ? field : std::to_string(i);
+    const bool has_key = std::find(keys.begin(), keys.end(), key) != keys.end();
+    if (!has_key && !tuple) {
+      fail("--input: of the list '" + path + "' element " + key + " has no spec, others do");
+    }
+    items.items.push_back(inside(tuple ? tuple->elements()[i] : list->getElementType(), key));
+  }
+  return items;
+}
+
+Known RootInputs::known(c10::TypePtr& type, const Place& place) {
+  const auto dummy = std::find_if(dummies_.begin(), dummies_.end(),
+                                  [&](const Dummy& item) { return item.path == place.path; });
+  if (dummy == dummies_.end()) return {};
+  dummy->used = true;
+  const ParsedInputSpec& spec = dummy->spec;
+  const c10::TypePtr wanted = spec.dtype ? c10::TypePtr(c10::TensorType::get()) : c10::IntType::get();
+  if (!wanted->isSubtypeOf(*type)) {
+    fail("'" + place.path + "' is " + type_name(*type) + ", which " + to_string(spec) + " does not fit");
+  }
+  type = wanted;
+  if (!spec.dtype) {
+    if (spec.value.is_number()) {
+      fail("'" + place.path + "' has one value: --concrete " + place.path + "=" + spec.value.text());
+    }
+    return {spec.value};
+  }
+  TensorInfo info;
+  info.sizes = spec.shape;
+  info.dtype = find_dtype(*spec.dtype);
+  if (spec.device) info.device = c10::Device(*spec.device);
+  return {std::move(info)};
+}
+
 std::vector<BoundInput> RootInputs::bind() {
   check_names();
+  read_dummies();
+  check_dimensions(options_.dimensions, named_dimensions(options_.inputs));
   std::vector<BoundInput> bound;
   for (std::size_t i = 1; i < schema_.arguments().size(); ++i) {
-    const auto& formal = schema_.arguments()[i];
-    const std::string& name = formal.name();
-    const auto concrete = std::find_if(options_.concrete.rbegin(), options_.concrete.rend(),
-                                       [&](const ConcreteArg& item) { return item.name == name; });
-    const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
-    const bool is_fixed = concrete != options_.concrete.rend() && !is_placeholder(concrete->value);
-    if (is_fixed) {
-      bound.push_back(bind_value(concrete->value, formal.real_type(), name, name));
-      continue;
-    }
-    const auto& names = options_.input_names;
-    const bool remains = !names || concrete != options_.concrete.rend() ||
-                         std::find(names->begin(), names->end(), name) != names->end();
-    if (remains) {
-      // Who names an input passes it.
-      const bool is_named = names || concrete != options_.concrete.rend();
-      bound.push_back(is_named && formal.type()->kind() == c10::TypeKind::OptionalType
-                          ? present(formal.type(), name, name)
-                          : make_placeholder_(name, formal.type(), &formal));
-      continue;
-    }
-    const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
-    if (default_value == nullptr && !may_be_none) {
-      fail("input '" + name + "' is not among --input-names and has no default");
-    }
-    const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
-    bound.push_back({value, std::nullopt});
-    guard_(value.isNone() ? name + " is None" : name + " == " + python_text(value));
+    bound.push_back(bind_input(schema_.arguments()[i]));
+  }
+  for (const Dummy& dummy : dummies_) {
+    if (!dummy.used) fail("--input " + dummy.path + ": no such part remains of the input");
   }
   return bound;
 }
 
-// An input that remains, and is not None.
-BoundInput RootInputs::present(const c10::TypePtr& type, const std::string& name, const std::string& expr) {
-  const auto optional = type->cast<c10::OptionalType>();
-  if (!optional) return make_placeholder_(name, type, nullptr);
-  guard_(expr + " is not None");
-  return make_placeholder_(name, optional->getElementType(), nullptr);
+BoundInput RootInputs::bind_input(const c10::Argument& formal) {
+  const std::string& name = formal.name();
+  const Place place{name, name, name};
+  const auto concrete = std::find_if(options_.concrete.rbegin(), options_.concrete.rend(),
+                                     [&](const ConcreteArg& item) { return item.name == name; });
+  const bool is_given = concrete != options_.concrete.rend();
+  if (is_given && !is_placeholder(concrete->value)) {
+    return bind_value(concrete->value, formal.real_type(), place);
+  }
+  if (has_dummy(name)) {
+    return bind_value(structure(formal.real_type(), name), formal.real_type(), place);
+  }
+  const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
+  const auto& names = options_.input_names;
+  const bool is_named = names && std::find(names->begin(), names->end(), name) != names->end();
+  // Dummy inputs stand for a call with them: what it leaves out has its default.
+  const bool is_left_out =
+      !is_given && !is_named && (names || (!dummies_.empty() && default_value != nullptr));
+  if (!is_left_out) {
+    // Who names an input passes it.
+    return (is_named || is_given) && formal.type()->kind() == c10::TypeKind::OptionalType
+               ? present(formal.type(), place)
+               : make_placeholder_(name, formal.type(), &formal, {});
+  }
+  const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
+  if (default_value == nullptr && !may_be_none) {
+    fail("input '" + name + "' is not among --input-names and has no default");
+  }
+  const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
+  guard_(value.isNone() ? name + " is None" : name + " == " + python_text(value));
+  return {value, std::nullopt};
 }
 
-BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& type, const std::string& name,
-                                  const std::string& expr) {
-  if (is_placeholder(value)) return present(type, name, expr);
+// An input that remains, and is not None.
+BoundInput RootInputs::present(const c10::TypePtr& type, const Place& place) {
+  c10::TypePtr narrower = type;
+  if (const auto optional = type->cast<c10::OptionalType>()) {
+    guard_(place.expr + " is not None");
+    narrower = optional->getElementType();
+  }
+  Known info = known(narrower, place);
+  return make_placeholder_(place.name, narrower, nullptr, std::move(info));
+}
+
+BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& type, const Place& place) {
+  if (is_placeholder(value)) return present(type, place);
+  const std::string& expr = place.expr;
   const auto wrong = [&] [[noreturn]] () {
     fail("'" + expr + "' is " + type_name(*type) + ", which " + json_kind(value) + " does not fit");
   };
@@ -130,15 +236,14 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
   };
   if (const auto optional = type->cast<c10::OptionalType>()) {
     if (value.is<Argument::None>()) return fixed(at::IValue(), Argument::None{});
-    return bind_value(value, optional->getElementType(), name, expr);
+    return bind_value(value, optional->getElementType(), place);
   }
   const auto* integer = value.get_if<std::int64_t>();
   const auto* number = value.get_if<double>();
   switch (type->kind()) {
     case c10::TypeKind::TensorType:
       if (value.is<Argument::None>()) wrong();
-      return make_placeholder_(name, type,
-                               nullptr);  // whatever stands there: values of tensors are never fixed
+      return present(type, place);  // whatever stands there: values of tensors are never fixed
     case c10::TypeKind::NoneType:
       if (!value.is<Argument::None>()) wrong();
       return fixed(at::IValue(), Argument::None{});
@@ -169,34 +274,34 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
       }
     case c10::TypeKind::ListType:
       if (!value.is<Argument::List>()) wrong();
-      return bind_list(*value.get_if<Argument::List>(), type, name, expr);
+      return bind_list(*value.get_if<Argument::List>(), type, place);
     case c10::TypeKind::DictType:
       if (!value.is<Argument::Dict>()) wrong();
-      return bind_dict(*value.get_if<Argument::Dict>(), type, name, expr);
+      return bind_dict(*value.get_if<Argument::Dict>(), type, place);
     case c10::TypeKind::TupleType:
       if (!value.is<Argument::List>() && !value.is<Argument::Dict>()) wrong();
-      return bind_tuple(value, type, name, expr);
+      return bind_tuple(value, type, place);
     default:
       fail("'" + expr + "' is " + type_name(*type) + ", for which no value can be given");
   }
 }
 
-BoundInput RootInputs::bind_list(const Argument::List& list, const c10::TypePtr& type,
-                                 const std::string& name, const std::string& expr) {
+BoundInput RootInputs::bind_list(const Argument::List& list, const c10::TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
   const auto& element = type->expectRef<c10::ListType>().getElementType();
   c10::impl::GenericList values(element);
   Argument::List arguments;
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string index = std::to_string(i);
-    auto [value, argument] = bind_value(list.items[i], element, name + "_" + index, expr + "[" + index + "]");
+    auto [value, argument] = bind_value(list.items[i], element, place.part(index, expr + "[" + index + "]"));
     values.push_back(std::move(value));
     arguments.items.push_back(std::move(*argument));
   }
   return {at::IValue(values), std::move(arguments)};
 }
 
-BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr& type,
-                                 const std::string& name, const std::string& expr) {
+BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
   const auto& dict_type = type->expectRef<c10::DictType>();
   c10::impl::GenericDict values(dict_type.getKeyType(), dict_type.getValueType());
   Argument::Dict arguments;
@@ -218,7 +323,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
       fail("keys of '" + expr + "' are " + type_name(*dict_type.getKeyType()) + ", which JSON cannot say");
     }
     auto [value, argument] =
-        bind_value(item, dict_type.getValueType(), name + "_" + text, expr + "[" + key_text + "]");
+        bind_value(item, dict_type.getValueType(), place.part(text, expr + "[" + key_text + "]"));
     values.insert_or_assign(std::move(key), std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
@@ -226,8 +331,8 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
 }
 
 // An array, or of a named tuple an object with its fields.
-BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& type, const std::string& name,
-                                  const std::string& expr) {
+BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
   const auto& tuple = type->expectRef<c10::TupleType>();
   const auto& elements = tuple.elements();
   std::vector<std::string> fields;
@@ -253,8 +358,8 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string part = i < fields.size() ? fields[i] : std::to_string(i);
     if (items[i] == nullptr) fail("'" + expr + "' lacks the field '" + part + "'");
-    const std::string place = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
-    auto [item, argument] = bind_value(*items[i], elements[i], name + "_" + part, place);
+    const std::string part_expr = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
+    auto [item, argument] = bind_value(*items[i], elements[i], place.part(part, part_expr));
     values.push_back(std::move(item));
     arguments.items.push_back(std::move(*argument));
   }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "torchscript/shapes/known.h"
+#include "trace/input_spec.h"
 #include "trace/options.h"
 
 namespace fxtrace {
@@ -21,9 +23,10 @@ struct BoundInput {
 
 class RootInputs {
  public:
-  // Records what remains.  `formal` is the input when it remains as a whole.
+  // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
+  // as a whole.
   using MakePlaceholder = std::function<BoundInput(const std::string& name, const c10::TypePtr& type,
-                                                   const c10::Argument* formal)>;
+                                                   const c10::Argument* formal, Known known)>;
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
@@ -31,24 +34,44 @@ class RootInputs {
              Guard guard);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
-  // that there is not, a value that does not fit its type, or an input that needs a value and has none.
+  // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
+  // has none.
   std::vector<BoundInput> bind();
 
  private:
-  BoundInput present(const c10::TypePtr& type, const std::string& name, const std::string& expr);
-  BoundInput bind_value(const Argument& value, const c10::TypePtr& type, const std::string& name,
-                        const std::string& expr);
-  BoundInput bind_list(const Argument::List& list, const c10::TypePtr& type, const std::string& name,
-                       const std::string& expr);
-  BoundInput bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const std::string& name,
-                       const std::string& expr);
-  BoundInput bind_tuple(const Argument& value, const c10::TypePtr& type, const std::string& name,
-                        const std::string& expr);
+  // An input, or a part of one.
+  struct Place {
+    std::string name;  // of its placeholder: "past_0_k"
+    std::string expr;  // in Python: past[0]["k"]
+    std::string path;  // as --input names it: "past.0.k"
+    Place part(const std::string& key, const std::string& part_expr) const {
+      return {name + "_" + key, part_expr, path + "." + key};
+    }
+  };
+  struct Dummy {
+    std::string path;
+    ParsedInputSpec spec;
+    bool used = false;
+  };
+
+  BoundInput bind_input(const c10::Argument& formal);
+  BoundInput present(const c10::TypePtr& type, const Place& place);
+  BoundInput bind_value(const Argument& value, const c10::TypePtr& type, const Place& place);
+  BoundInput bind_list(const Argument::List& list, const c10::TypePtr& type, const Place& place);
+  BoundInput bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place);
+  BoundInput bind_tuple(const Argument& value, const c10::TypePtr& type, const Place& place);
   [[noreturn]] void fail(const std::string& what) const;
   void check_names() const;
+  void read_dummies();
+  // Of the dummy inputs for parts of `path`: the value with a placeholder for each.
+  Argument structure(const c10::TypePtr& type, const std::string& path) const;
+  bool has_dummy(const std::string& path) const;
+  // What the dummy input says of the place; its type in `type`.
+  Known known(c10::TypePtr& type, const Place& place);
 
   const c10::FunctionSchema& schema_;
   const TraceOptions& options_;
+  std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;
   Guard guard_;
 };

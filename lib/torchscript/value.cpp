@@ -8,6 +8,18 @@ at::IValue make_proxy(NodeId node, c10::TypePtr type, Proxy::Flavor flavor) {
   return at::IValue::make_capsule(c10::make_intrusive<Proxy>(node, std::move(type), flavor));
 }
 
+at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known) {
+  auto proxy = c10::make_intrusive<Proxy>(node, std::move(type));
+  if (!known.is_unknown()) proxy->known = std::make_shared<Known>(std::move(known));
+  return at::IValue::make_capsule(std::move(proxy));
+}
+
+const Known& known_of(const at::IValue& value) {
+  static const Known unknown;
+  const Proxy* proxy = find_proxy(value);
+  return proxy != nullptr && proxy->known ? *proxy->known : unknown;
+}
+
 const Proxy* find_proxy(const at::IValue& value) {
   // Bare capsules are made here only: LibTorch keeps its own inside objects.
   if (!value.isCapsule()) return nullptr;

@@ -22,7 +22,7 @@ struct Proxy : torch::CustomClassHolder {
   NodeId node;
   c10::TypePtr type;
   Flavor flavor;
-  // One for all proxies of the same list, which may change.
+  // Null when nothing is known.  Proxies of the same value share it: lists change, and tensors change shape.
   std::shared_ptr<Known> known;
 };
 

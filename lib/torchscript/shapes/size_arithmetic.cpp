@@ -1,0 +1,456 @@
+#include "torchscript/shapes/size_arithmetic.h"
+
+#include <cmath>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+#include "torchscript/value.h"
+
+namespace fxtrace {
+namespace {
+
+using Values = std::vector<at::IValue>;
+
+std::optional<SymInt> as_integer(const at::IValue& value) {
+  if (value.isInt()) return SymInt(value.toInt());
+  if (value.isBool()) return SymInt(value.toBool() ? 1 : 0);
+  if (const SymInt* integer = known_of(value).integer()) return *integer;
+  return std::nullopt;
+}
+
+// The number as an exact fraction with a small denominator.  Beyond that, doubles round.
+std::optional<Ratio> exact_ratio(double number) {
+  constexpr int kMaxShift = 16;
+  constexpr double kMaxNumerator = 1 << 30;
+  std::int64_t denominator = 1;
+  for (int shift = 0; shift <= kMaxShift; ++shift, denominator *= 2, number *= 2) {
+    if (!(std::abs(number) < kMaxNumerator)) return std::nullopt;
+    if (number == std::trunc(number)) return Ratio{SymInt(static_cast<std::int64_t>(number)), denominator};
+  }
+  return std::nullopt;
+}
+
+std::optional<Ratio> as_ratio(const at::IValue& value) {
+  if (const auto integer = as_integer(value)) return Ratio{*integer, 1};
+  if (value.isDouble()) return exact_ratio(value.toDouble());
+  if (const auto* ratio = std::get_if<Ratio>(&known_of(value).value)) return *ratio;
+  return std::nullopt;
+}
+
+bool is_float(const at::IValue& value) {
+  return value.isDouble() || std::holds_alternative<Ratio>(known_of(value).value);
+}
+
+Evaluated integer(const SymInt& value) {
+  if (const auto number = value.number()) return {at::IValue(*number), {}};
+  return {std::nullopt, Known{value}};
+}
+
+Evaluated ratio(const SymInt& numerator, std::int64_t denominator) {
+  if (const auto number = numerator.number()) {
+    return {at::IValue(static_cast<double>(*number) / static_cast<double>(denominator)), {}};
+  }
+  // Python rounds at 53 bits; a product of sizes does not get there.
+  return {std::nullopt, Known{Ratio{numerator, denominator}}};
+}
+
+Evaluated boolean(bool value) { return {at::IValue(value), {}}; }
+
+Evaluated compare(Relation relation, const SymInt& left, const SymInt& right, const Dimensions& dimensions) {
+  if (const auto decided = dimensions.decide(relation, left, right)) return boolean(*decided);
+  return {std::nullopt, Known{Condition{relation, left, right}}};
+}
+
+std::optional<std::vector<SymInt>> as_integers(const at::IValue& value) {
+  std::vector<SymInt> items;
+  if (value.isList()) {
+    for (const at::IValue& item : value.toListRef()) {
+      const auto number = as_integer(item);
+      if (!number || item.isBool()) return std::nullopt;
+      items.push_back(*number);
+    }
+    return items;
+  }
+  const auto* sequence = known_of(value).sequence();
+  if (sequence == nullptr) return std::nullopt;
+  for (const Known& item : *sequence) {
+    if (item.integer() == nullptr) return std::nullopt;
+    items.push_back(*item.integer());
+  }
+  return items;
+}
+
+// [a, b] == [c, d]
+Evaluated compare_lists(bool equal, const Values& values, const Dimensions& dimensions) {
+  const auto left = as_integers(values[0]);
+  const auto right = as_integers(values[1]);
+  if (!left || !right) return {};
+  if (left->size() != right->size()) return boolean(!equal);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < left->size(); ++i) {
+    const auto same = dimensions.decide(Relation::kEqual, (*left)[i], (*right)[i]);
+    if (same == false) return boolean(!equal);
+    if (!same) open.push_back(i);
+  }
+  if (open.empty()) return boolean(equal);
+  if (open.size() > 1) return {};
+  return {std::nullopt, Known{Condition{equal ? Relation::kEqual : Relation::kNotEqual, (*left)[open[0]],
+                                        (*right)[open[0]]}}};
+}
+
+template <Relation kRelation>
+Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
+  if (values.size() != 2) return {};
+  if constexpr (kRelation == Relation::kEqual || kRelation == Relation::kNotEqual) {
+    const Evaluated lists = compare_lists(kRelation == Relation::kEqual, values, dimensions);
+    if (lists.plain || !lists.known.is_unknown()) return lists;
+  }
+  const auto left = as_ratio(values[0]);
+  const auto right = as_ratio(values[1]);
+  if (!left || !right) return {};
+  return compare(kRelation, left->numerator * right->denominator, right->numerator * left->denominator,
+                 dimensions);
+}
+
+Evaluated sum(const Ratio& a, const Ratio& b, bool is_integer) {
+  if (is_integer) return integer(a.numerator + b.numerator);
+  if (a.denominator == b.denominator) return ratio(a.numerator + b.numerator, a.denominator);
+  return ratio(a.numerator * b.denominator + b.numerator * a.denominator,
+               (SymInt(a.denominator) * b.denominator).number().value());
+}
+
+template <int kSign>
+Evaluated add_values(const Values& values, const Dimensions&) {
+  // The number that the second is multiplied by belongs to tensors.
+  if (values.size() != 2) return {};
+  const auto left = as_ratio(values[0]);
+  auto right = as_ratio(values[1]);
+  if (!left || !right) return {};
+  if (kSign < 0) right->numerator = -right->numerator;
+  return sum(*left, *right, !is_float(values[0]) && !is_float(values[1]));
+}
+
+Evaluated multiply(const Values& values, const Dimensions&) {
+  const auto left = as_ratio(values.at(0));
+  const auto right = as_ratio(values.at(1));
+  if (!left || !right) return {};
+  const SymInt product = left->numerator * right->numerator;
+  if (!is_float(values[0]) && !is_float(values[1])) return integer(product);
+  return ratio(product, (SymInt(left->denominator) * right->denominator).number().value());
+}
+
+Evaluated divide(const Values& values, const Dimensions&) {
+  if (values.size() != 2) return {};
+  const auto left = as_ratio(values[0]);
+  const auto right = as_ratio(values[1]);
+  if (!left || !right) return {};
+  const auto by = right->numerator.number();
+  if (!by || *by <= 0) return {};
+  return ratio(left->numerator * right->denominator, (SymInt(left->denominator) * *by).number().value());
+}
+
+// Integers only: Python's // of floats gives a float.
+template <SymInt (*kFunction)(const SymInt&, const SymInt&)>
+Evaluated two_integers(const Values& values, const Dimensions& dimensions) {
+  if (values.size() != 2) return {};
+  const auto left = as_integer(values[0]);
+  const auto right = as_integer(values[1]);
+  if (!left || !right) return {};
+  return integer(dimensions.simplify(kFunction(*left, *right)));
+}
+
+SymInt floordiv_of(const SymInt& a, const SymInt& b) { return floordiv(a, b); }
+SymInt mod_of(const SymInt& a, const SymInt& b) { return mod(a, b); }
+SymInt min_of(const SymInt& a, const SymInt& b) { return min(a, b); }
+SymInt max_of(const SymInt& a, const SymInt& b) { return max(a, b); }
+
+template <SymInt (*kFunction)(const SymInt&, const SymInt&)>
+Evaluated extremum(const Values& values, const Dimensions& dimensions) {
+  if (values.size() == 2) return two_integers<kFunction>(values, dimensions);
+  const auto items = values.size() == 1 ? as_integers(values[0]) : std::nullopt;
+  if (!items || items->empty()) return {};
+  SymInt result = (*items)[0];
+  for (const SymInt& item : *items) result = kFunction(result, item);
+  return integer(dimensions.simplify(result));
+}
+
+Evaluated negate(const Values& values, const Dimensions&) {
+  const auto value = as_ratio(values.at(0));
+  if (!value) return {};
+  return is_float(values[0]) ? ratio(-value->numerator, value->denominator) : integer(-value->numerator);
+}
+
+Evaluated invert(const Values& values, const Dimensions&) {
+  const auto* condition = std::get_if<Condition>(&known_of(values.at(0)).value);
+  if (condition == nullptr) return {};
+  return {std::nullopt, Known{Condition{negated(condition->relation), condition->left, condition->right}}};
+}
+
+Evaluated round_down(const Values& values, const Dimensions&) {
+  const auto value = as_ratio(values.at(0));
+  if (!value) return {};
+  return integer(floordiv(value->numerator, value->denominator));
+}
+
+Evaluated round_up(const Values& values, const Dimensions&) {
+  const auto value = as_ratio(values.at(0));
+  if (!value) return {};
+  return integer(ceildiv(value->numerator, value->denominator));
+}
+
+// int(x): towards zero.
+Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
+  if (const auto info = find_tensor_info(values.at(0))) {
+    return info->value ? integer(*info->value) : Evaluated{};
+  }
+  const auto value = as_ratio(values[0]);
+  if (!value) return {};
+  if (value->denominator == 1) return integer(value->numerator);
+  if (dimensions.decide(Relation::kGreaterEqual, value->numerator, 0) != true) return {};
+  return integer(floordiv(value->numerator, value->denominator));
+}
+
+Evaluated to_float(const Values& values, const Dimensions&) {
+  const auto value = as_ratio(values.at(0));
+  return value ? ratio(value->numerator, value->denominator) : Evaluated{};
+}
+
+Evaluated size(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info || values.size() != 2 || !values[1].isInt()) return {};
+  std::int64_t dim = values[1].toInt();
+  if (dim < 0) dim += info->dim();
+  if (dim < 0 || dim >= info->dim()) return {};
+  return integer(info->sizes[static_cast<std::size_t>(dim)]);
+}
+
+Evaluated number_of_dimensions(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info ? integer(info->dim()) : Evaluated{};
+}
+
+Evaluated number_of_elements(const Values& values, const Dimensions& dimensions) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info) return {};
+  SymInt product(1);
+  for (const SymInt& size : info->sizes) product = product * size;
+  return integer(dimensions.simplify(product));
+}
+
+Evaluated length(const Values& values, const Dimensions&) {
+  if (const auto info = find_tensor_info(values.at(0))) {
+    return info->sizes.empty() ? Evaluated{} : integer(info->sizes[0]);
+  }
+  const auto* sequence = known_of(values[0]).sequence();
+  return sequence == nullptr ? Evaluated{} : integer(static_cast<std::int64_t>(sequence->size()));
+}
+
+// How often `for i in range(low, high, step)` runs.
+Evaluated range_length(const Values& values, const Dimensions& dimensions) {
+  const auto low = as_integer(values.at(0));
+  const auto high = as_integer(values.at(1));
+  if (!low || !high || !values.at(2).isInt() || values[2].toInt() <= 0) return {};
+  return integer(dimensions.simplify(max(0, ceildiv(*high - *low, values[2].toInt()))));
+}
+
+Evaluated element(const Values& values, const Dimensions&) {
+  const auto* sequence = known_of(values.at(0)).sequence();
+  if (sequence == nullptr || values.size() != 2 || !values[1].isInt()) return {};
+  std::int64_t index = values[1].toInt();
+  const auto count = static_cast<std::int64_t>(sequence->size());
+  if (index < 0) index += count;
+  if (index < 0 || index >= count) return {};
+  return {std::nullopt, (*sequence)[static_cast<std::size_t>(index)]};
+}
+
+// Of a list; of a tensor it is no business of this file.
+Evaluated slice(const Values& values, const Dimensions&) {
+  const auto* sequence = known_of(values.at(0)).sequence();
+  if (sequence == nullptr || values.size() != 4) return {};
+  const auto count = static_cast<std::int64_t>(sequence->size());
+  const auto bound = [&](const at::IValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (value.isNone()) return otherwise;
+    if (!value.isInt()) return std::nullopt;
+    const std::int64_t at =
+        value.toInt() < 0 ? std::max<std::int64_t>(value.toInt() + count, 0) : value.toInt();
+    return std::min(at, count);
+  };
+  const auto begin = bound(values[1], 0);
+  const auto end = bound(values[2], count);
+  if (!begin || !end || !values[3].isInt() || values[3].toInt() <= 0) return {};
+  Known::Sequence part;
+  for (std::int64_t i = *begin; i < *end; i += values[3].toInt()) {
+    part.push_back((*sequence)[static_cast<std::size_t>(i)]);
+    if (values[3].toInt() > count) break;
+  }
+  return {std::nullopt, Known{std::move(part)}};
+}
+
+Evaluated dtype(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info || !info->dtype) return {};
+  return {at::IValue(static_cast<std::int64_t>(*info->dtype)), {}};
+}
+
+template <bool (*kQuestion)(const at::ScalarType)>
+Evaluated ask_dtype(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info && info->dtype ? boolean(kQuestion(*info->dtype)) : Evaluated{};
+}
+
+bool is_floating(at::ScalarType type) { return at::isFloatingType(type); }
+bool is_complex(at::ScalarType type) { return at::isComplexType(type); }
+bool is_signed(at::ScalarType type) { return type != at::kBool && at::isSignedType(type); }
+
+template <at::DeviceType kType>
+Evaluated is_on(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info ? boolean(info->device.type() == kType) : Evaluated{};
+}
+
+using Function = Evaluated (*)(const Values&, const Dimensions&);
+
+const std::unordered_map<std::string_view, Function>& functions() {
+  static const std::unordered_map<std::string_view, Function> table = {
+      {"aten::size", size},
+      {"aten::sym_size", size},
+      {"aten::dim", number_of_dimensions},
+      {"aten::ndimension", number_of_dimensions},
+      {"prim::ndim", number_of_dimensions},
+      {"aten::numel", number_of_elements},
+      {"aten::sym_numel", number_of_elements},
+      {"aten::len", length},
+      {"aten::is_floating_point", ask_dtype<is_floating>},
+      {"aten::is_complex", ask_dtype<is_complex>},
+      {"aten::is_signed", ask_dtype<is_signed>},
+      {"prim::dtype", dtype},
+      {"prim::is_cuda", is_on<at::kCUDA>},
+      {"prim::is_cpu", is_on<at::kCPU>},
+      {"prim::is_meta", is_on<at::kMeta>},
+      {"prim::is_mps", is_on<at::kMPS>},
+      {"prim::is_xpu", is_on<at::kXPU>},
+      {"aten::add", add_values<1>},
+      {"aten::sub", add_values<-1>},
+      {"aten::mul", multiply},
+      {"aten::div", divide},
+      {"aten::truediv", divide},
+      {"aten::floordiv", two_integers<floordiv_of>},
+      {"aten::remainder", two_integers<mod_of>},
+      {"prim::min", extremum<min_of>},
+      {"prim::max", extremum<max_of>},
+      {"aten::neg", negate},
+      {"aten::__not__", invert},
+      {"aten::floor", round_down},
+      {"aten::ceil", round_up},
+      {"aten::Int", to_integer},
+      {"aten::IntImplicit", to_integer},
+      {"aten::item", to_integer},
+      {"aten::ScalarImplicit", to_integer},
+      {"aten::Float", to_float},
+      {"aten::eq", compare_values<Relation::kEqual>},
+      {"aten::ne", compare_values<Relation::kNotEqual>},
+      {"aten::lt", compare_values<Relation::kLess>},
+      {"aten::le", compare_values<Relation::kLessEqual>},
+      {"aten::gt", compare_values<Relation::kGreater>},
+      {"aten::ge", compare_values<Relation::kGreaterEqual>},
+      {"aten::__range_length", range_length},
+      {"aten::__getitem__", element},
+      {"aten::slice", slice},
+  };
+  return table;
+}
+
+// The element of a tensor, or a number beside it.
+std::optional<SymInt> element_of(const at::IValue& value) {
+  if (const auto info = find_tensor_info(value)) return info->value;
+  return as_integer(value);
+}
+
+SymInt add_of(const SymInt& a, const SymInt& b) { return a + b; }
+SymInt sub_of(const SymInt& a, const SymInt& b) { return a - b; }
+SymInt mul_of(const SymInt& a, const SymInt& b) { return a * b; }
+
+const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)>& element_functions() {
+  static const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)> table = {
+      {"aten::add", add_of},
+      {"aten::sub", sub_of},
+      {"aten::mul", mul_of},
+      {"aten::remainder", mod_of},
+      {"aten::maximum", max_of},
+      {"aten::minimum", min_of},
+      {"aten::floor_divide", floordiv_of}};
+  return table;
+}
+
+const std::unordered_map<std::string_view, int>& element_keepers() {
+  static const std::unordered_map<std::string_view, int> table = {
+      {"prim::NumToTensor", 0}, {"aten::scalar_tensor", 0}, {"aten::tensor", 0}, {"aten::as_tensor", 0},
+      {"aten::clone", 0},       {"aten::detach", 0},        {"aten::to", 0},     {"aten::alias", 0}};
+  return table;
+}
+
+}  // namespace
+
+std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
+  if (const TensorInfo* info = known_of(value).tensor()) return *info;
+  if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
+  const at::Tensor& tensor = value.toTensor();
+  TensorInfo info;
+  info.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
+  info.dtype = tensor.scalar_type();
+  info.device = tensor.device();
+  return info;
+}
+
+Known known_of_value(const at::IValue& value) {
+  if (value.isCapsule()) return known_of(value);
+  if (value.isInt()) return {SymInt(value.toInt())};
+  if (auto info = find_tensor_info(value)) return {std::move(*info)};
+  Known::Sequence items;
+  if (value.isTuple()) {
+    for (const auto& item : value.toTupleRef().elements()) items.push_back(known_of_value(item));
+    return {std::move(items)};
+  }
+  if (value.isList()) {
+    for (const at::IValue& item : value.toListRef()) items.push_back(known_of_value(item));
+    return {std::move(items)};
+  }
+  return {};
+}
+
+Evaluated evaluate_plain(const c10::FunctionSchema& schema, const Values& values,
+                         const Dimensions& dimensions) {
+  const auto found = functions().find(schema.name());
+  if (found == functions().end() || values.empty()) return {};
+  try {
+    return found->second(values, dimensions);
+  } catch (const SymbolicError&) {
+    return {};
+  } catch (const std::out_of_range&) {
+    return {};  // fewer arguments than the operator of that name that is meant
+  } catch (const std::bad_optional_access&) {
+    return {};
+  }
+}
+
+std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema, const Values& values) {
+  if (values.empty()) return std::nullopt;
+  try {
+    if (element_keepers().count(schema.name()) != 0) {
+      return values[0].isBool() ? std::nullopt : element_of(values[0]);
+    }
+    const auto function = element_functions().find(schema.name());
+    if (function == element_functions().end() || values.size() < 2) return std::nullopt;
+    // alpha, of which anything but 1 is rare.
+    if (values.size() > 2 && !(values[2].isInt() && values[2].toInt() == 1)) return std::nullopt;
+    const auto left = element_of(values[0]);
+    const auto right = element_of(values[1]);
+    if (!left || !right) return std::nullopt;
+    return function->second(*left, *right);
+  } catch (const SymbolicError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace fxtrace
