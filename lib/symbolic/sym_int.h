@@ -41,8 +41,8 @@ class SymInt {
   std::string text() const;
   // Names of all dimensions in it, sorted.
   std::vector<std::string> symbols() const;
-  // The value for given dimensions, as Python computes it.  Absent when a dimension is not given, a divisor is
-  // zero, or 64 bits are not enough.
+  // The value for given dimensions, as Python computes it.  Absent when a dimension is not given, a divisor
+  // is zero, or 64 bits are not enough.
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& values) const;
   // With expressions in the place of dimensions.  Throws SymbolicError.
   SymInt substitute(const std::map<std::string, SymInt>& values) const;

@@ -1,0 +1,76 @@
+// What a SymInt is made of; for lib/symbolic alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "symbolic/sym_int.h"
+
+namespace fxtrace::symbolic {
+
+enum class AtomKind { kSymbol, kFloorDiv, kMod, kMin, kMax };
+
+// What a polynomial takes for a variable.  Two atoms are the same when their texts are.
+struct Atom {
+  AtomKind kind;
+  std::string text;  // a symbol's name, or the operation as Python writes it
+  std::vector<SymInt> operands = {};
+  std::size_t weight = 1;  // atoms in it, itself included, counted as often as they are written
+  int depth = 0;
+};
+using AtomRef = std::shared_ptr<const Atom>;
+
+// coefficient * atoms[0] * atoms[1] * ..., the atoms in the order of their texts; a square has its atom
+// twice.
+struct Term {
+  std::vector<AtomRef> atoms;
+  std::int64_t coefficient = 0;
+};
+
+// Higher degree first, then by the atoms' texts.  This is an order in which polynomials can be divided: it is
+// kept when both sides are multiplied by the same atoms.
+bool before(const Term& a, const Term& b);
+bool same_atoms(const Term& a, const Term& b);
+bool same(const AtomRef& a, const AtomRef& b);
+
+// The terms of any SymInt in order: those of a number too.
+std::vector<Term> terms_of(const SymInt& value);
+// The sum of terms in any order.  Throws SymbolicError.
+SymInt sum(std::vector<Term> terms);
+SymInt product(const Term& term);
+SymInt from_atom(const AtomRef& atom);
+// The atom when the value is nothing else; else null.
+AtomRef single_atom(const SymInt& value);
+// The operation of the atom, on other operands, in normal form.
+SymInt operation(AtomKind kind, const std::vector<SymInt>& operands);
+// The atoms that are left of `whole` without those of `part`; false when it does not have them all.
+bool divide_atoms(const std::vector<AtomRef>& whole, const std::vector<AtomRef>& part,
+                  std::vector<AtomRef>& rest);
+
+std::int64_t constant_of(const SymInt& value);
+// The greatest number that divides all coefficients; without the constant unless it is asked for.
+std::int64_t content_of(const SymInt& value, bool with_constant);
+
+}  // namespace fxtrace::symbolic
+
+namespace fxtrace {
+
+struct SymInt::Polynomial {
+  // In order, none of them zero, at least one with an atom.
+  std::vector<symbolic::Term> terms;
+  std::size_t weight = 0;
+  int depth = 0;
+
+  static const Polynomial* of(const SymInt& value) { return value.poly_.get(); }
+  static SymInt wrap(Polynomial polynomial) {
+    SymInt value;
+    value.poly_ = std::make_shared<const Polynomial>(std::move(polynomial));
+    return value;
+  }
+};
+
+}  // namespace fxtrace

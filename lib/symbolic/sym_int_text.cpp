@@ -1,0 +1,320 @@
+// SymInt as a text, and back.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <utility>
+
+#include "symbolic/checked.h"
+#include "symbolic/polynomial.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+using namespace symbolic;  // NOLINT: the same library
+
+namespace {
+
+// Without its sign.
+std::string term_text(const Term& term) {
+  const std::int64_t number = std::abs(term.coefficient);
+  if (term.atoms.empty()) return std::to_string(number);
+  const bool alone = term.atoms.size() == 1 && term.coefficient == 1;
+  std::string text;
+  for (std::size_t i = 0; i < term.atoms.size();) {
+    const Atom& atom = *term.atoms[i];
+    std::size_t power = 1;
+    while (i + power < term.atoms.size() && same(term.atoms[i], term.atoms[i + power])) ++power;
+    const bool quotient = atom.kind == AtomKind::kFloorDiv || atom.kind == AtomKind::kMod;
+    if (!text.empty()) text += "*";
+    // Python reads -n//2 as (-n)//2 and a*n//2 as (a*n)//2.
+    text += quotient && !alone ? "(" + atom.text + ")" : atom.text;
+    if (power > 1) text += "**" + std::to_string(power);
+    i += power;
+  }
+  if (number != 1) text += "*" + std::to_string(number);
+  return text;
+}
+
+constexpr std::size_t kMaxTextLength = 20000;
+constexpr int kMaxTextDepth = 100;
+constexpr std::int64_t kMaxPower = 64;
+
+// A quotient of two SymInts, for sympy's floor(n/2).
+struct Ratio {
+  SymInt over;
+  SymInt under = 1;
+
+  bool whole() const { return under == SymInt(1); }
+};
+
+using Arguments = std::vector<Ratio>;
+
+Ratio quotient(const Ratio& a, const Ratio& b) {
+  if (b.over == SymInt(0)) throw SymbolicError("division by zero");
+  return {a.over * b.under, a.under * b.over};
+}
+SymInt rounded_down(const Ratio& a) { return floordiv(a.over, a.under); }
+SymInt rounded_up(const Ratio& a) { return -floordiv(-a.over, a.under); }
+// Both sides in the same parts, for operators that know whole numbers only.
+SymInt remainder(const SymInt& a, const SymInt& b) { return mod(a, b); }
+
+Ratio power(const Ratio& base, const Ratio& exponent) {
+  const auto times = exponent.whole() ? exponent.over.number() : std::nullopt;
+  if (!times || *times < -1 || *times > kMaxPower) throw SymbolicError("not a power that can be written out");
+  if (*times == -1) return quotient({1}, base);
+  Ratio result{1};
+  for (std::int64_t i = 0; i < *times; ++i) result = {result.over * base.over, result.under * base.under};
+  return result;
+}
+
+struct Function {
+  std::string_view name;
+  std::size_t least, most;
+  bool whole;  // takes integers only
+  Ratio (*call)(const Arguments&);
+};
+
+Ratio smallest(const Arguments& values) {
+  SymInt result = values.front().over;
+  for (const Ratio& value : values) result = min(result, value.over);
+  return {result};
+}
+Ratio largest(const Arguments& values) {
+  SymInt result = values.front().over;
+  for (const Ratio& value : values) result = max(result, value.over);
+  return {result};
+}
+Ratio call_floordiv(const Arguments& values) { return {floordiv(values[0].over, values[1].over)}; }
+Ratio call_ceildiv(const Arguments& values) { return {ceildiv(values[0].over, values[1].over)}; }
+Ratio call_mod(const Arguments& values) { return {mod(values[0].over, values[1].over)}; }
+Ratio call_divide(const Arguments& values) { return quotient(values[0], values[1]); }
+Ratio call_power(const Arguments& values) { return power(values[0], values[1]); }
+Ratio call_abs(const Arguments& values) { return {max(values[0].over, -values[0].over)}; }
+Ratio call_floor(const Arguments& values) { return {rounded_down(values[0])}; }
+Ratio call_ceil(const Arguments& values) { return {rounded_up(values[0])}; }
+// Towards zero: one of the two is zero, or they are equal.
+Ratio call_trunc(const Arguments& values) {
+  if (values[0].whole()) return values[0];
+  return {max(0, rounded_down(values[0])) + min(0, rounded_up(values[0]))};
+}
+Ratio call_same(const Arguments& values) { return values[0]; }
+Ratio call_modular_indexing(const Arguments& values) {
+  return {mod(floordiv(values[0].over, values[1].over), values[2].over)};
+}
+
+constexpr std::array<Function, 26> kFunctions{{
+    {"Abs", 1, 1, true, call_abs},
+    {"CeilDiv", 2, 2, true, call_ceildiv},
+    {"CeilToInt", 1, 1, false, call_ceil},
+    {"CleanDiv", 2, 2, true, call_floordiv},
+    {"FloorDiv", 2, 2, true, call_floordiv},
+    {"FloorToInt", 1, 1, false, call_floor},
+    {"IntTrueDiv", 2, 2, true, call_divide},
+    {"Max", 1, 100, true, largest},
+    {"Min", 1, 100, true, smallest},
+    {"Mod", 2, 2, true, call_mod},
+    {"ModularIndexing", 3, 3, true, call_modular_indexing},
+    {"PowByNatural", 2, 2, true, call_power},
+    {"PythonMod", 2, 2, true, call_mod},
+    {"ToFloat", 1, 1, true, call_same},
+    {"TruncToInt", 1, 1, false, call_trunc},
+    {"abs", 1, 1, true, call_abs},
+    {"ceil", 1, 1, false, call_ceil},
+    {"ceiling", 1, 1, false, call_ceil},
+    {"float", 1, 1, true, call_same},
+    {"floor", 1, 1, false, call_floor},
+    {"int", 1, 1, false, call_trunc},
+    {"math.ceil", 1, 1, false, call_ceil},
+    {"math.floor", 1, 1, false, call_floor},
+    {"math.trunc", 1, 1, false, call_trunc},
+    {"max", 1, 100, true, largest},
+    {"min", 1, 100, true, smallest},
+}};
+
+// Throws SymbolicError for everything that is not such an expression.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  SymInt whole() {
+    const Ratio value = shift(0);
+    skip_spaces();
+    if (at_ != text_.size() || !value.whole()) fail();
+    return value.over;
+  }
+
+ private:
+  [[noreturn]] static void fail() { throw SymbolicError("not an expression of sizes"); }
+  static const SymInt& integer(const Ratio& value) {
+    if (!value.whole()) fail();
+    return value.over;
+  }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+  bool take(std::string_view token) {
+    skip_spaces();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+  // `*` alone, not the start of `**`.
+  bool take_single(char c) {
+    skip_spaces();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    if (at_ + 1 < text_.size() && text_[at_ + 1] == c) return false;
+    ++at_;
+    return true;
+  }
+
+  Ratio shift(int depth) {
+    if (depth > kMaxTextDepth) fail();
+    Ratio left = sum(depth);
+    for (;;) {
+      const bool up = take("<<");
+      if (!up && !take(">>")) return left;
+      const SymInt factor = integer(power({2}, sum(depth)));
+      left = {up ? integer(left) * factor : floordiv(integer(left), factor)};
+    }
+  }
+
+  Ratio sum(int depth) {
+    Ratio left = product(depth);
+    for (;;) {
+      const bool plus = take("+");
+      if (!plus && !take("-")) return left;
+      const Ratio right = product(depth);
+      const SymInt a = left.over * right.under;
+      const SymInt b = right.over * left.under;
+      left = {plus ? a + b : a - b, left.under * right.under};
+    }
+  }
+
+  Ratio product(int depth) {
+    Ratio left = unary(depth);
+    for (;;) {
+      if (take("//")) {
+        const Ratio by = quotient(left, unary(depth));
+        left = {rounded_down(by)};
+      } else if (take_single('/')) {
+        left = quotient(left, unary(depth));
+      } else if (take("%")) {
+        const SymInt by = integer(unary(depth));
+        left = {remainder(integer(left), by)};
+      } else if (take_single('*')) {
+        const Ratio right = unary(depth);
+        left = {left.over * right.over, left.under * right.under};
+      } else {
+        return left;
+      }
+    }
+  }
+
+  Ratio unary(int depth) {
+    int minus = 0;
+    for (;; ++minus) {
+      while (take("+")) {
+      }
+      if (!take("-")) break;
+    }
+    if (minus == 0) return powers(depth, false);
+    const Ratio value = powers(depth, minus % 2 == 1);
+    if (lowest_) {  // the one number that has no counterpart above zero
+      lowest_ = false;
+      return value;
+    }
+    return minus % 2 == 1 ? Ratio{-value.over, value.under} : value;
+  }
+
+  Ratio powers(int depth, bool negated) {
+    if (depth > kMaxTextDepth) fail();
+    const Ratio base = primary(depth, negated);
+    if (lowest_ || !take("**")) return base;
+    const Ratio exponent = unary(depth + 1);
+    return power(base, exponent);
+  }
+
+  Ratio primary(int depth, bool negated) {
+    skip_spaces();
+    if (take("(")) {
+      const Ratio inside = shift(depth + 1);
+      if (!take(")")) fail();
+      return inside;
+    }
+    const std::size_t start = at_;
+    const auto is_word = [](char c) {
+      return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    };
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    const std::string_view word = text_.substr(start, at_ - start);
+    if (word.empty()) fail();
+    if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return {number(word, negated)};
+    if (!take("(")) return {SymInt::symbol(std::string(word))};
+    Arguments arguments;
+    while (!take(")")) {
+      if (!arguments.empty() && !take(",")) fail();
+      arguments.push_back(shift(depth + 1));
+    }
+    return call(word, arguments);
+  }
+
+  SymInt number(std::string_view digits, bool negated) {
+    std::uint64_t value = 0;
+    for (const char c : digits) {
+      if (std::isdigit(static_cast<unsigned char>(c)) == 0) fail();
+      if (__builtin_mul_overflow(value, std::uint64_t{10}, &value)) overflow();
+      if (__builtin_add_overflow(value, static_cast<std::uint64_t>(c - '0'), &value)) overflow();
+    }
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (value == most + 1 && negated) {
+      lowest_ = true;
+      return std::numeric_limits<std::int64_t>::min();
+    }
+    if (value > most) overflow();
+    return static_cast<std::int64_t>(value);
+  }
+
+  static Ratio call(std::string_view name, const Arguments& arguments) {
+    const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
+                                     [&](const Function& function) { return function.name == name; });
+    if (found == kFunctions.end()) fail();
+    if (arguments.size() < found->least || arguments.size() > found->most) fail();
+    if (found->whole) {
+      for (const Ratio& argument : arguments) integer(argument);
+    }
+    return found->call(arguments);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool lowest_ = false;  // -2**63 was just read, sign included
+};
+
+}  // namespace
+
+std::string SymInt::text() const {
+  if (is_number()) return std::to_string(number_);
+  const std::vector<Term>& terms = poly_->terms;
+  // "3-batch" reads better than "-batch+3".
+  std::size_t first = 0;
+  while (first < terms.size() && terms[first].coefficient < 0) ++first;
+  if (first == terms.size()) first = 0;
+  std::string text = (terms[first].coefficient < 0 ? "-" : "") + term_text(terms[first]);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (i != first) text += (terms[i].coefficient < 0 ? "-" : "+") + term_text(terms[i]);
+  }
+  return text;
+}
+
+std::optional<SymInt> SymInt::parse(std::string_view text) {
+  if (text.size() > kMaxTextLength) return std::nullopt;
+  try {
+    return Parser(text).whole();
+  } catch (const SymbolicError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace fxtrace
