@@ -23,6 +23,8 @@ using Dtype = std::optional<at::ScalarType>;  // absent: not known
 using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 RuleTable tensor_rules();
 RuleTable nn_rules();
+RuleTable vision_rules();
+RuleTable quantized_rules();
 
 // ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
 // ----

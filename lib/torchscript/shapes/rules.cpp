@@ -150,7 +150,9 @@ at::Device RuleArguments::device(std::string_view name) const {
 Rule find_rule(std::string_view operator_name) {
   static const auto* const kRules = [] {
     auto* rules = new std::unordered_map<std::string_view, Rule>;
-    for (const RuleTable table : {tensor_rules(), nn_rules()}) rules->insert(table.begin(), table.end());
+    for (const RuleTable table : {tensor_rules(), nn_rules(), vision_rules(), quantized_rules()}) {
+      rules->insert(table.begin(), table.end());
+    }
     return rules;
   }();
   constexpr std::string_view kAten = "aten::";

@@ -1,0 +1,475 @@
+// Rules of neural networks' layers that are not about images: normalization, activations, embeddings,
+// recurrent layers, attention, losses, spectrograms.
+#include "torchscript/shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+// What LibTorch's own kernels return for their backward pass stays unknown where it depends on the device or
+// on training.
+std::vector<Known> first_only(const RuleArguments& args, TensorInfo first) {
+  std::vector<Known> results(args.schema().returns().size());
+  if (results.empty()) throw CannotTell{};
+  results[0] = make_known(std::move(first));
+  return results;
+}
+
+TensorInfo tensor_of(Sizes sizes, Dtype dtype) {
+  TensorInfo info;
+  info.sizes = std::move(sizes);
+  info.dtype = dtype;
+  return info;
+}
+
+std::vector<Known> like_first(const RuleArguments& args) {
+  return first_only(args, args.tensor(first_argument(args)));
+}
+
+Sizes without_last(const Sizes& sizes) {
+  if (sizes.empty()) throw CannotTell{};
+  return slice_of(sizes, 0, sizes.size() - 1);
+}
+
+Sizes with_last(Sizes sizes, SymInt last) {
+  if (sizes.empty()) throw CannotTell{};
+  sizes.back() = std::move(last);
+  return sizes;
+}
+
+// ---- Normalization ----
+
+// (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
+std::vector<Known> native_layer_norm(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  const std::size_t count = args.sizes("normalized_shape").size();
+  if (count > input.sizes.size()) throw CannotTell{};
+  TensorInfo statistics = input;
+  std::fill(statistics.sizes.end() - static_cast<std::ptrdiff_t>(count), statistics.sizes.end(), SymInt(1));
+  if (input.dtype != at::kFloat && input.dtype != at::kDouble) statistics.dtype.reset();
+  std::vector<TensorInfo> results(args.schema().returns().size(), statistics);
+  results[0] = input;
+  return make_many(std::move(results));
+}
+
+std::vector<Known> native_group_norm(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  TensorInfo statistics = tensor_of({args.size("N"), args.size("group")}, input.dtype);
+  if (input.dtype != at::kFloat && input.dtype != at::kDouble) statistics.dtype.reset();
+  return make_many({input, statistics, statistics});
+}
+
+std::vector<Known> weight_norm(const RuleArguments& args) {
+  std::vector<TensorInfo> results = {args.tensor("v")};
+  if (args.schema().returns().size() == 2) results.push_back(args.tensor("g"));
+  return make_many(std::move(results));
+}
+
+// ---- Activations and dropout ----
+
+std::vector<Known> glu(const RuleArguments& args) {
+  TensorInfo result = args.tensor("self");
+  SymInt& size = result.sizes[dim_index(args.number("dim"), result)];
+  size = args.dimensions.simplify(floordiv(size, 2));
+  return make(std::move(result));
+}
+
+// (result, mask)
+std::vector<Known> with_mask(const RuleArguments& args) {
+  const TensorInfo input = args.tensor(first_argument(args));
+  return make_many({input, tensor_of(input.sizes, at::kBool)});
+}
+
+// ---- Embeddings ----
+
+std::vector<Known> embedding(const RuleArguments& args) {
+  const TensorInfo weight = args.tensor("weight"), indices = args.tensor("indices");
+  if (weight.dim() != 2) throw CannotTell{};
+  return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
+}
+
+std::vector<Known> embedding_bag(const RuleArguments& args) {
+  const TensorInfo weight = args.tensor("weight"), offsets = args.tensor("offsets");
+  if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
+  const SymInt bags = offsets.sizes[0] - (args.flag("include_last_offset") ? 1 : 0);
+  return first_only(args, tensor_of({bags, weight.sizes[1]}, weight.dtype));
+}
+
+// ---- Recurrent layers ----
+
+std::vector<TensorInfo> states_of(const RuleArguments& args) {
+  if (args.is_tensor("hx")) return {args.tensor("hx")};
+  std::vector<TensorInfo> states = args.tensors("hx");
+  if (states.size() != 2) throw CannotTell{};
+  return states;
+}
+
+// (output, last states...).  The hidden size is that of the first state, which is also right for projections.
+// Packed sequences come as (steps, features) of all sequences.
+std::vector<Known> recurrent(const RuleArguments& args) {
+  const bool packed = args.given("data");
+  const TensorInfo input = args.tensor(packed ? "data" : "input");
+  const std::vector<TensorInfo> states = states_of(args);
+  if (input.dim() != (packed ? 2 : 3) || states[0].dim() != 3) throw CannotTell{};
+  const SymInt features = states[0].sizes[2] * (args.flag("bidirectional") ? 2 : 1);
+  std::vector<TensorInfo> results = {tensor_of(with_last(input.sizes, features), input.dtype)};
+  for (const TensorInfo& state : states) results.push_back(tensor_of(state.sizes, input.dtype));
+  return make_many(std::move(results));
+}
+
+// One step: the new states.
+std::vector<Known> recurrent_cell(const RuleArguments& args) { return make_many(states_of(args)); }
+
+// The steps of all sequences one after another, and how many sequences have each step.
+std::vector<Known> pack_padded_sequence(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  if (input.dim() < 2) throw CannotTell{};
+  const SymInt& steps = input.sizes[args.flag("batch_first") ? 1 : 0];
+  Sizes sizes = slice_of(input.sizes, 1, input.sizes.size());
+  sizes[0] = args.dimensions.fresh({1, std::nullopt});
+  const SymInt longest = args.dimensions.fresh({1, args.dimensions.bounds(steps).high});
+  return make_many({tensor_of(std::move(sizes), input.dtype), tensor_of({longest}, at::kLong)});
+}
+
+// How many sequences there are is the first element of batch_sizes.
+std::vector<Known> pad_packed_sequence(const RuleArguments& args) {
+  const TensorInfo data = args.tensor("data"), batch_sizes = args.tensor("batch_sizes");
+  if (data.dim() < 1 || batch_sizes.dim() != 1) throw CannotTell{};
+  SymInt steps = args.size("total_length");
+  if (!decided(args.dimensions, Relation::kGreater, steps, 0)) steps = batch_sizes.sizes[0];
+  const SymInt batch = args.dimensions.fresh({1, std::nullopt});
+  Sizes sizes = args.flag("batch_first") ? Sizes{batch, steps} : Sizes{steps, batch};
+  sizes.insert(sizes.end(), data.sizes.begin() + 1, data.sizes.end());
+  return make_many({tensor_of(std::move(sizes), data.dtype), tensor_of({batch}, at::kLong)});
+}
+
+std::vector<Known> pad_sequence(const RuleArguments& args) {
+  const std::vector<TensorInfo> sequences = args.tensors("sequences");
+  if (sequences.empty() || sequences[0].dim() < 1) throw CannotTell{};
+  SymInt longest = 0;
+  for (const TensorInfo& sequence : sequences) {
+    if (sequence.dim() != sequences[0].dim()) throw CannotTell{};
+    longest = max(longest, sequence.sizes[0]);
+  }
+  longest = args.dimensions.simplify(longest);
+  const SymInt count = static_cast<std::int64_t>(sequences.size());
+  Sizes sizes = args.flag("batch_first") ? Sizes{count, longest} : Sizes{longest, count};
+  sizes.insert(sizes.end(), sequences[0].sizes.begin() + 1, sequences[0].sizes.end());
+  return make(std::move(sizes), sequences[0].dtype);
+}
+
+// ---- Attention ----
+
+// Queries (..., length, features), keys (..., other length, features), values (..., other length, more
+// features). Everything in front broadcasts; with grouped queries each head of keys and values serves several
+// of queries.
+Sizes attended(const RuleArguments& args, bool weights) {
+  const TensorInfo query = args.tensor("query");
+  TensorInfo key = args.tensor("key"), value = args.tensor("value");
+  const bool grouped = args.given("enable_gqa") && args.flag("enable_gqa");
+  const std::size_t least = grouped ? 3 : 2;
+  Sizes sizes;
+  for (TensorInfo* part : {&key, &value}) {
+    if (query.sizes.size() < least || part->sizes.size() < least) throw CannotTell{};
+    if (grouped) part->sizes[part->sizes.size() - 3] = query.sizes[query.sizes.size() - 3];
+  }
+  const auto front = [](const TensorInfo& info) { return slice_of(info.sizes, 0, info.sizes.size() - 2); };
+  sizes = broadcast(front(query), front(key), args.dimensions);
+  if (!weights) sizes = broadcast(sizes, front(value), args.dimensions);
+  sizes.push_back(query.sizes[query.sizes.size() - 2]);
+  sizes.push_back(weights ? key.sizes[key.sizes.size() - 2] : value.sizes.back());
+  return sizes;
+}
+
+std::vector<Known> attention(const RuleArguments& args) {
+  return first_only(args, tensor_of(attended(args, false), args.tensor("query").dtype));
+}
+
+std::vector<Known> attention_math(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("query").dtype;
+  return make_many({tensor_of(attended(args, false), dtype), tensor_of(attended(args, true), dtype)});
+}
+
+std::vector<Known> native_multi_head_attention(const RuleArguments& args) {
+  const TensorInfo query = args.tensor("query"), key = args.tensor("key");
+  if (query.dim() != 3 || key.dim() != 3) throw CannotTell{};
+  if (!args.flag("need_weights")) return first_only(args, query);
+  Sizes weights = {query.sizes[0], query.sizes[1], key.sizes[1]};
+  if (!args.flag("average_attn_weights")) weights.insert(weights.begin() + 1, args.size("num_head"));
+  return make_many({query, tensor_of(std::move(weights), query.dtype)});
+}
+
+// ---- Distances ----
+
+std::vector<Known> cosine_similarity(const RuleArguments& args) {
+  TensorInfo result = tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions),
+                                promoted(args, {"x1", "x2"}));
+  result.sizes.erase(result.sizes.begin() +
+                     static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), result)));
+  return make(std::move(result));
+}
+
+std::vector<Known> pairwise_distance(const RuleArguments& args) {
+  Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
+  sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
+  return make(std::move(sizes), float_dtype(promoted(args, {"x1", "x2"})));
+}
+
+std::vector<Known> bilinear(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input1"), weight = args.tensor("weight");
+  if (weight.dim() != 3) throw CannotTell{};
+  return make(with_last(input.sizes, weight.sizes[0]), input.dtype);
+}
+
+// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all. ----
+
+// Where the two floating types differ, so do the losses about which one they take.
+Dtype loss_dtype(Dtype input, Dtype target) {
+  const bool target_counts = target && c10::isFloatingType(*target);
+  return input == target || (target && !target_counts && input && c10::isFloatingType(*input)) ? input
+                                                                                               : Dtype();
+}
+
+std::vector<Known> loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+  return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
+}
+
+Dtype loss_dtype_of(const RuleArguments& args) {
+  return loss_dtype(args.tensor(first_argument(args)).dtype, args.tensor("target").dtype);
+}
+
+std::vector<Known> broadcast_loss(const RuleArguments& args) {
+  const TensorInfo input = args.tensor(first_argument(args)), target = args.tensor("target");
+  if (args.number("reduction") != 0) return loss(args, {}, loss_dtype_of(args));
+  return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), loss_dtype_of(args));
+}
+
+std::vector<Known> input_shaped_loss(const RuleArguments& args) {
+  return loss(args, args.tensor("self").sizes, loss_dtype_of(args));
+}
+
+std::vector<Known> target_shaped_loss(const RuleArguments& args) {
+  return loss(args, args.tensor("target").sizes, loss_dtype_of(args));
+}
+
+// (samples, classes, ...) or (classes).
+Sizes without_classes(Sizes sizes) {
+  if (sizes.empty()) throw CannotTell{};
+  sizes.erase(sizes.begin() + (sizes.size() == 1 ? 0 : 1));
+  return sizes;
+}
+
+std::vector<Known> class_loss(const RuleArguments& args) {
+  return loss(args, without_classes(args.tensor("self").sizes), loss_dtype_of(args));
+}
+
+// (result, total weight)
+std::vector<Known> class_loss_forward(const RuleArguments& args) {
+  std::vector<Known> results = class_loss(args);
+  results.push_back(make_known(tensor_of({}, args.tensor("self").dtype)));
+  return results;
+}
+
+std::vector<Known> multi_margin_loss(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("self"), target = args.tensor("target");
+  return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : target.sizes, input.dtype);
+}
+
+std::vector<Known> multilabel_margin_loss(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("self");
+  return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : Sizes{}, input.dtype);
+}
+
+std::vector<Known> margin_ranking_loss(const RuleArguments& args) {
+  const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
+  const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
+  if (args.number("reduction") != 0) return loss(args, {}, dtype);
+  return loss(args,
+              broadcast(broadcast(one.sizes, two.sizes, args.dimensions), target.sizes, args.dimensions),
+              dtype);
+}
+
+std::vector<Known> cosine_embedding_loss(const RuleArguments& args) {
+  const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
+  const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
+  return loss(args, target.sizes, dtype);
+}
+
+std::vector<Known> triplet_margin_loss(const RuleArguments& args) {
+  const TensorInfo anchor = args.tensor("anchor"), positive = args.tensor("positive"),
+                   negative = args.tensor("negative");
+  const bool same = anchor.dtype == positive.dtype && anchor.dtype == negative.dtype;
+  const Dtype dtype = same ? float_dtype(anchor.dtype) : Dtype();
+  if (args.number("reduction") != 0) return loss(args, {}, dtype);
+  return loss(args,
+              without_last(broadcast(broadcast(anchor.sizes, positive.sizes, args.dimensions), negative.sizes,
+                                     args.dimensions)),
+              dtype);
+}
+
+// (time, samples, classes), or of one sample (time, classes).
+std::vector<Known> ctc_loss(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("log_probs");
+  return loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
+}
+
+// ---- Spectrograms ----
+
+bool is_complex(const RuleArguments& args, std::string_view name) {
+  if (!args.given(name)) return false;
+  const Dtype dtype = args.tensor(name).dtype;
+  if (!dtype) throw CannotTell{};
+  return c10::isComplexType(*dtype);
+}
+
+SymInt hop_of(const RuleArguments& args, const SymInt& length) {
+  return args.given("hop_length") ? args.size("hop_length") : floordiv(length, 4);
+}
+
+// (..., time) to (..., frequencies, frames); not complex, with 2 behind.
+std::vector<Known> stft(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("self");
+  if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
+  const SymInt length = args.size("n_fft"), hop = hop_of(args, length);
+  const bool complex = is_complex(args, "self") || is_complex(args, "window");
+  const bool center = args.given("center") && args.flag("center");
+  const bool onesided = args.given("onesided") ? args.flag("onesided") : !complex;
+  const bool to_window = !center && args.given("align_to_window") && args.flag("align_to_window");
+  const SymInt frame = to_window && args.given("win_length") ? args.size("win_length") : length;
+  SymInt samples = input.sizes.back();
+  if (center) samples = samples + 2 * floordiv(length, 2);
+
+  Sizes sizes = without_last(input.sizes);
+  sizes.push_back(onesided ? floordiv(length, 2) + 1 : length);
+  sizes.push_back(window_count(samples, {frame, hop}, args.dimensions));
+  Dtype dtype = complex_dtype(promoted(args, {"self", "window"}));
+  if (args.given("return_complex") && !args.flag("return_complex")) {
+    sizes.emplace_back(2);
+    dtype = real_dtype(dtype);
+  }
+  return make(std::move(sizes), dtype);
+}
+
+std::vector<Known> istft(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("self");
+  if (!is_complex(args, "self") || (input.dim() != 2 && input.dim() != 3)) throw CannotTell{};
+  SymInt samples;
+  if (args.given("length")) {
+    samples = args.size("length");
+  } else {
+    const SymInt length = args.size("n_fft");
+    samples = length + hop_of(args, length) * (input.sizes.back() - 1);
+    if (args.flag("center")) samples = samples - 2 * floordiv(length, 2);
+  }
+  Sizes sizes = slice_of(input.sizes, 0, input.sizes.size() - 2);
+  sizes.push_back(std::move(samples));
+  return make(std::move(sizes), args.flag("return_complex") ? input.dtype : real_dtype(input.dtype));
+}
+
+constexpr std::pair<std::string_view, Rule> kRules[] = {
+    {"batch_norm", like_first},
+    {"native_batch_norm", like_first},
+    {"_native_batch_norm_legit", like_first},
+    {"_native_batch_norm_legit_no_training", like_first},
+    {"_batch_norm_impl_index", like_first},
+    {"_batch_norm_no_update", like_first},
+    {"_batch_norm_with_update", like_first},
+    {"cudnn_batch_norm", like_first},
+    {"miopen_batch_norm", like_first},
+    {"batch_norm_elemt", like_first},
+    {"instance_norm", like_first},
+    {"group_norm", like_first},
+    {"layer_norm", like_first},
+    {"rms_norm", like_first},
+    {"native_layer_norm", native_layer_norm},
+    {"_fused_rms_norm", native_layer_norm},
+    {"native_group_norm", native_group_norm},
+    {"_weight_norm", weight_norm},
+    {"_weight_norm_interface", weight_norm},
+
+    {"hardswish", like_first},
+    {"log_sigmoid", like_first},
+    {"log_sigmoid_forward", like_first},
+    {"prelu", like_first},
+    {"_prelu_kernel", like_first},
+    {"rrelu_with_noise", like_first},
+    {"glu", glu},
+    {"dropout", like_first},
+    {"alpha_dropout", like_first},
+    {"feature_dropout", like_first},
+    {"feature_alpha_dropout", like_first},
+    {"native_dropout", with_mask},
+
+    {"embedding", embedding},
+    {"embedding_renorm", like_first},
+    {"embedding_bag", embedding_bag},
+    {"_embedding_bag", embedding_bag},
+    {"_embedding_bag_forward_only", embedding_bag},
+
+    {"lstm", recurrent},
+    {"gru", recurrent},
+    {"rnn_tanh", recurrent},
+    {"rnn_relu", recurrent},
+    {"quantized_lstm", recurrent},
+    {"quantized_gru", recurrent},
+    {"lstm_cell", recurrent_cell},
+    {"gru_cell", recurrent_cell},
+    {"rnn_tanh_cell", recurrent_cell},
+    {"rnn_relu_cell", recurrent_cell},
+    {"quantized_lstm_cell", recurrent_cell},
+    {"quantized_gru_cell", recurrent_cell},
+    {"quantized_rnn_tanh_cell", recurrent_cell},
+    {"quantized_rnn_relu_cell", recurrent_cell},
+    {"quantized::quantized_lstm_cell_dynamic", recurrent_cell},
+    {"quantized::quantized_gru_cell_dynamic", recurrent_cell},
+    {"quantized::quantized_rnn_tanh_cell_dynamic", recurrent_cell},
+    {"quantized::quantized_rnn_relu_cell_dynamic", recurrent_cell},
+    {"_pack_padded_sequence", pack_padded_sequence},
+    {"_pad_packed_sequence", pad_packed_sequence},
+    {"pad_sequence", pad_sequence},
+
+    {"scaled_dot_product_attention", attention},
+    {"_scaled_dot_product_attention_math", attention_math},
+    {"_scaled_dot_product_flash_attention", attention},
+    {"_scaled_dot_product_flash_attention_for_cpu", attention},
+    {"_scaled_dot_product_efficient_attention", attention},
+    {"_scaled_dot_product_cudnn_attention", attention},
+    {"_scaled_dot_product_fused_attention_overrideable", attention},
+    {"_native_multi_head_attention", native_multi_head_attention},
+    {"_transformer_encoder_layer_fwd", like_first},
+
+    {"cosine_similarity", cosine_similarity},
+    {"pairwise_distance", pairwise_distance},
+    {"bilinear", bilinear},
+
+    {"mse_loss", broadcast_loss},
+    {"l1_loss", broadcast_loss},
+    {"smooth_l1_loss", broadcast_loss},
+    {"huber_loss", broadcast_loss},
+    {"kl_div", broadcast_loss},
+    {"poisson_nll_loss", broadcast_loss},
+    {"hinge_embedding_loss", broadcast_loss},
+    {"soft_margin_loss", input_shaped_loss},
+    {"binary_cross_entropy", input_shaped_loss},
+    {"binary_cross_entropy_with_logits", target_shaped_loss},
+    {"margin_ranking_loss", margin_ranking_loss},
+    {"cosine_embedding_loss", cosine_embedding_loss},
+    {"triplet_margin_loss", triplet_margin_loss},
+    {"nll_loss", class_loss},
+    {"nll_loss2d", class_loss},
+    {"nll_loss_nd", class_loss},
+    {"nll_loss_forward", class_loss_forward},
+    {"nll_loss2d_forward", class_loss_forward},
+    {"cross_entropy_loss", class_loss},
+    {"multi_margin_loss", multi_margin_loss},
+    {"multilabel_margin_loss", multilabel_margin_loss},
+    {"ctc_loss", ctc_loss},
+
+    {"stft", stft},
+    {"istft", istft},
+};
+
+}  // namespace
+
+RuleTable nn_rules() { return kRules; }
+
+}  // namespace fxtrace
