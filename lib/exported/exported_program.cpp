@@ -333,6 +333,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
 }
 
 void ExportedProgram::read_guards(const JsonValue& program) {
+  std::vector<RangeConstraint> constraints;
   if (const auto ranges = program.find("range_constraints")) {
     const auto fields = ranges->fields();
     for (auto field = fields.begin(); field != fields.end(); ++field) {
@@ -342,18 +343,29 @@ void ExportedProgram::read_guards(const JsonValue& program) {
         if (value->integer() >= kUnbounded || value->integer() <= -kUnbounded) return std::nullopt;
         return value->integer();
       };
-      const auto low = bound("min_val");
-      const auto high = bound("max_val");
-      std::string text(field.key());
-      if (low && high) text = std::to_string(*low) + " <= " + text + " <= " + std::to_string(*high);
-      if (low && !high) text += " >= " + std::to_string(*low);
-      if (!low && high) text += " <= " + std::to_string(*high);
-      if (low || high) guards_.push_back(std::move(text));
+      constraints.push_back({std::string(field.key()), {bound("min_val"), bound("max_val")}});
     }
   }
+  dimensions_.emplace(std::move(constraints), graph_);
   if (const auto code = program.find("guards_code")) {
-    for (const JsonValue guard : code->items()) guards_.push_back(readable_guard(guard.string()));
+    for (const JsonValue guard : code->items()) conditions_.push_back(readable_guard(guard.string()));
   }
+}
+
+std::vector<std::string> ExportedProgram::guards() const {
+  std::vector<std::string> guards = dimensions_->guards();
+  guards.insert(guards.end(), conditions_.begin(), conditions_.end());
+  return guards;
+}
+
+void ExportedProgram::narrow(const TraceOptions& options) {
+  if (!options.inputs.empty()) {
+    throw usage_error("--input is for TorchScript: an exported program knows its inputs",
+                      {dimensions_->list().empty() ? "all of its sizes are numbers"
+                                                   : "--dim narrows a dimension: " + dimensions_->list()});
+  }
+  dimensions_->narrow(options, graph_, signature_);
+  dimensions_->apply(graph_);
 }
 
 void ExportedProgram::check_method(ModuleId, const std::string& method) const {
@@ -378,6 +390,8 @@ const CallIndex& ExportedProgram::calls() const {
 }
 
 void ExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
+  if (!is_narrowed_) narrow(tracer.options());
+  is_narrowed_ = true;
   record_module(*this, root, root_is_leaf, tracer);
 }
 

@@ -13,6 +13,7 @@
 #include "exported/call_graph.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
+#include "exported/program_dimensions.h"
 #include "exported/program_graph.h"
 #include "exported/tree_spec.h"
 #include "trace/options.h"
@@ -56,7 +57,9 @@ class ExportedProgram : public Program {
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
-  const std::vector<std::string>& guards() const { return guards_; }
+  // What holds of the inputs: ranges of their dimensions, and conditions.
+  std::vector<std::string> guards() const;
+  const ProgramDimensions& dimensions() const { return *dimensions_; }
 
  private:
   void check_version(const JsonValue& program);
@@ -65,6 +68,7 @@ class ExportedProgram : public Program {
   void read_root_call(const JsonValue& signature);
   void make_parameters(const std::map<std::string, TensorRecord>& tensors);
   void read_guards(const JsonValue& program);
+  void narrow(const TraceOptions& options);
 
   ExportedArchive archive_;
   std::string model_;
@@ -79,7 +83,9 @@ class ExportedProgram : public Program {
   std::unordered_map<std::string, CallSignature> call_signatures_;  // by path, "path@1"
   std::optional<TreeSpec> out_spec_;
   std::vector<ParameterRecord> parameters_;
-  std::vector<std::string> guards_;
+  std::optional<ProgramDimensions> dimensions_;
+  std::vector<std::string> conditions_;
+  bool is_narrowed_ = false;
 };
 
 }  // namespace fxtrace

@@ -112,7 +112,7 @@ class Reading {
   ValueId define(std::string_view name, const JsonValue& place) {
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
     if (!name.empty() && !by_name_.emplace(name, value).second) place.fail(quoted(name) + " is made twice");
-    graph_.values.push_back({std::string(name), {}});
+    graph_.values.push_back({std::string(name), {}, {}});
     return value;
   }
 
@@ -189,7 +189,7 @@ class Reading {
     if (found != by_name_.end()) return found->second;
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
     by_name_.emplace(name, value);
-    graph_.values.push_back({std::string(name), {}});
+    graph_.values.push_back({std::string(name), {}, {}});
     graph_.objects.emplace_back(name, value);
     return value;
   }
@@ -370,6 +370,10 @@ Meta read_tensor_meta(const JsonValue& meta) {
   Meta result;
   result.type = "Tensor";
   result.dtype = dtype_name(meta.at("dtype"));
+  if (const auto device = meta.find("device")) {
+    std::string name = device_name(*device);
+    if (!name.starts_with("cpu")) result.device = std::move(name);
+  }
   result.shape.emplace();
   for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));
   return result;

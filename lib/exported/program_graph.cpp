@@ -146,6 +146,16 @@ Effect effect_of(const Operation& operation) {
   return is_random(name) ? Effect::kRandom : Effect::kPure;
 }
 
+std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph) {
+  if (operation.target != "aten._assert_scalar.default" || operation.args.empty()) return {};
+  const auto* value = operation.args.front().get_if<ValueId>();
+  if (value == nullptr) return {};
+  const Meta& meta = graph.values[value->index].meta;
+  const auto* text = meta.value ? std::get_if<std::string>(&*meta.value) : nullptr;
+  if (text == nullptr || meta.type != "bool") return {};
+  return *text;
+}
+
 std::optional<ValueId> changed_in_place(const Operation& operation) {
   if (!operation.target.starts_with("aten.") || !is_in_place(operator_name(operation.target))) {
     return std::nullopt;

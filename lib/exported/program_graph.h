@@ -24,6 +24,7 @@ inline constexpr CallId kRootCall = 0;
 struct ProgramValue {
   std::string name;
   Meta meta;
+  std::optional<Argument> fixed;  // of an integer or boolean: the one value that the dimensions leave
 };
 
 // The sizes of a tensor of the model's own, which are numbers.  Throws Error(kInput) when one is an
@@ -50,6 +51,7 @@ struct Operation {
   bool has_stack = false;           // false: the program says of no module that it runs the operation
   std::string_view stack_trace;     // text of Python's frames, outermost first; stands in the program's JSON
   std::vector<ProgramBody> bodies;  // graphs among the arguments
+  bool holds = false;               // a check that the dimensions decide
 };
 
 struct ProgramGraph {
@@ -105,6 +107,9 @@ enum class Effect {
   kWrites,    // changes a tensor in place, or nobody knows
 };
 Effect effect_of(const Operation& operation);
+
+// The condition that the operation checks, in the program's words: "u0 <= s77".  Empty for other operations.
+std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph);
 
 // The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
 std::optional<ValueId> changed_in_place(const Operation& operation);

@@ -25,6 +25,9 @@ struct Frame {
   explicit Frame(const ProgramGraph& g)
       : graph(g), nodes(g.values.size()), uses(count_uses(g)), origin(origins(g)) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
+    for (std::uint32_t i = 0; i < g.values.size(); ++i) {
+      if (g.values[i].fixed) fixed.emplace(i, *g.values[i].fixed);
+    }
   }
 
   const ProgramGraph& graph;
@@ -59,7 +62,7 @@ class Recorder {
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(frame, signature);
-    for (const auto& guard : program_.guards()) tracer_.guard(guard, std::nullopt);
+    for (auto& guard : program_.guards()) tracer_.guard(std::move(guard), std::nullopt);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       tracer_.set_signature(std::move(signature));
@@ -231,7 +234,7 @@ class Recorder {
     std::vector<Argument> placeholders;
     for (std::size_t i = 0; i < frame.graph.inputs.size(); ++i) {
       const ValueId value = frame.graph.inputs[i].value;
-      const auto& [name, meta] = frame.graph.values[value.index];
+      const auto& [name, meta, fixed] = frame.graph.values[value.index];
       const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
       frame.nodes[value.index] = node;
       const auto lifted = frame.lifted.find(value.index);
@@ -258,6 +261,7 @@ class Recorder {
   void record_operation(Frame& frame, const Operation& operation) {
     // What belongs to no module stands where the operation before it does.
     if (operation.has_stack) go_to(operation.call);
+    if (is_decided(frame, operation)) return;
     std::vector<Argument> args;
     for (const auto& argument : operation.args) args.push_back(with_nodes(frame, argument));
     Kwargs kwargs;
@@ -272,22 +276,37 @@ class Recorder {
     }
     if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
       return;
+    const auto source = innermost_frame(operation.stack_trace);
+    const auto condition = asserted_condition(operation, frame.graph);
+    if (!condition.empty() && !program_.dimensions().says(condition)) {
+      tracer_.guard(std::string(condition), source);
+    }
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
     const Meta meta = is_single ? frame.graph.values[operation.outputs[0].value.index].meta : Meta{};
-    const auto source = innermost_frame(operation.stack_trace);
     const NodeId node = tracer_.call_function(operation.target, std::move(args), std::move(kwargs), meta,
                                               source, operation.name);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
         frame.nodes[value.index] = node;
-      } else if (frame.uses[value.index] > 0) {
-        const auto& [name, value_meta] = frame.graph.values[value.index];
-        frame.nodes[value.index] = item(node, path, made, value_meta, source, name);
+      } else if (frame.uses[value.index] > 0 && frame.fixed.count(value.index) == 0) {
+        const ProgramValue& made_value = frame.graph.values[value.index];
+        frame.nodes[value.index] = item(node, path, made, made_value.meta, source, made_value.name);
       }
     }
+  }
+
+  // Whether the dimensions leave nothing of the operation to do: what it makes is known, what it checks
+  // holds.
+  static bool is_decided(const Frame& frame, const Operation& operation) {
+    if (operation.holds) return true;
+    const Effect effect = effect_of(operation);
+    if (operation.outputs.empty() || (effect != Effect::kSymbolic && effect != Effect::kPure)) return false;
+    return std::all_of(operation.outputs.begin(), operation.outputs.end(), [&](const auto& output) {
+      return frame.graph.values[output.value.index].fixed.has_value();
+    });
   }
 
   void record_body(Frame& outer, const Operation& operation, const ProgramBody& body) {
@@ -401,7 +420,8 @@ class Recorder {
     tracer_.set_program_nodes(node, std::move(names));
     Items<Argument> made;
     for (std::size_t i = 0; i < leaving.size(); ++i) {
-      const auto& [name, meta] = frame.graph.values[leaving[i].index];
+      if (frame.fixed.count(leaving[i].index) != 0) continue;
+      const Meta& meta = frame.graph.values[leaving[i].index].meta;
       frame.nodes[leaving[i].index] = paths[i].empty() ? node : item(node, paths[i], made, meta, source, "");
     }
   }
@@ -624,7 +644,10 @@ class Recorder {
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto* value = frame.graph.outputs[i].get_if<ValueId>();
-      if (value != nullptr) signature.outputs[i].node = frame.nodes[value->index];
+      if (value == nullptr) continue;
+      signature.outputs[i].node = frame.nodes[value->index];
+      const auto fixed = frame.fixed.find(value->index);
+      if (fixed != frame.fixed.end()) signature.outputs[i].value = fixed->second;
     }
     tracer_.set_signature(std::move(signature));
   }

@@ -1,0 +1,72 @@
+// The named dimensions of an exported program: their ranges, and what --dim and --concrete make of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/program_graph.h"
+#include "graph/graph_collection.h"
+#include "symbolic/dimensions.h"
+#include "symbolic/sym_int.h"
+#include "trace/options.h"
+
+namespace fxtrace {
+
+// The program's own word on a size: "s77" is in 2..64.
+struct RangeConstraint {
+  std::string expr;
+  Range range;
+};
+
+class ProgramDimensions {
+ public:
+  // `graph` is only read here.
+  ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph);
+
+  // --dim, and --concrete for integers of the inputs.  Throws Error(kUsage) for a dimension that the program
+  // does not have, and for a range or number that has nothing in common with the program's range.
+  void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
+  // Puts what narrow() left into the graph and the bodies of its operators: sizes and integers in fewer
+  // words, values of which one remains as ProgramValue::fixed, asserts that hold as Operation::holds.  Throws
+  // Error(kUsage) when an assert cannot hold any more.
+  void apply(ProgramGraph& graph);
+
+  // "2 <= s77 <= 64", within what narrow() left.
+  std::vector<std::string> guards() const;
+  // Whether the ranges say that already: "s77 >= 2".
+  bool says(std::string_view condition) const { return decide(known_, condition) == true; }
+  // "s77 (2..64), u0 (0..)"
+  std::string list() const;
+
+ private:
+  void add_names(const ProgramGraph& graph);
+  void add_name(const std::string& name, bool is_size);
+  bool is_of_inputs(const SymInt& value) const;
+  static void add_constraint(const SymInt& value, const Range& range, Dimensions& to);
+  void narrow(const std::string& name, const Range& range, const std::string& option);
+  void fix(const std::string& expr, std::int64_t number, const std::string& option);
+
+  void check_asserts(const ProgramGraph& graph) const;
+  void apply_to(ProgramValue& value);
+  bool holds(const Operation& operation, const ProgramGraph& graph) const;
+  Meta::Dim narrowed(const Meta::Dim& size);
+  std::string with_numbers(std::string_view text) const;
+  static std::optional<bool> decide(const Dimensions& dimensions, std::string_view condition);
+
+  std::vector<RangeConstraint> constraints_;
+  std::vector<RangeConstraint> asked_;                   // by options
+  std::vector<std::string> names_;                       // of all dimensions; those of the inputs first
+  std::unordered_map<std::string, std::size_t> places_;  // in names_
+  std::size_t input_names_ = 0;
+  // All that is known, and what the inputs and the options say.  They differ in sizes that depend on data:
+  // the program knows those from asserts, which must not prove themselves.
+  Dimensions known_, given_;
+  std::unordered_map<std::string, Meta::Dim> narrowed_;  // by text
+};
+
+}  // namespace fxtrace
