@@ -2,7 +2,7 @@
 
 PyPI carries only torchvision's CUDA build.  Where its operators cannot be loaded, they are declared by their
 schemas: importing torchvision registers fake kernels for them.  That is enough to import, script and save
-models.
+models.  add_kernels() makes those of detection models run, slowly.
 """
 
 import glob
@@ -19,6 +19,7 @@ _CONVOLUTION = (
 _WEIGHTS = "Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias"
 _SCHEMAS = [
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     f"roi_align(Tensor input, {_ROIS}, {_POOLED}, int sampling_ratio, bool aligned) -> Tensor",
     f"_roi_align_backward(Tensor grad, {_ROIS}, {_POOLED}, {_SIZES}, "
@@ -55,3 +56,34 @@ def prepare() -> None:
     _library = torch.library.Library("torchvision", "DEF")
     for schema in _SCHEMAS:
         _library.define(schema)
+
+
+def add_kernels() -> None:
+    prepare()
+    if _library is None:
+        return
+    import torch
+    from torchvision.ops import box_iou
+    from torchvision.ops.roi_align import _roi_align
+
+    def nms(boxes, scores, threshold):
+        order = scores.argsort(descending=True, stable=True)
+        kept = []
+        while order.numel() > 0:
+            kept.append(order[0])
+            overlaps = box_iou(boxes[order[:1]], boxes[order])[0]
+            overlaps[0] = 2.0
+            order = order[overlaps <= threshold]
+        return torch.stack(kept) if kept else order
+
+    # Without torch.compile, which takes most of a minute.
+    plain_roi_align = getattr(_roi_align, "__wrapped__", _roi_align)
+
+    def roi_align(values, rois, scale, height, width, sampling_ratio, aligned):
+        return plain_roi_align(values, rois, scale, height, width, sampling_ratio, aligned)
+
+    try:
+        _library.impl("nms", nms, "CPU")
+        _library.impl("roi_align", roi_align, "CPU")
+    except RuntimeError:
+        pass  # done before

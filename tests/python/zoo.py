@@ -18,17 +18,29 @@ from typing import Any, Callable
 
 WAYS = ("scripted", "traced", "exported", "exported_strict", "exported_decomposed", "exported_dynamic")
 MAKERS: dict[str, Callable[[], tuple]] = {}
+SHAPES_ONLY: set[str] = set()  # names that only the test of shapes asks for
+FIXED_BATCH: set[str] = set()  # models whose archives hold the batch as a number
 
 
-def entry(*ways: str):
+def entry(*ways: str, shapes_only: bool = False, fixed_batch: bool = False):
     """Registers a function that gives an eager model and its inputs, for each way to make an archive."""
 
     def register(function):
         for way in ways:
-            MAKERS[f"{function.__name__}_{way}"] = function
+            name = f"{function.__name__}_{way}"
+            MAKERS[name] = function
+            if shapes_only:
+                SHAPES_ONLY.add(name)
+            if fixed_batch:
+                FIXED_BATCH.add(name)
         return function
 
     return register
+
+
+def more(*ways: str, **options: bool):
+    """As `entry`, for models that only the test of shapes asks for."""
+    return entry(*ways, shapes_only=True, **options)
 
 
 def split(name: str) -> tuple[str, str]:
@@ -38,7 +50,11 @@ def split(name: str) -> tuple[str, str]:
 
 
 def names(*ways: str) -> list[str]:
-    return [name for name in MAKERS if split(name)[1] in ways]
+    return [name for name in MAKERS if split(name)[1] in ways and name not in SHAPES_ONLY]
+
+
+def shapes_names() -> list[str]:
+    return [name for name in MAKERS if split(name)[1] in ("scripted", "traced")]
 
 
 def exported_names() -> list[str]:
@@ -51,10 +67,14 @@ def _image(size: int, batch: int = 1):
     return (torch.randn(batch, 3, size, size),)
 
 
-def _torchvision(name: str, size: int, **options):
+def _prepare():
     import tvcompat
 
     tvcompat.prepare()
+
+
+def _torchvision(name: str, size: int, **options):
+    _prepare()
     import torchvision
 
     return getattr(torchvision.models, name)(weights=None, **options), _image(size)
@@ -77,9 +97,7 @@ def efficientnet():
 
 @entry("scripted", "traced", "exported")
 def swin():
-    import tvcompat
-
-    tvcompat.prepare()
+    _prepare()
     from torchvision.models.swin_transformer import SwinTransformer
 
     return SwinTransformer(
@@ -89,18 +107,14 @@ def swin():
 
 @entry("scripted", "traced")
 def densenet():
-    import tvcompat
-
-    tvcompat.prepare()
+    _prepare()
     from torchvision.models import DenseNet
 
     return DenseNet(growth_rate=8, block_config=(3, 4, 3), num_init_features=16, num_classes=10), _image(64)
 
 
 def _timm(name: str, size: int, **options):
-    import tvcompat
-
-    tvcompat.prepare()
+    _prepare()
     import timm
 
     return lambda scriptable: timm.create_model(
@@ -158,9 +172,8 @@ SMALL = {
 def _transformers(name: str, config: str, inputs: list[str], **options):
     """The model, which takes the named inputs and gives a tuple: a trace keeps neither names nor classes."""
     import torch
-    import tvcompat
 
-    tvcompat.prepare()
+    _prepare()
     import transformers
 
     class Model(torch.nn.Module):
@@ -182,9 +195,7 @@ def bert():
 @entry("exported")
 def bert_model():
     """As it is: its result is a ModelOutput."""
-    import tvcompat
-
-    tvcompat.prepare()
+    _prepare()
     import transformers
 
     return transformers.BertModel(transformers.BertConfig(**SMALL)), (_tokens(100),)
@@ -271,6 +282,344 @@ def whisper():
     return model, (torch.randn(1, 8, 40), _tokens(100, 4)[:1])
 
 
+@more("scripted", "traced")
+def resnet50():
+    _prepare()
+    from torchvision.models.resnet import Bottleneck, ResNet
+
+    return ResNet(Bottleneck, [2, 1, 1, 1], num_classes=10), _image(64)
+
+
+@more("scripted", "traced")
+def inception():
+    return _torchvision("inception_v3", 96, init_weights=False, num_classes=10)
+
+
+@more("scripted", "traced")
+def googlenet():
+    return _torchvision("googlenet", 64, init_weights=False, num_classes=10)
+
+
+@more("scripted", "traced")
+def tv_vit():
+    _prepare()
+    from torchvision.models import VisionTransformer
+
+    return VisionTransformer(
+        image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32, num_classes=10
+    ), _image(32)
+
+
+@more("scripted", "traced")
+def tv_convnext():
+    _prepare()
+    from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+
+    return ConvNeXt([CNBlockConfig(8, 16, 2), CNBlockConfig(16, None, 1)], num_classes=10), _image(64)
+
+
+@more("scripted", "traced")
+def regnet():
+    return _torchvision("regnet_y_400mf", 64, num_classes=10)
+
+
+@more("scripted", "traced")
+def squeezenet():
+    return _torchvision("squeezenet1_1", 64, num_classes=10)
+
+
+@more("scripted", "traced")
+def shufflenet():
+    return _torchvision("shufflenet_v2_x0_5", 64, num_classes=10)
+
+
+def _dilated_backbone(*layers: str):
+    _prepare()
+    from torchvision.models._utils import IntermediateLayerGetter
+    from torchvision.models.resnet import Bottleneck, ResNet
+
+    net = ResNet(Bottleneck, [1, 1, 1, 1], replace_stride_with_dilation=[False, True, True])
+    return IntermediateLayerGetter(net, dict(zip(layers, ("out", "aux"))))
+
+
+@more("scripted")
+def fcn():
+    _prepare()
+    from torchvision.models.segmentation.fcn import FCN, FCNHead
+
+    return FCN(_dilated_backbone("layer4", "layer3"), FCNHead(2048, 5), FCNHead(1024, 5)), _image(48)
+
+
+@more("scripted")
+def deeplab():
+    _prepare()
+    from torchvision.models.segmentation.deeplabv3 import DeepLabHead, DeepLabV3
+
+    return DeepLabV3(_dilated_backbone("layer4"), DeepLabHead(2048, 5, (2, 4, 6))), _image(48)
+
+
+def _yes():
+    return True
+
+
+@more("scripted")
+def faster_rcnn():
+    import torch
+
+    _prepare()
+    from torchvision import extension
+    from torchvision.models.detection.backbone_utils import BackboneWithFPN
+    from torchvision.models.detection.faster_rcnn import FasterRCNN, FastRCNNPredictor, TwoMLPHead
+    from torchvision.models.resnet import BasicBlock, ResNet
+    from torchvision.ops import FrozenBatchNorm2d
+
+    # The archive of an installation whose operators can be loaded: others raise wherever they are called.
+    extension._has_ops = _yes
+    net = ResNet(BasicBlock, [1, 1, 1, 1], norm_layer=FrozenBatchNorm2d)
+    layers = {f"layer{i + 1}": str(i) for i in range(4)}
+    model = FasterRCNN(
+        BackboneWithFPN(net, layers, [64, 128, 256, 512], 16),
+        min_size=64,
+        max_size=96,
+        box_head=TwoMLPHead(16 * 7 * 7, 32),
+        box_predictor=FastRCNNPredictor(32, 5),
+        rpn_pre_nms_top_n_test=50,
+        rpn_post_nms_top_n_test=20,
+        box_score_thresh=0.0,
+    )
+    return model, ([torch.rand(3, 48, 64), torch.rand(3, 60, 52)],)
+
+
+def _timm_more(name: str, size: int, images_only: bool = False, **options):
+    create, inputs = _timm(name, size, **options)
+    return (lambda scriptable: _images_only(create(scriptable))) if images_only else create, inputs
+
+
+@more("scripted", "traced")
+def timm_mobilenetv3():
+    return _timm_more("mobilenetv3_small_050", 64)
+
+
+@more("scripted", "traced")
+def timm_swin():
+    return _timm_more(
+        "swin_tiny_patch4_window7_224", 56, img_size=56, depths=(2, 1), embed_dim=16, num_heads=(2, 4)
+    )
+
+
+@more("scripted", "traced")
+def timm_resnet():
+    return _timm_more("resnet10t", 64)
+
+
+@more("scripted", "traced")
+def timm_regnet():
+    return _timm_more("regnetx_002", 64)
+
+
+@more("scripted", "traced")
+def timm_efficientnet():
+    return _timm_more("tf_efficientnet_lite0", 64)
+
+
+@more("scripted", "traced")
+def timm_mixer():
+    _prepare()
+    from timm.models.mlp_mixer import MlpMixer
+
+    return MlpMixer(10, 64, patch_size=16, num_blocks=2, embed_dim=32), _image(64)
+
+
+@more("scripted", "traced")
+def timm_mobilevit():
+    return _timm_more("mobilevit_xxs", 64)
+
+
+@more("scripted", "traced")
+def timm_metaformer():
+    _prepare()
+    from timm.models.metaformer import MetaFormer
+
+    return MetaFormer(num_classes=10, depths=(1, 1, 1, 1), dims=(8, 16, 16, 32)), _image(64)
+
+
+@more("scripted", "traced")
+def timm_cait():
+    return _timm_more("cait_xxs24_224", 64, img_size=64, depth=2, embed_dim=32, num_heads=4)
+
+
+@more("scripted", "traced")
+def timm_ghostnet():
+    return _timm_more("ghostnet_050", 64)
+
+
+@more("scripted", "traced")
+def timm_repvgg():
+    return _timm_more("repvgg_a0", 64)
+
+
+@more("traced")
+def roberta():
+    return _transformers(
+        "RobertaModel", "RobertaConfig", ["input_ids"], **{**SMALL, "max_position_embeddings": 40}
+    ), (_tokens(100),)
+
+
+@more("traced")
+def distilbert():
+    return _transformers(
+        "DistilBertModel", "DistilBertConfig", ["input_ids"],
+        vocab_size=100, dim=32, hidden_dim=48, n_layers=2, n_heads=4, max_position_embeddings=32,
+    ), (_tokens(100),)  # fmt: skip
+
+
+@more("traced")
+def electra():
+    return _transformers(
+        "ElectraForSequenceClassification", "ElectraConfig", ["input_ids"], embedding_size=16, **SMALL
+    ), (_tokens(100),)
+
+
+@more("traced")
+def bart():
+    return _transformers(
+        "BartModel", "BartConfig", ["input_ids", "decoder_input_ids"],
+        vocab_size=100, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=32,
+        use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+    ), (_tokens(100), _tokens(100, 5))  # fmt: skip
+
+
+@more("traced")
+def qwen2():
+    return _transformers(
+        "Qwen2ForCausalLM", "Qwen2Config", ["input_ids"], num_key_value_heads=2, use_cache=False, **SMALL
+    ), (_tokens(100),)
+
+
+VISION = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+
+
+@more("traced")
+def hf_vit():
+    return _transformers(
+        "ViTModel", "ViTConfig", ["pixel_values"], image_size=32, patch_size=8, **VISION
+    ), _image(32, 2)
+
+
+@more("traced")
+def clip():
+    model = _transformers(
+        "CLIPModel", "CLIPConfig", ["input_ids", "pixel_values"],
+        text_config={**SMALL, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "projection_dim": 16},
+        vision_config={**VISION, "image_size": 32, "patch_size": 8, "projection_dim": 16}, projection_dim=16,
+    )  # fmt: skip
+    return _Outputs(model, 4), (_tokens(100), *_image(32, 2))
+
+
+def _Outputs(model, count: int):
+    """The first outputs alone: a trace cannot give the objects behind them."""
+    import torch
+
+    class First(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *values):
+            return self.model(*values)[:count]
+
+    return First()
+
+
+@more("traced")
+def segformer():
+    return _transformers(
+        "SegformerForSemanticSegmentation", "SegformerConfig", ["pixel_values"],
+        hidden_sizes=[8, 16], depths=[1, 1], num_encoder_blocks=2, num_attention_heads=[1, 2], sr_ratios=[4, 2],
+        patch_sizes=[7, 3], strides=[4, 2], mlp_ratios=[2, 2], decoder_hidden_size=16,
+    ), _image(64, 2)  # fmt: skip
+
+
+@more("traced")
+def wav2vec2():
+    import torch
+
+    return _transformers(
+        "Wav2Vec2Model", "Wav2Vec2Config", ["input_values"],
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_dim=[16, 16],
+        conv_kernel=[5, 3], conv_stride=[4, 2], num_feat_extract_layers=2, num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=2,
+    ), (torch.randn(2, 400),)  # fmt: skip
+
+
+class _Part:
+    """torch.nn modules as a part of a model: default leaves, or not."""
+
+    @staticmethod
+    def of(part):
+        import torch
+        from torch import Tensor
+
+        class Recurrent(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = part
+
+            def forward(self, x: Tensor):
+                return self.part(x)
+
+        class Attention(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = part
+
+            def forward(self, query: Tensor, key: Tensor):
+                return self.part(query, key, key)
+
+        class Transformer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = part
+
+            def forward(self, source: Tensor, target: Tensor):
+                return self.part(source, target)
+
+        kinds = {torch.nn.MultiheadAttention: Attention, torch.nn.Transformer: Transformer}
+        return kinds.get(type(part), Recurrent)()
+
+
+@more("scripted")
+def lstm():
+    import torch
+
+    part = torch.nn.LSTM(6, 8, num_layers=2, bidirectional=True, batch_first=True)
+    return _Part.of(part), (torch.randn(2, 5, 6),)
+
+
+@more("scripted")
+def gru():
+    import torch
+
+    return _Part.of(torch.nn.GRU(6, 8, batch_first=True)), (torch.randn(2, 5, 6),)
+
+
+@more("scripted")
+def attention():
+    import torch
+
+    part = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    return _Part.of(part), (torch.randn(2, 5, 8), torch.randn(2, 7, 8))
+
+
+@more("scripted")
+def transformer():
+    import torch
+
+    part = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    return _Part.of(part), (torch.randn(2, 5, 8), torch.randn(2, 4, 8))
+
+
 def make(name: str, path: str) -> None:
     import torch
 
@@ -323,20 +672,30 @@ def cache_folder(given: str | None) -> str:
     )
 
 
+def archive_path(name: str, cache: str) -> str:
+    return os.path.join(cache, name + (".pt2" if "_exported" in name else ".pt"))
+
+
 def archive(name: str, cache: str) -> str:
     """The path of the archive, made when the cache has none."""
+    make_archives([name], cache)
+    return archive_path(name, cache)
+
+
+def make_archives(wanted: list[str], cache: str) -> None:
+    """Those that the cache has not, by one process: importing the packages takes longer than the models do."""
     os.makedirs(cache, exist_ok=True)
-    path = os.path.join(cache, name + (".pt2" if "_exported" in name else ".pt"))
-    if not os.path.exists(path):
-        done = subprocess.run(
-            [sys.executable, os.path.abspath(__file__), "--make", path, name],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"{name} could not be made: {done.stderr[-2000:]}")
-    return path
+    missing = [name for name in wanted if not os.path.exists(archive_path(name, cache))]
+    if not missing:
+        return
+    done = subprocess.run(
+        [sys.executable, os.path.abspath(__file__), "--make", cache, *missing],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{', '.join(missing)} could not be made: {done.stderr[-2000:]}")
 
 
 def main() -> int:
@@ -345,14 +704,15 @@ def main() -> int:
     )
     parser.add_argument("--zoo-cache", metavar="DIR")
     parser.add_argument("--list", action="store_true", help="print the names")
-    parser.add_argument("--make", metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument("--make", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.list:
         print("\n".join(MAKERS))
         return 0
     if options.make:
-        make(options.names[0], options.make)
+        for name in options.names:
+            make(name, archive_path(name, options.make))
         return 0
     for name in options.names or MAKERS:
         print(archive(name, cache_folder(options.zoo_cache)))

@@ -1,0 +1,329 @@
+"""Shapes without running: what `--input` tells of every node against a run, on models, operators and small modules.
+
+The models are those of zoo.py; the operators are torch's own table of them; the modules are in size_modules.py.
+"""
+
+import importlib.util
+import json
+import random
+import re
+from typing import Any
+
+import harness
+import op_samples
+import pytest
+import rebuild
+import shapes
+import size_modules
+import torch
+import tvcompat
+import zoo
+from test_zoo import package_of
+
+MIN_KNOWN = 0.98
+
+
+def spec(tensor: torch.Tensor, batch: str | None = None) -> str:
+    sizes = [str(size) for size in tensor.shape]
+    if batch:
+        sizes[0] = batch
+    return f"{str(tensor.dtype).removeprefix('torch.')}[{','.join(sizes)}]"
+
+
+def options_for(inputs: tuple, batch: str | None = None) -> list[str]:
+    """--input for each tensor; lists are those of detectors, whose targets are for training only."""
+    options = []
+    for i, value in enumerate(inputs):
+        if isinstance(value, list):
+            options += [f"--concrete=images={json.dumps(['$PH'] * len(value))}", "--concrete=targets=null"]
+            options += [f"--input=images.{k}={spec(tensor)}" for k, tensor in enumerate(value)]
+        else:
+            options.append(f"--input={i}={spec(value, batch)}")
+    return options
+
+
+def flat(inputs: tuple) -> tuple:
+    return tuple(leaf for value in inputs for leaf in (value if isinstance(value, list) else [value]))
+
+
+def with_batch(inputs: tuple, batch: int) -> tuple:
+    """The same inputs with other items, and more or fewer of them."""
+    return tuple(
+        value.roll(1, 0).repeat(batch, *[1] * (value.dim() - 1))[:batch].contiguous() for value in inputs
+    )
+
+
+def trace(program: harness.Program, path: str, *options: str) -> dict:
+    """Without the schema, which takes longer than the trace of a large model."""
+    return json.loads(program.stdout("trace", path, "-f", "json", *options))
+
+
+# --- models ---
+
+
+class Zoo:
+    def __init__(self, cache: str):
+        self.cache = cache
+        self.report = shapes.Report()
+        self.models: list[str] = []
+        self.last: tuple[str, torch.nn.Module] | None = None
+
+    def model(self, path: str) -> torch.nn.Module:
+        if self.last is None or self.last[0] != path:
+            self.last = (path, rebuild.load(path))
+        return self.last[1]
+
+
+def available(names: list[str]) -> list[str]:
+    return [name for name in names if importlib.util.find_spec(package_of(name)) is not None]
+
+
+@pytest.fixture(scope="module")
+def models(request) -> Zoo:
+    cache = zoo.cache_folder(request.config.getoption("--zoo-cache"))
+    wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
+              and "models" in item.fixturenames}  # fmt: skip
+    zoo.make_archives(available([name for name in zoo.shapes_names() if name in wanted]), cache)
+    tvcompat.add_kernels()
+    return Zoo(cache)
+
+
+def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report:
+    """Compares every node: with the sizes of the inputs, and with a named batch at two sizes."""
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"needs {package_of(name)}")
+    path = zoo.archive(name, models.cache)
+    model = models.model(path)
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    report = shapes.Report()
+
+    def run(graph: dict, inputs: tuple, values: dict[str, int]) -> None:
+        with torch.jit.optimized_execution(False):  # which costs more than a few runs
+            with torch.no_grad():
+                expected = model(*inputs)
+            found, actual = shapes.compare(path, graph, flat(inputs), values, model, check=False)
+        report.add(found)
+        assert harness.difference(expected, actual) is None
+
+    run(trace(program, path, *options_for(inputs), *options)["graphs"][0], inputs, {})
+    if name not in zoo.FIXED_BATCH:
+        named = trace(program, path, *options_for(inputs, "batch"), "--dim=batch=1..64", *options)["graphs"][
+            0
+        ]
+        for batch in (3, 2):
+            run(named, with_batch(inputs, batch), {"batch": batch})
+    assert not report.wrong, "\n".join(report.wrong[:20])
+    return report
+
+
+@pytest.mark.parametrize("name", zoo.shapes_names())
+def test_every_node_of_a_model(program, models, name):
+    report = check_model(program, models, name)
+    print(f"{report.known} of {report.tensors} known; others: {dict(report.unknown)}")
+    models.report.add(report)
+    models.models.append(name)
+
+
+@pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name.endswith("_scripted")])
+def test_inside_the_leaves(program, models, name):
+    report = check_model(program, models, name, "--no-default-leaves")
+    print(f"{report.known} of {report.tensors} known; others: {dict(report.unknown)}")
+    models.report.add(report)
+    models.models.append(name)
+
+
+def test_almost_all_nodes_are_known(models):
+    """Over those tests before this one that were run."""
+    report = models.report
+    print(
+        f"{len(models.models)} runs: {report.known} of {report.tensors} tensors known, {report.integers} integers"
+    )
+    assert report.share >= MIN_KNOWN, f"{report.known} of {report.tensors}: {report.unknown.most_common(40)}"
+
+
+# --- modules that failed for want of sizes ---
+
+# What may still fail with shapes: modules, and what their failures say; all of it depends on data.
+DEPENDS_ON_DATA: dict[str, dict[str, str]] = {}
+
+SIZED = ("swin", "inception", "googlenet", "vit", "timm_mobilenetv3", "lstm", "attention", "faster_rcnn")
+
+
+@pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
+@pytest.mark.parametrize("name", [f"{name}_scripted" for name in SIZED])
+def test_no_module_fails_for_its_sizes(program, models, name, rules):
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"needs {package_of(name)}")
+    path = zoo.archive(name, models.cache)
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    before = trace(program, path, *harness.RULES[rules])
+    after = program.trace(path, *harness.RULES[rules], *options_for(inputs))
+    harness.check_collection(after)
+    failed = {m["path"]: m["failure"]["message"] for m in after["modules"] if m["failure"]}
+    print(f"{name}, {rules}: {len(harness.failed_modules(before))} failed before, {len(failed)} with shapes")
+    allowed = DEPENDS_ON_DATA.get(name, {})
+    for module, message in failed.items():
+        assert re.search(allowed.get(module, "(?!)"), message), f"{module!r} still fails: {message}"
+    with torch.no_grad():
+        expected = models.model(path)(*inputs)
+        actual = rebuild.rebuild(path, after["graphs"][0], models.model(path))(*flat(inputs))
+    assert harness.difference(expected, actual) is None
+
+
+# --- small modules, random ranges ---
+
+
+def sizes_of(text: str, dims: dict[str, int]) -> tuple[str, list[int]]:
+    dtype, sizes = re.fullmatch(r"(\w+)\[(.*)\]", text).groups()
+    return dtype, [shapes.evaluate(size, dims) for size in sizes.split(",")]
+
+
+def values_for(case: size_modules.Case, dims: dict[str, int]) -> tuple:
+    made = []
+    for text in case.inputs:
+        dtype, sizes = sizes_of(text, dims)
+        made.append(torch.randint(0, 4, sizes) if dtype == "int64" else torch.randn(sizes))
+    return tuple(made)
+
+
+def random_range(rng: random.Random, low: int, high: int) -> tuple[int, int]:
+    first = rng.randint(low, high)
+    return rng.choice([(first, first), (first, rng.randint(first, high)), (low, high), (low, first)])
+
+
+def every_value(ranges: dict[str, tuple[int, int]]) -> list[dict[str, int]]:
+    result: list[dict[str, int]] = [{}]
+    for name, (low, high) in ranges.items():
+        result = [{**dims, name: value} for dims in result for value in range(low, high + 1)]
+    return result
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("sizes")
+    paths = {}
+    for case in size_modules.CASES:
+        torch.manual_seed(0)
+        paths[case.name] = str(folder / f"{case.name}.pt")
+        torch.jit.script(case.module().eval()).save(paths[case.name])
+    return paths
+
+
+ROUNDS = 3
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("case", size_modules.CASES, ids=lambda case: case.name)
+def test_random_ranges(program, scripted, case, seed):
+    rng = random.Random(f"{case.name} {seed}")
+    ranges = {name: random_range(rng, *limits) for name, limits in case.dims.items()}
+    allowed = [dims for dims in every_value(ranges) if case.asserts(dims)]
+    if not allowed:
+        ranges = dict(case.dims)
+        allowed = [dims for dims in every_value(ranges) if case.asserts(dims)]
+    path = scripted[case.name]
+    options = [f"--input={text}" for text in case.inputs]
+    options += [f"--dim={name}={low}..{high}" for name, (low, high) in ranges.items()]
+    collection = program.trace(path, *options)
+    harness.check_collection(collection)
+    said = " ".join(options)
+    paths = {repr(case.path(dims)) for dims in allowed}
+    failed = [module for module in collection["modules"] if module["failure"]]
+    if len(paths) > 1:
+        assert failed, f"{said}: one of {paths} was chosen, and all are possible"
+    elif case.must_decide:
+        assert not failed, f"{said}: {failed[0]['failure']['message']}"
+    for module in failed:
+        failure = module["failure"]
+        assert failure["kind"] == "data_dependent_control_flow", f"{said}: {failure}"
+        assert set(shapes.names_in(failure["message"])) & set(ranges), f"{said}: {failure['message']}"
+    graph = collection["graphs"][0]
+    if not failed:
+        guards = " ".join(guard["expr"] for guard in graph["guards"])
+        for name in case.guards:
+            if ranges[name][0] != ranges[name][1]:
+                assert name in shapes.names_in(guards), f"{said}: guards are {graph['guards']}"
+    for dims in rng.sample(allowed, min(3, len(allowed))):
+        inputs = values_for(case, dims)
+        model = rebuild.load(path)
+        with torch.no_grad():
+            expected = model(*inputs)
+        report, actual = shapes.compare(path, graph, inputs, dims, model, check=False)
+        assert not report.wrong, f"{said}: {report.wrong}"
+        assert harness.difference(expected, actual) is None
+        if not failed:
+            assert not report.unknown, f"{said}: {dict(report.unknown)}"
+
+
+# --- operators ---
+
+CALLS = 250  # in one archive
+
+
+@pytest.fixture(scope="module")
+def operator_archives(tmp_path_factory) -> list[tuple[str, list[op_samples.Sample]]]:
+    folder = tmp_path_factory.mktemp("operators")
+    calls = [sample for sample in op_samples.samples(2, dtypes=(torch.float32, torch.int64))
+             if op_samples.traceable(sample)]  # fmt: skip
+    assert len({call.operator for call in calls}) > 500
+    made = []
+    for start in range(0, len(calls), CALLS):
+        part = calls[start : start + CALLS]
+        made.append((str(folder / f"{start}.pt"), part))
+        op_samples.archive(part).save(made[-1][0])
+    return made
+
+
+def named_sizes(calls: list[op_samples.Sample], least: int) -> tuple[list[str], list[str], dict[str, int]]:
+    """Options that name all sizes from `least` on, equal ones of a call equally; and what the names stand for."""
+    inputs, ranges, values = [], [], {}
+    for i, call in enumerate(calls):
+        for tensor in call.tensors:
+            sizes = []
+            for size in tensor.shape:
+                name = f"d{i}_{size}"
+                if size >= least and name not in values:
+                    values[name] = size
+                    ranges.append(f"--dim={name}={least}..")
+                sizes.append(name if size >= least else str(size))
+            inputs.append(f"--input={str(tensor.dtype).removeprefix('torch.')}[{','.join(sizes)}]")
+    return inputs, ranges, values
+
+
+@pytest.mark.parametrize("kind", ["numbers", "names from 2", "names from 0"])
+def test_operators(program, operator_archives, kind):
+    least = {"numbers": 10**9, "names from 2": 2, "names from 0": 0}[kind]
+    total = shapes.Report()
+    for path, calls in operator_archives:
+        inputs, ranges, values = named_sizes(calls, least)
+        collection = trace(program, path, *inputs, *ranges)
+        assert harness.failed_modules(collection) == []
+        tensors = tuple(tensor.clone() for call in calls for tensor in call.tensors)
+        report, _ = shapes.compare(path, collection["graphs"][0], tensors, values, check=False)
+        total.add(report)
+    print(f"{kind}: {total.known} of {total.tensors} known; {total.unknown.most_common(1000)}")
+    assert not total.wrong, f"{len(total.wrong)}: " + "\n".join(total.wrong[:50])
+    assert total.share >= LEAST_KNOWN[kind], total.unknown.most_common(60)
+
+
+def test_reports_can_be_wrong(program, scripted):
+    """The comparison itself notices sizes, dtypes and integers that are not right."""
+    path = scripted["Reshaped"]
+    graph = trace(program, path, "--input=float32[batch,2*pairs,height]")["graphs"][0]
+    dims = {"batch": 2, "pairs": 3, "height": 4}
+    inputs: Any = (torch.randn(2, 6, 4),)
+    report, _ = shapes.compare(path, graph, inputs, dims)
+    assert report.known == report.tensors > 5
+    first = next(node for node in graph["nodes"] if node["target"] == "aten.view.default")
+    for wrong in ({"shape": [1, 2, 3, 4]}, {"shape": ["batch"]}, {"dtype": "int64"}, {"device": "cuda"}):
+        right = dict(first["meta"])
+        first["meta"].update(wrong)
+        with pytest.raises(shapes.WrongShape, match=first["name"]):
+            shapes.compare(path, graph, inputs, dims)
+        first["meta"] = right
+    with pytest.raises(shapes.WrongShape):
+        shapes.compare(path, graph, inputs, {**dims, "batch": 3})
+
+
+# Least shares of the operators' tensors that are known; those that are not are mostly rare operators.
+LEAST_KNOWN = {"numbers": 0.5, "names from 2": 0.5, "names from 0": 0.3}
