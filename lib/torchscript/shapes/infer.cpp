@@ -209,20 +209,6 @@ std::vector<Known> run_shape_function(const RuleArguments& args) {
   return results;
 }
 
-// ---- Own rules ----
-
-std::vector<Known> pointwise(const RuleArguments& args) {
-  Sizes sizes;
-  bool any = false;
-  for (const c10::Argument& argument : args.schema().arguments()) {
-    if (!args.is_tensor(argument.name())) continue;
-    sizes = broadcast(sizes, args.tensor(argument.name()).sizes, args.dimensions);
-    any = true;
-  }
-  if (!any) throw CannotTell{};
-  return make(std::move(sizes), std::nullopt);
-}
-
 // ---- Everything together ----
 
 bool changes_shape(std::string_view name) {
@@ -287,7 +273,7 @@ std::vector<Known> infer(const RuleArguments& args) {
       // Sizes may be numbers that LibTorch knows more about.
     }
   } else if (op && op->hasTag(at::Tag::pointwise)) {
-    return pointwise(args);
+    return make(broadcast_all(args), std::nullopt);
   }
   // After the rules: what is composed of other operators takes as many calls.
   if (!meta_first && op && is_composite(*op)) {
@@ -324,10 +310,17 @@ std::optional<at::Device> result_device(const RuleArguments& args) {
   return result;
 }
 
-void set_device(Known& known, at::Device device) {
-  if (auto* info = std::get_if<TensorInfo>(&known.value)) info->device = device;
+void finish(Known& known, at::Device device, const Dimensions& dimensions) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) {
+    info->device = device;
+    info->value.reset();
+    for (SymInt& size : info->sizes) {
+      if (!size.is_number()) size = dimensions.simplify(size);
+      if (size.number().value_or(0) < 0) throw CannotTell{};
+    }
+  }
   if (auto* sequence = std::get_if<Known::Sequence>(&known.value)) {
-    for (Known& element : *sequence) set_device(element, device);
+    for (Known& element : *sequence) finish(element, device, dimensions);
   }
 }
 
@@ -340,7 +333,7 @@ std::vector<Known> infer_shapes(const c10::FunctionSchema& schema, const std::ve
     std::vector<Known> results = infer(args);
     if (results.size() != schema.returns().size()) return unknown_results(schema);
     const at::Device device = result_device(args).value_or(at::kCPU);
-    for (Known& result : results) set_device(result, device);
+    for (Known& result : results) finish(result, device, dimensions);
     return results;
   } catch (const CannotTell&) {
   } catch (const std::exception&) {

@@ -3,6 +3,8 @@
 #include <ATen/native/TypeProperties.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
+
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -92,32 +94,59 @@ Sizes concatenated(Sizes first, const Sizes& second) {
   return first;
 }
 
-namespace {
-
-// Neither may raise, so the sizes are equal or one of them is 1.
-SymInt broadcast_size(const SymInt& a, const SymInt& b, const Dimensions& dimensions) {
+// As the operator does not raise, the sizes are equal or one of them is 1.
+SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions) {
   if (a == b || is_number(b, 1)) return a;
   if (is_number(a, 1)) return b;
   if (dimensions.decide(Relation::kNotEqual, a, 1) == true) return a;
   if (dimensions.decide(Relation::kNotEqual, b, 1) == true) return b;
   if (dimensions.decide(Relation::kEqual, a, b) == true) return a;
-  // Either may be 1.  An empty one would make the larger wrong.
+  // Either may be 1, and with an empty one the larger is wrong.
   if (dimensions.decide(Relation::kGreater, a, 0) == true &&
       dimensions.decide(Relation::kGreater, b, 0) == true) {
-    return dimensions.simplify(max(a, b));
+    return max(a, b);
   }
-  throw CannotTell{};
+  return dimensions.fresh();
 }
 
-}  // namespace
-
-Sizes broadcast(const Sizes& a, const Sizes& b, const Dimensions& dimensions) {
+Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
   if (a.size() < b.size()) return broadcast(b, a, dimensions);
   Sizes result = a;
   const std::size_t offset = a.size() - b.size();
   for (std::size_t i = 0; i < b.size(); ++i)
     result[offset + i] = broadcast_size(a[offset + i], b[i], dimensions);
   return result;
+}
+
+Sizes broadcast_all(const RuleArguments& args) {
+  std::optional<Sizes> sizes;
+  for (const c10::Argument& argument : args.schema().arguments()) {
+    if (!args.is_tensor(argument.name())) continue;
+    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name()).sizes, args.dimensions);
+  }
+  if (!sizes) throw CannotTell{};
+  return *std::move(sizes);
+}
+
+SymInt same_size(const SymInt& a, const SymInt& b) { return b.is_number() ? b : a; }
+
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const Dimensions& dimensions) {
+  Sizes above = numerator, below;
+  for (const SymInt& size : denominator) {
+    const auto found = std::ranges::find(above, size);
+    if (found != above.end()) {
+      above.erase(found);
+    } else {
+      below.push_back(size);
+    }
+  }
+  const SymInt divisor = dimensions.simplify(product(below));
+  if (is_number(divisor, 0)) throw CannotTell{};
+  return dimensions.simplify(floordiv(dimensions.simplify(product(above)), divisor));
+}
+
+SymInt fresh_up_to(const SymInt& limit, Dimensions& dimensions) {
+  return dimensions.fresh({0, dimensions.bounds(limit).high});
 }
 
 Sizes spread(Sizes values, std::size_t count) {
@@ -156,7 +185,8 @@ Dtype complex_dtype(Dtype dtype) {
 }
 
 Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise) {
-  return args.given(name) ? args.dtype(name) : otherwise;
+  if (!args.given(name)) return otherwise;
+  return args.value(name).isInt() ? Dtype(args.dtype(name)) : std::nullopt;
 }
 
 namespace {

@@ -21,7 +21,12 @@ using Dtype = std::optional<at::ScalarType>;  // absent: not known
 // One table for each file of rules; find_rule looks in all of them.  Names have no "aten::" in front: "cat",
 // "torchvision::nms".
 using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
+RuleTable pointwise_rules();
+RuleTable creation_rules();
 RuleTable tensor_rules();
+RuleTable reduction_rules();
+RuleTable indexing_rules();
+RuleTable linalg_rules();
 RuleTable nn_rules();
 RuleTable vision_rules();
 RuleTable quantized_rules();
@@ -51,7 +56,16 @@ std::int64_t number_of(const SymInt& value);  // CannotTell for an expression
 SymInt product(std::span<const SymInt> sizes);
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from, to)
 Sizes concatenated(Sizes first, const Sizes& second);
-Sizes broadcast(const Sizes& a, const Sizes& b, const Dimensions& dimensions);
+// A size that cannot be told, because either of two may be 1, is a fresh one.
+Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions);
+Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
+SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions);
+// Of two that must be equal, the simpler one: a number if any is.
+SymInt same_size(const SymInt& a, const SymInt& b);
+// a / b where nothing remains: common factors are left out first, so that neither has to be positive.
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const Dimensions& dimensions);
+// A size that depends on data.
+SymInt fresh_up_to(const SymInt& limit, Dimensions& dimensions);
 // A list of one stands for `count` equal ones; CannotTell for any other length than these two.
 Sizes spread(Sizes values, std::size_t count);
 
@@ -70,7 +84,7 @@ Dtype float_dtype(Dtype dtype);  // of what a function like sin gives: float32 f
 Dtype sum_dtype(Dtype dtype);    // int64 for integers and bool
 Dtype real_dtype(Dtype dtype);   // float32 for complex64
 Dtype complex_dtype(Dtype dtype);
-// The argument `name` if it is given, else `otherwise`.
+// The argument `name` if it is given, else `otherwise`.  Absent when it is given and not known.
 Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise);
 // As at::result_type: tensors with dimensions come before those without, and these before Python scalars.
 class Promotion {

@@ -93,6 +93,7 @@ std::vector<TensorInfo> RuleArguments::tensors(std::string_view name) const {
 
 SymInt RuleArguments::size(std::string_view name) const {
   const Known known = known_value(value(name));
+  if (known.tensor() != nullptr && known.tensor()->value) return *known.tensor()->value;
   if (known.integer() == nullptr) throw CannotTell{};
   return *known.integer();
 }
@@ -150,9 +151,10 @@ at::Device RuleArguments::device(std::string_view name) const {
 Rule find_rule(std::string_view operator_name) {
   static const auto* const kRules = [] {
     auto* rules = new std::unordered_map<std::string_view, Rule>;
-    for (const RuleTable table : {tensor_rules(), nn_rules(), vision_rules(), quantized_rules()}) {
+    for (const RuleTable table :
+         {pointwise_rules(), creation_rules(), tensor_rules(), reduction_rules(), indexing_rules(),
+          linalg_rules(), nn_rules(), vision_rules(), quantized_rules()})
       rules->insert(table.begin(), table.end());
-    }
     return rules;
   }();
   constexpr std::string_view kAten = "aten::";

@@ -1,0 +1,392 @@
+// Rules of operators that compute each element from those at the same place: broadcast sizes, promoted types.
+#include <c10/core/ScalarType.h>
+
+#include "torchscript/shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+Dtype first_dtype(const RuleArguments& args) { return args.tensor(first_argument(args)).dtype; }
+
+// Tensors and numbers that decide the type; factors like alpha do not.
+Dtype operand_dtype(const RuleArguments& args) {
+  return promoted(args, {"self", "input", "other", "exponent", "end", "weight", "tensor1", "tensor2", "min",
+                         "max", "x", "y"});
+}
+
+// sin: integers become floats.
+std::vector<Known> unary_float(const RuleArguments& args) {
+  const TensorInfo info = args.tensor(first_argument(args));
+  return make(info.sizes, float_dtype(info.dtype));
+}
+
+// abs: complex numbers become real.
+std::vector<Known> unary_real(const RuleArguments& args) {
+  const TensorInfo info = args.tensor(first_argument(args));
+  return make(info.sizes, real_dtype(info.dtype));
+}
+
+std::vector<Known> angle(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  return make(info.sizes, real_dtype(float_dtype(info.dtype)));
+}
+
+std::vector<Known> predicate(const RuleArguments& args) { return make(broadcast_all(args), at::kBool); }
+
+std::vector<Known> binary(const RuleArguments& args) {
+  return make(broadcast_all(args), operand_dtype(args));
+}
+
+std::vector<Known> binary_float(const RuleArguments& args) {
+  return make(broadcast_all(args), float_dtype(operand_dtype(args)));
+}
+
+// masked_fill: other tensors are broadcast with the first, whose type stays.
+std::vector<Known> first_type(const RuleArguments& args) {
+  return make(broadcast_all(args), first_dtype(args));
+}
+
+std::vector<Known> divide(const RuleArguments& args) {
+  return args.given("rounding_mode") ? binary(args) : binary_float(args);
+}
+
+// Booleans are counted: square of True is an integer.
+std::vector<Known> square(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  return make(info.sizes, info.dtype == at::kBool ? Dtype(at::kLong) : info.dtype);
+}
+
+std::vector<Known> float_power(const RuleArguments& args) {
+  const Dtype dtype = operand_dtype(args);
+  if (!dtype) return make(broadcast_all(args), dtype);
+  return make(broadcast_all(args), c10::isComplexType(*dtype) ? at::kComplexDouble : at::kDouble);
+}
+
+std::vector<Known> where(const RuleArguments& args) {
+  if (args.given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
+  // One tensor of positions for each dimension of the condition.
+  const TensorInfo condition = args.tensor("condition");
+  const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
+  return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
+                                           TensorInfo{.sizes = {count}, .dtype = at::kLong}));
+}
+
+std::vector<Known> lerp(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
+
+std::vector<Known> addcdiv(const RuleArguments& args) {
+  return make(broadcast_all(args), promoted(args, {"self", "tensor1", "tensor2"}));
+}
+
+std::vector<Known> complex_of(const RuleArguments& args) {
+  return make(broadcast_all(args), complex_dtype(first_dtype(args)));
+}
+
+// Forms that ask for a type, for another tensor's, for a device, or for neither.
+std::vector<Known> to(const RuleArguments& args) {
+  const TensorInfo self = args.tensor("self");
+  return make(self.sizes,
+              args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
+}
+
+template <at::ScalarType dtype>
+std::vector<Known> cast(const RuleArguments& args) {
+  return make(args.tensor("self").sizes, dtype);
+}
+
+std::vector<Known> native_dropout(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("input");
+  TensorInfo mask = info;
+  mask.dtype = at::kBool;
+  return make_many({info, mask});
+}
+
+std::vector<Known> softmax(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  return make(info.sizes, dtype_or(args, "dtype", info.dtype));
+}
+
+// _softmax(half_to_float)
+std::vector<Known> raw_softmax(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  return make(info.sizes, args.flag("half_to_float") ? Dtype(at::kFloat) : info.dtype);
+}
+
+std::vector<Known> glu(const RuleArguments& args) {
+  TensorInfo info = args.tensor("self");
+  SymInt& size = info.sizes[dim_index(args.number("dim"), info)];
+  size = floordiv(size, 2);
+  return make(std::move(info));
+}
+
+std::vector<Known> log_sigmoid_forward(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  // The buffer is empty on some devices.
+  return {make_known(info), Known{}};
+}
+
+std::vector<Known> quantize(const RuleArguments& args) {
+  return make(args.tensor("self").sizes, args.dtype("dtype"));
+}
+
+std::vector<Known> dequantize(const RuleArguments& args) {
+  if (args.is_tensor("self")) return make(args.tensor("self").sizes, at::kFloat);
+  std::vector<TensorInfo> infos = args.tensors(first_argument(args));
+  for (TensorInfo& info : infos) info.dtype = at::kFloat;
+  return make_list(std::move(infos));
+}
+
+std::vector<Known> int_repr(const RuleArguments& args) {
+  const TensorInfo info = args.tensor("self");
+  return make(info.sizes, info.dtype ? Dtype(c10::toUnderlying(*info.dtype)) : std::nullopt);
+}
+
+}  // namespace
+
+RuleTable pointwise_rules() {
+  static constexpr std::pair<std::string_view, Rule> kRules[] = {
+      // Nothing but another name, another order in memory, or the same type.
+      {"alias", same_as_first},
+      {"alpha_dropout", same_as_first},
+      {"bernoulli", same_as_first},
+      {"bitwise_not", same_as_first},
+      {"ceil", same_as_first},
+      {"celu", same_as_first},
+      {"channel_shuffle", same_as_first},
+      {"clone", same_as_first},
+      {"conj", same_as_first},
+      {"conj_physical", same_as_first},
+      {"_conj", same_as_first},
+      {"_conj_physical", same_as_first},
+      {"contiguous", same_as_first},
+      {"copy", same_as_first},
+      {"cpu", same_as_first},
+      {"cuda", same_as_first},
+      {"data", same_as_first},
+      {"detach", same_as_first},
+      {"dropout", same_as_first},
+      {"elu", same_as_first},
+      {"fake_quantize_per_channel_affine", same_as_first},
+      {"fake_quantize_per_tensor_affine", same_as_first},
+      {"feature_alpha_dropout", same_as_first},
+      {"feature_dropout", same_as_first},
+      {"fix", same_as_first},
+      {"flip", same_as_first},
+      {"fliplr", same_as_first},
+      {"flipud", same_as_first},
+      {"floor", same_as_first},
+      {"frac", same_as_first},
+      {"gelu", same_as_first},
+      {"hardshrink", same_as_first},
+      {"hardsigmoid", same_as_first},
+      {"hardswish", same_as_first},
+      {"hardtanh", same_as_first},
+      {"leaky_relu", same_as_first},
+      {"lift", same_as_first},
+      {"lift_fresh", same_as_first},
+      {"lift_fresh_copy", same_as_first},
+      {"log_sigmoid", same_as_first},
+      {"mish", same_as_first},
+      {"nan_to_num", same_as_first},
+      {"native_channel_shuffle", same_as_first},
+      {"neg", same_as_first},
+      {"negative", same_as_first},
+      {"pin_memory", same_as_first},
+      {"positive", same_as_first},
+      {"prelu", same_as_first},
+      {"prim::data", same_as_first},
+      {"relu", same_as_first},
+      {"relu6", same_as_first},
+      {"resolve_conj", same_as_first},
+      {"resolve_neg", same_as_first},
+      {"roll", same_as_first},
+      {"round", same_as_first},
+      {"rrelu", same_as_first},
+      {"selu", same_as_first},
+      {"sgn", same_as_first},
+      {"sign", same_as_first},
+      {"silu", same_as_first},
+      {"softplus", same_as_first},
+      {"softshrink", same_as_first},
+      {"threshold", same_as_first},
+      {"tril", same_as_first},
+      {"triu", same_as_first},
+      {"trunc", same_as_first},
+
+      {"abs", unary_real},
+      {"absolute", unary_real},
+      {"angle", angle},
+      {"glu", glu},
+      {"imag", unary_real},
+      {"log_sigmoid_forward", log_sigmoid_forward},
+      {"native_dropout", native_dropout},
+      {"real", unary_real},
+      {"square", square},
+
+      {"acos", unary_float},
+      {"acosh", unary_float},
+      {"arccos", unary_float},
+      {"arccosh", unary_float},
+      {"arcsin", unary_float},
+      {"arcsinh", unary_float},
+      {"arctan", unary_float},
+      {"arctanh", unary_float},
+      {"asin", unary_float},
+      {"asinh", unary_float},
+      {"atan", unary_float},
+      {"atanh", unary_float},
+      {"cos", unary_float},
+      {"cosh", unary_float},
+      {"deg2rad", unary_float},
+      {"digamma", unary_float},
+      {"erf", unary_float},
+      {"erfc", unary_float},
+      {"erfinv", unary_float},
+      {"exp", unary_float},
+      {"exp2", unary_float},
+      {"expm1", unary_float},
+      {"i0", unary_float},
+      {"lgamma", unary_float},
+      {"log", unary_float},
+      {"log10", unary_float},
+      {"log1p", unary_float},
+      {"log2", unary_float},
+      {"logit", unary_float},
+      {"mvlgamma", unary_float},
+      {"rad2deg", unary_float},
+      {"reciprocal", unary_float},
+      {"rsqrt", unary_float},
+      {"sigmoid", unary_float},
+      {"sin", unary_float},
+      {"sinc", unary_float},
+      {"sinh", unary_float},
+      {"special_digamma", unary_float},
+      {"special_entr", unary_float},
+      {"special_erf", unary_float},
+      {"special_erfc", unary_float},
+      {"special_erfinv", unary_float},
+      {"special_exp2", unary_float},
+      {"special_expit", unary_float},
+      {"special_expm1", unary_float},
+      {"special_gammaln", unary_float},
+      {"special_i0", unary_float},
+      {"special_i0e", unary_float},
+      {"special_i1", unary_float},
+      {"special_log1p", unary_float},
+      {"special_logit", unary_float},
+      {"special_ndtr", unary_float},
+      {"special_ndtri", unary_float},
+      {"special_psi", unary_float},
+      {"special_sinc", unary_float},
+      {"sqrt", unary_float},
+      {"tan", unary_float},
+      {"tanh", unary_float},
+
+      {"eq", predicate},
+      {"ge", predicate},
+      {"greater", predicate},
+      {"greater_equal", predicate},
+      {"gt", predicate},
+      {"isclose", predicate},
+      {"isfinite", predicate},
+      {"isinf", predicate},
+      {"isnan", predicate},
+      {"isneginf", predicate},
+      {"isposinf", predicate},
+      {"isreal", predicate},
+      {"le", predicate},
+      {"less", predicate},
+      {"less_equal", predicate},
+      {"logical_and", predicate},
+      {"logical_not", predicate},
+      {"logical_or", predicate},
+      {"logical_xor", predicate},
+      {"lt", predicate},
+      {"ne", predicate},
+      {"not_equal", predicate},
+      {"signbit", predicate},
+
+      {"__and__", binary},
+      {"__lshift__", binary},
+      {"__or__", binary},
+      {"__rshift__", binary},
+      {"__xor__", binary},
+      {"add", binary},
+      {"addcmul", addcdiv},
+      {"addcdiv", addcdiv},
+      {"bitwise_and", binary},
+      {"bitwise_left_shift", binary},
+      {"bitwise_or", binary},
+      {"bitwise_right_shift", binary},
+      {"bitwise_xor", binary},
+      {"clamp", binary},
+      {"clamp_max", binary},
+      {"clamp_min", binary},
+      {"clip", binary},
+      {"floor_divide", binary},
+      {"fmax", binary},
+      {"fmin", binary},
+      {"fmod", binary},
+      {"gcd", binary},
+      {"heaviside", first_type},
+      {"lcm", binary},
+      {"lerp", lerp},
+      {"masked_fill", first_type},
+      {"masked_scatter", first_type},
+      {"maximum", binary},
+      {"minimum", binary},
+      {"mul", binary},
+      {"multiply", binary},
+      {"nextafter", binary},
+      {"pow", binary},
+      {"remainder", binary},
+      {"rsub", binary},
+      {"sub", binary},
+      {"subtract", binary},
+      {"where", where},
+
+      {"arctan2", binary_float},
+      {"atan2", binary_float},
+      {"copysign", binary_float},
+      {"div", divide},
+      {"divide", divide},
+      {"float_power", float_power},
+      {"hypot", binary},
+      {"logaddexp", binary_float},
+      {"logaddexp2", binary_float},
+      {"special_xlog1py", binary_float},
+      {"special_xlogy", binary_float},
+      {"true_divide", binary_float},
+      {"xlogy", binary_float},
+
+      {"complex", complex_of},
+      {"polar", complex_of},
+
+      {"to", to},
+      {"_to_copy", to},
+      {"type_as", to},
+      {"_cast_Byte", cast<at::kByte>},
+      {"_cast_Char", cast<at::kChar>},
+      {"_cast_Double", cast<at::kDouble>},
+      {"_cast_Float", cast<at::kFloat>},
+      {"_cast_Half", cast<at::kHalf>},
+      {"_cast_Int", cast<at::kInt>},
+      {"_cast_Long", cast<at::kLong>},
+      {"_cast_Short", cast<at::kShort>},
+
+      {"_log_softmax", raw_softmax},
+      {"_softmax", raw_softmax},
+      {"log_softmax", softmax},
+      {"softmax", softmax},
+      {"special_log_softmax", softmax},
+      {"special_softmax", softmax},
+
+      {"dequantize", dequantize},
+      {"int_repr", int_repr},
+      {"quantize_per_channel", quantize},
+      {"quantize_per_tensor", quantize},
+      {"quantize_per_tensor_dynamic", quantize},
+  };
+  return kRules;
+}
+
+}  // namespace fxtrace

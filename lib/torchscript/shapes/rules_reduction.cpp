@@ -1,0 +1,296 @@
+// Rules of operators that compute along dimensions: sums, extremes, sorting, scans, Fourier transforms.
+#include <algorithm>
+
+#include "torchscript/shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+bool keeps_dims(const RuleArguments& args) { return args.given("keepdim") && args.flag("keepdim"); }
+
+// Without the dimensions `dims`, all of them when it is empty; they are 1 where `keep` is.
+Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
+  dims = normalize_dims(std::move(dims), info.dim());
+  Sizes sizes;
+  for (std::size_t i = 0; i < info.sizes.size(); ++i) {
+    const bool stays = !dims.empty() && std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end();
+    if (stays) {
+      sizes.push_back(info.sizes[i]);
+    } else if (keep) {
+      sizes.emplace_back(1);
+    }
+  }
+  return sizes;
+}
+
+// By the arguments dim and keepdim, if the operator has them.
+Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
+  return reduced(info, args.given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
+                 keeps_dims(args));
+}
+
+TensorInfo self_of(const RuleArguments& args) { return args.tensor(first_argument(args)); }
+
+std::vector<Known> two(const Sizes& sizes, Dtype first, Dtype second) {
+  return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
+}
+
+// amax, mean: the type stays.
+std::vector<Known> reduce(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
+}
+
+// sum, prod: integers are summed as int64.
+std::vector<Known> sum(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
+}
+
+std::vector<Known> reduce_float(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(reduced(args, self), float_dtype(self.dtype));
+}
+
+// norm, var: complex numbers give real ones.
+std::vector<Known> reduce_real(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
+}
+
+std::vector<Known> reduce_positions(const RuleArguments& args) {
+  return make(reduced(args, self_of(args)), at::kLong);
+}
+
+// all, any: bytes stay bytes.
+std::vector<Known> reduce_bool(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  const Dtype dtype = self.dtype == at::kByte ? self.dtype : Dtype(at::kBool);
+  return make(reduced(args, self), self.dtype ? dtype : std::nullopt);
+}
+
+// max(x), max(x, dim) with positions, max(x, other)
+std::vector<Known> extreme(const RuleArguments& args) {
+  if (args.given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
+  const TensorInfo self = self_of(args);
+  if (!args.given("dim")) return make(Sizes(), self.dtype);
+  return two(reduced(args, self), self.dtype, at::kLong);
+}
+
+std::vector<Known> both_extremes(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return two(reduced(args, self), self.dtype, self.dtype);
+}
+
+std::vector<Known> moments(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
+}
+
+std::vector<Known> matrix_norm(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
+  if (self.dim() < 2) throw CannotTell{};
+  const std::vector<std::int64_t> dims =
+      args.given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
+  return make(reduced(self, dims, keeps_dims(args)), dtype);
+}
+
+std::vector<Known> quantile(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  const Sizes sizes = reduced(args, self);
+  if (!args.is_tensor("q")) return make(sizes, self.dtype);
+  return make(concatenated(args.tensor("q").sizes, sizes), self.dtype);
+}
+
+std::vector<Known> trace(const RuleArguments& args) { return make(Sizes(), sum_dtype(self_of(args).dtype)); }
+
+std::vector<Known> distance(const RuleArguments& args) {
+  return make(Sizes(), real_dtype(promoted(args, {"self", "other"})));
+}
+
+// ---- Scans and orders: the sizes stay ----
+
+std::vector<Known> scan_sum(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(self.sizes, dtype_or(args, "dtype", sum_dtype(self.dtype)));
+}
+
+std::vector<Known> scan_float(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(self.sizes, float_dtype(self.dtype));
+}
+
+std::vector<Known> with_positions(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return two(self.sizes, self.dtype, at::kLong);
+}
+
+std::vector<Known> positions(const RuleArguments& args) { return make(self_of(args).sizes, at::kLong); }
+
+std::vector<Known> topk(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  if (!self.sizes.empty()) self.sizes[dim_index(args.number("dim"), self)] = args.size("k");
+  return two(self.sizes, self.dtype, at::kLong);
+}
+
+std::vector<Known> diff(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  const std::size_t dim = dim_index(args.number("dim"), self);
+  const Dtype dtype = self.dtype;
+  for (const std::string_view name : {"prepend", "append"}) {
+    if (!args.given(name)) continue;
+    const TensorInfo other = args.tensor(name);
+    if (other.dim() != self.dim()) throw CannotTell{};
+    self.sizes[dim] = self.sizes[dim] + other.sizes[dim];
+  }
+  self.sizes[dim] = max(self.sizes[dim] - args.size("n"), 0);
+  return make(std::move(self.sizes), dtype);
+}
+
+std::vector<Known> histogram_counts(const RuleArguments& args) {
+  return make({args.size("bins")}, self_of(args).dtype);
+}
+
+// ---- Fourier transforms ----
+
+enum class Spectrum { kFull, kHalf, kFromHalf };
+
+Dtype spectrum_dtype(Spectrum kind, Dtype dtype) {
+  return kind == Spectrum::kFromHalf ? real_dtype(float_dtype(dtype)) : complex_dtype(dtype);
+}
+
+// `given` is the length asked for.
+SymInt spectrum_size(Spectrum kind, const SymInt& size, const std::optional<SymInt>& given) {
+  switch (kind) {
+    case Spectrum::kHalf:
+      return floordiv(given.value_or(size), 2) + 1;
+    case Spectrum::kFromHalf:
+      return given.value_or(2 * (size - 1));
+    case Spectrum::kFull:
+      break;
+  }
+  return given.value_or(size);
+}
+
+template <Spectrum kind>
+std::vector<Known> fourier(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
+  size = spectrum_size(kind, size, args.given("n") ? std::optional(args.size("n")) : std::nullopt);
+  return make(self.sizes, spectrum_dtype(kind, self.dtype));
+}
+
+// Over several dimensions, of which the last is halved.
+template <Spectrum kind>
+std::vector<Known> fourier_many(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  const std::optional<Sizes> lengths = args.given("s") ? std::optional(args.sizes("s")) : std::nullopt;
+  std::vector<std::int64_t> dims;
+  if (args.given("dim")) {
+    dims = args.numbers("dim");
+  } else {
+    const std::int64_t count = lengths ? static_cast<std::int64_t>(lengths->size()) : self.dim();
+    for (std::int64_t i = -count; i < 0; ++i) dims.push_back(i);
+  }
+  if (dims.empty() || (lengths && lengths->size() != dims.size())) throw CannotTell{};
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    SymInt& size = self.sizes[dim_index(dims[i], self)];
+    std::optional<SymInt> given;
+    if (lengths && !is_number((*lengths)[i], -1)) given = (*lengths)[i];
+    size = spectrum_size(i + 1 == dims.size() ? kind : Spectrum::kFull, size, given);
+  }
+  return make(self.sizes, spectrum_dtype(kind, self.dtype));
+}
+
+std::vector<Known> short_time_fourier(const RuleArguments& args) {
+  const TensorInfo self = args.tensor("self");
+  if ((self.dim() != 1 && self.dim() != 2) || args.given("align_to_window")) throw CannotTell{};
+  const SymInt window = args.size("n_fft");
+  const SymInt hop = args.given("hop_length") ? args.size("hop_length") : floordiv(window, 4);
+  SymInt length = self.sizes.back();
+  if (args.given("center") && args.flag("center")) length = length + 2 * floordiv(window, 2);
+  const bool complex_input = self.dtype && c10::isComplexType(*self.dtype);
+  const bool one_sided = args.given("onesided") ? args.flag("onesided") : !complex_input;
+  Sizes sizes = slice_of(self.sizes, 0, self.sizes.size() - 1);
+  sizes.push_back(one_sided ? floordiv(window, 2) + 1 : window);
+  sizes.push_back(floordiv(length - window, hop) + 1);
+  if (args.given("return_complex") && args.flag("return_complex"))
+    return make(sizes, complex_dtype(self.dtype));
+  sizes.emplace_back(2);
+  return make(sizes, real_dtype(self.dtype));
+}
+
+}  // namespace
+
+RuleTable reduction_rules() {
+  static constexpr std::pair<std::string_view, Rule> kRules[] = {
+      {"all", reduce_bool},
+      {"amax", reduce},
+      {"amin", reduce},
+      {"aminmax", both_extremes},
+      {"any", reduce_bool},
+      {"argmax", reduce_positions},
+      {"argmin", reduce_positions},
+      {"argsort", positions},
+      {"count_nonzero", reduce_positions},
+      {"cummax", with_positions},
+      {"cummin", with_positions},
+      {"cumprod", scan_sum},
+      {"cumsum", scan_sum},
+      {"diff", diff},
+      {"dist", distance},
+      {"frobenius_norm", reduce_real},
+      {"histc", histogram_counts},
+      {"kthvalue", extreme},
+      {"linalg_matrix_norm", matrix_norm},
+      {"linalg_norm", reduce_real},
+      {"linalg_vector_norm", reduce_real},
+      {"logcumsumexp", scan_float},
+      {"logsumexp", reduce_float},
+      {"max", extreme},
+      {"mean", reduce},
+      {"median", extreme},
+      {"min", extreme},
+      {"mode", extreme},
+      {"msort", same_as_first},
+      {"nanmean", reduce},
+      {"nanmedian", extreme},
+      {"nanquantile", quantile},
+      {"nansum", sum},
+      {"norm", reduce_real},
+      {"prod", sum},
+      {"quantile", quantile},
+      {"renorm", same_as_first},
+      {"sort", with_positions},
+      {"special_logsumexp", reduce_float},
+      {"std", reduce_real},
+      {"std_mean", moments},
+      {"sum", sum},
+      {"topk", topk},
+      {"trace", trace},
+      {"var", reduce_real},
+      {"var_mean", moments},
+
+      {"fft_fft", fourier<Spectrum::kFull>},
+      {"fft_fft2", fourier_many<Spectrum::kFull>},
+      {"fft_fftn", fourier_many<Spectrum::kFull>},
+      {"fft_fftshift", same_as_first},
+      {"fft_hfft", fourier<Spectrum::kFromHalf>},
+      {"fft_ifft", fourier<Spectrum::kFull>},
+      {"fft_ifft2", fourier_many<Spectrum::kFull>},
+      {"fft_ifftn", fourier_many<Spectrum::kFull>},
+      {"fft_ifftshift", same_as_first},
+      {"fft_ihfft", fourier<Spectrum::kHalf>},
+      {"fft_irfft", fourier<Spectrum::kFromHalf>},
+      {"fft_irfft2", fourier_many<Spectrum::kFromHalf>},
+      {"fft_irfftn", fourier_many<Spectrum::kFromHalf>},
+      {"fft_rfft", fourier<Spectrum::kHalf>},
+      {"fft_rfft2", fourier_many<Spectrum::kHalf>},
+      {"fft_rfftn", fourier_many<Spectrum::kHalf>},
+      {"stft", short_time_fourier},
+  };
+  return kRules;
+}
+
+}  // namespace fxtrace
