@@ -15,6 +15,10 @@
 
 namespace fxtrace {
 
+namespace symbolic {
+class Knowledge;
+}
+
 // Inclusive; a bound that is absent is not known.
 struct Range {
   std::optional<std::int64_t> low, high;
@@ -54,8 +58,7 @@ class Dimensions {
   SymInt simplify(const SymInt& value) const;
 
  private:
-  struct Known;
-  std::shared_ptr<const Known> known_;  // never null, never changed
+  std::shared_ptr<symbolic::Knowledge> known_;  // never null; shared with copies, so cloned before it changes
 };
 
 }  // namespace fxtrace

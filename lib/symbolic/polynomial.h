@@ -37,8 +37,10 @@ bool before(const Term& a, const Term& b);
 bool same_atoms(const Term& a, const Term& b);
 bool same(const AtomRef& a, const AtomRef& b);
 
-// The terms of any SymInt in order: those of a number too.
-std::vector<Term> terms_of(const SymInt& value);
+// The terms of any SymInt in order: those of a number too, which is none for zero.  Valid as long as the
+// SymInt.
+class Terms;
+Terms terms_of(const SymInt& value);
 // The sum of terms in any order.  Throws SymbolicError.
 SymInt sum(std::vector<Term> terms);
 SymInt product(const Term& term);
@@ -74,3 +76,32 @@ struct SymInt::Polynomial {
 };
 
 }  // namespace fxtrace
+
+namespace fxtrace::symbolic {
+
+class Terms {
+ public:
+  explicit Terms(const SymInt& value) {
+    if (const auto* polynomial = SymInt::Polynomial::of(value)) {
+      terms_ = &polynomial->terms;
+    } else if (*value.number() != 0) {
+      number_.push_back({{}, *value.number()});
+    }
+  }
+  Terms(const Terms&) = delete;
+  Terms& operator=(const Terms&) = delete;
+
+  const std::vector<Term>& vector() const { return *terms_; }
+  auto begin() const { return terms_->begin(); }
+  auto end() const { return terms_->end(); }
+  const Term& front() const { return terms_->front(); }
+  std::size_t size() const { return terms_->size(); }
+
+ private:
+  std::vector<Term> number_;
+  const std::vector<Term>* terms_ = &number_;
+};
+
+inline Terms terms_of(const SymInt& value) { return Terms(value); }
+
+}  // namespace fxtrace::symbolic

@@ -85,7 +85,7 @@ SymInt scaled(const SymInt& value, std::int64_t factor) {
   return from_sorted(std::move(terms));
 }
 
-std::string in_parentheses(const std::string& text) { return "(" + text + ")"; }
+std::string in_parentheses(const std::string& text) { return std::string("(").append(text).append(")"); }
 
 // As an operand of // and %: only what cannot be misread stands without parentheses.
 std::string operand_text(const SymInt& value, bool is_left) {
@@ -111,11 +111,16 @@ SymInt make_atom(AtomKind kind, std::vector<SymInt> operands) {
   }
   if (atom.weight > kMaxWeight || atom.depth > kMaxDepth || operands.size() > kMaxOperands) too_large();
   if (kind == AtomKind::kMin || kind == AtomKind::kMax) {
-    for (const SymInt& operand : operands) atom.text += (atom.text.empty() ? "" : ",") + operand.text();
-    atom.text = (kind == AtomKind::kMin ? "min" : "max") + in_parentheses(atom.text);
+    atom.text = kind == AtomKind::kMin ? "min(" : "max(";
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (i != 0) atom.text += ",";
+      atom.text += operands[i].text();
+    }
+    atom.text += ")";
   } else {
-    atom.text = operand_text(operands[0], true) + (kind == AtomKind::kMod ? "%" : "//") +
-                operand_text(operands[1], false);
+    atom.text = operand_text(operands[0], true);
+    atom.text += kind == AtomKind::kMod ? "%" : "//";
+    atom.text += operand_text(operands[1], false);
   }
   atom.operands = std::move(operands);
   return from_atom(std::make_shared<const Atom>(std::move(atom)));
@@ -152,7 +157,7 @@ Split split(const SymInt& whole, const Term& divisor) {
 
 // whole / divisor when that is a polynomial.
 std::optional<SymInt> exact_quotient(const SymInt& whole, const SymInt& divisor) {
-  const std::vector<Term> by = terms_of(divisor);
+  const Terms by(divisor);
   SymInt quotient = 0;
   SymInt rest = whole;
   try {
@@ -174,8 +179,8 @@ std::optional<SymInt> exact_quotient(const SymInt& whole, const SymInt& divisor)
 
 // The greatest term that divides all terms of both.
 Term common_factor(const SymInt& a, const SymInt& b) {
-  std::vector<Term> terms = terms_of(a);
-  const std::vector<Term> others = terms_of(b);
+  std::vector<Term> terms = terms_of(a).vector();
+  const Terms others(b);
   terms.insert(terms.end(), others.begin(), others.end());
   Term common = terms.front();
   common.coefficient = 0;
@@ -358,8 +363,8 @@ SymInt mod_by_polynomial(const SymInt& value, const SymInt& by) {
 bool differ_by_constant(const SymInt& a, const SymInt& b) {
   if (a.is_number() != b.is_number()) return false;
   if (a.is_number()) return true;
-  std::vector<Term> left = terms_of(a);
-  std::vector<Term> right = terms_of(b);
+  std::vector<Term> left = terms_of_polynomial(a);
+  std::vector<Term> right = terms_of_polynomial(b);
   if (left.back().atoms.empty()) left.pop_back();
   if (right.back().atoms.empty()) right.pop_back();
   return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const Term& x, const Term& y) {
@@ -408,13 +413,6 @@ bool before(const Term& a, const Term& b) {
     if (!same(a.atoms[i], b.atoms[i])) return a.atoms[i]->text < b.atoms[i]->text;
   }
   return false;
-}
-
-std::vector<Term> terms_of(const SymInt& value) {
-  if (!value.is_number()) return terms_of_polynomial(value);
-  std::vector<Term> terms;
-  if (*value.number() != 0) terms.push_back({{}, *value.number()});
-  return terms;
 }
 
 SymInt sum(std::vector<Term> terms) {
@@ -521,7 +519,7 @@ SymInt operator+(const SymInt& a, const SymInt& b) {
   if (a.is_number() && b.is_number()) return add(a.number_, b.number_);
   if (a.is_number() && a.number_ == 0) return b;
   if (b.is_number() && b.number_ == 0) return a;
-  return merge(terms_of(a), terms_of(b));
+  return merge(terms_of(a).vector(), terms_of(b).vector());
 }
 
 SymInt operator-(const SymInt& a, const SymInt& b) {

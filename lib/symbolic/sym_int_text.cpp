@@ -15,11 +15,11 @@ using namespace symbolic;  // NOLINT: the same library
 
 namespace {
 
-// Without its sign.
-std::string term_text(const Term& term) {
+// Without its sign; `minus` when one is written before it that is not between two terms.
+std::string term_text(const Term& term, bool minus) {
   const std::int64_t number = std::abs(term.coefficient);
   if (term.atoms.empty()) return std::to_string(number);
-  const bool alone = term.atoms.size() == 1 && term.coefficient == 1;
+  const bool alone = term.atoms.size() == 1 && number == 1 && !minus;
   std::string text;
   for (std::size_t i = 0; i < term.atoms.size();) {
     const Atom& atom = *term.atoms[i];
@@ -28,11 +28,14 @@ std::string term_text(const Term& term) {
     const bool quotient = atom.kind == AtomKind::kFloorDiv || atom.kind == AtomKind::kMod;
     if (!text.empty()) text += "*";
     // Python reads -n//2 as (-n)//2 and a*n//2 as (a*n)//2.
-    text += quotient && !alone ? "(" + atom.text + ")" : atom.text;
-    if (power > 1) text += "**" + std::to_string(power);
+    const bool enclosed = quotient && !alone;
+    if (enclosed) text += "(";
+    text += atom.text;
+    if (enclosed) text += ")";
+    if (power > 1) text.append("**").append(std::to_string(power));
     i += power;
   }
-  if (number != 1) text += "*" + std::to_string(number);
+  if (number != 1) text.append("*").append(std::to_string(number));
   return text;
 }
 
@@ -301,9 +304,13 @@ std::string SymInt::text() const {
   std::size_t first = 0;
   while (first < terms.size() && terms[first].coefficient < 0) ++first;
   if (first == terms.size()) first = 0;
-  std::string text = (terms[first].coefficient < 0 ? "-" : "") + term_text(terms[first]);
+  const bool minus = terms[first].coefficient < 0;
+  std::string text(minus ? "-" : "");
+  text += term_text(terms[first], minus);
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (i != first) text += (terms[i].coefficient < 0 ? "-" : "+") + term_text(terms[i]);
+    if (i == first) continue;
+    text += terms[i].coefficient < 0 ? "-" : "+";
+    text += term_text(terms[i], false);
   }
   return text;
 }

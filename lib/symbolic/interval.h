@@ -1,0 +1,117 @@
+// Intervals of integers with saturating arithmetic; for lib/symbolic alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "symbolic/dimensions.h"
+
+namespace fxtrace::symbolic {
+
+__extension__ typedef __int128 Wide;
+
+// Beyond every product of two ends.
+constexpr Wide kInfinity = static_cast<Wide>(1) << 126;
+// Ends beyond 64 bits are moved outward: to here or to infinity.
+constexpr Wide kFarthest = static_cast<Wide>(1) << 63;
+
+inline Wide saturated_low(Wide value) {
+  if (value < -kFarthest) return -kInfinity;
+  return std::min(value, kFarthest);
+}
+inline Wide saturated_high(Wide value) {
+  if (value > kFarthest) return kInfinity;
+  return std::max(value, -kFarthest);
+}
+
+inline Wide wide_product(Wide a, Wide b) {
+  if (a == 0 || b == 0) return 0;
+  const bool infinite = a == kInfinity || a == -kInfinity || b == kInfinity || b == -kInfinity;
+  if (infinite) return (a < 0) == (b < 0) ? kInfinity : -kInfinity;
+  return a * b;
+}
+
+// `by` is not zero.  An infinite end divided by a finite one stays infinite; all else by an infinite one is
+// 0.
+inline Wide wide_floor_divide(Wide a, Wide by) {
+  if (a == kInfinity || a == -kInfinity) return by > 0 ? a : -a;
+  if (by == kInfinity || by == -kInfinity) return a != 0 && (a < 0) != (by < 0) ? -1 : 0;
+  const Wide quotient = a / by;
+  return quotient - ((a % by != 0 && (a < 0) != (by < 0)) ? 1 : 0);
+}
+inline Wide wide_ceil_divide(Wide a, Wide by) { return -wide_floor_divide(-a, by); }
+
+// Both ends included.
+struct Interval {
+  Wide low = -kInfinity;
+  Wide high = kInfinity;
+
+  static Interval of(Wide number) { return {number, number}; }
+  static Interval of(const Range& range) {
+    return {range.low ? *range.low : -kInfinity, range.high ? *range.high : kInfinity};
+  }
+  Range range() const {
+    const auto fits = [](Wide value) {
+      return value >= std::numeric_limits<std::int64_t>::min() &&
+             value <= std::numeric_limits<std::int64_t>::max();
+    };
+    Range result;
+    if (fits(low)) result.low = static_cast<std::int64_t>(low);
+    if (fits(high)) result.high = static_cast<std::int64_t>(high);
+    // Where the end is known to be beyond 64 bits, the last number inside them is known too.
+    if (!fits(low) && low > 0) result.low = std::numeric_limits<std::int64_t>::max();
+    if (!fits(high) && high < 0) result.high = std::numeric_limits<std::int64_t>::min();
+    return result;
+  }
+  bool is_single() const { return low == high; }
+  bool contains(Wide value) const { return low <= value && value <= high; }
+};
+
+inline Interval operator+(const Interval& a, const Interval& b) {
+  const bool low = a.low != -kInfinity && b.low != -kInfinity;
+  const bool high = a.high != kInfinity && b.high != kInfinity;
+  return {low ? saturated_low(a.low + b.low) : -kInfinity,
+          high ? saturated_high(a.high + b.high) : kInfinity};
+}
+
+inline Interval operator*(const Interval& a, const Interval& b) {
+  const Wide ends[] = {wide_product(a.low, b.low), wide_product(a.low, b.high), wide_product(a.high, b.low),
+                       wide_product(a.high, b.high)};
+  return {saturated_low(*std::min_element(std::begin(ends), std::end(ends))),
+          saturated_high(*std::max_element(std::begin(ends), std::end(ends)))};
+}
+
+inline Interval power(const Interval& base, std::size_t times) {
+  Interval result = base;
+  for (std::size_t i = 1; i < times; ++i) result = result * base;
+  if (times % 2 == 0 && result.low < 0) result.low = 0;
+  return result;
+}
+
+inline Interval hull(const Interval& a, const Interval& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+// Of two intervals that hold the same value.
+inline Interval both(const Interval& a, const Interval& b) {
+  const Interval result{std::max(a.low, b.low), std::min(a.high, b.high)};
+  return result.low > result.high ? a : result;  // there is no such value: whatever is said is right
+}
+
+// Of p // q for q that is not zero.
+inline Interval floor_divide(const Interval& p, const Interval& q) {
+  Interval result{kInfinity, -kInfinity};
+  const auto divide_by = [&](Wide low, Wide high) {  // all of one sign
+    for (const Wide by : {low, high}) {
+      for (const Wide end : {p.low, p.high}) {
+        const Wide quotient = wide_floor_divide(end, by);
+        result = hull(result, {quotient, quotient});
+      }
+    }
+  };
+  if (q.high >= 1) divide_by(std::max<Wide>(q.low, 1), q.high);
+  if (q.low <= -1) divide_by(q.low, std::min<Wide>(q.high, -1));
+  return result.low > result.high ? Interval{} : result;  // a division by zero alone
+}
+
+}  // namespace fxtrace::symbolic
