@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kMaxDenominator = 1 << 30;
 constexpr int kMaxRewrites = 6;
 constexpr std::size_t kMaxExpanded = 256;
+constexpr std::size_t kRewriteCost = 4;  // in looks at an atom
 
 // The first atom of one of two kinds.
 AtomRef find_atom(const SymInt& value, AtomKind kind, AtomKind or_kind) {
@@ -53,7 +54,7 @@ bool has_symbols_only(const SymInt& value) {
 }
 
 SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by) {
-  SymInt total = 0;
+  Sum total;
   for (const Term& term : terms_of(value)) {
     SymInt factors = 1;
     Term left = term;
@@ -62,16 +63,16 @@ SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by) 
       factors = factors * by;
       left = rest;
     }
-    total = total + product(left) * factors;
+    total.add(product(left) * factors);
   }
-  return total;
+  return total.total();
 }
 
 Fraction without_quotients(const SymInt& value) {
   Fraction result{value, 1};
   for (int round = 0; round < kMaxRewrites; ++round) {
     // First those that go without a new denominator.
-    SymInt next = 0;
+    Sum parts;
     bool changed = false;
     AtomRef in_the_way;
     for (const Term& term : terms_of(result.numerator)) {
@@ -89,8 +90,9 @@ Fraction without_quotients(const SymInt& value) {
         }
         if (in_the_way == nullptr && q.is_number()) in_the_way = atom;
       }
-      next = next + part;
+      parts.add(part);
     }
+    SymInt next = parts.total();
     if (!changed) {
       if (in_the_way == nullptr) break;
       const std::int64_t by = *in_the_way->operands[1].number();
@@ -117,10 +119,12 @@ SymInt without_remainders(const SymInt& value) {
 
 Interval BoundsFinder::find(const SymInt& value, int effort) {
   if (const auto number = value.number()) return Interval::of(*number);
+  if (!knowledge_.spend(weight_of(value))) return {};
   Interval best = plain(value, effort);
+  // Where every dimension occurs once, other forms say no more.
+  if (effort <= 0 || !has_repeats(value) || done(best)) return best;
+  if (!knowledge_.spend(kRewriteCost * weight_of(value))) return best;
   const bool symbols_only = has_symbols_only(value);
-  // Every dimension occurs once: it cannot be narrower.
-  if (effort <= 0 || (symbols_only && !has_product(value)) || done(best) || --fuel_ < 0) return best;
   try {
     if (has_product(value)) best = both(best, from_lowest(value, effort));
     if (symbols_only || done(best)) return best;

@@ -48,7 +48,6 @@ class BoundsFinder {
 
   const Knowledge& knowledge_;
   std::optional<Relation> goal_;
-  int fuel_ = 100;
 };
 
 }  // namespace fxtrace::symbolic

@@ -7,6 +7,14 @@ namespace fxtrace {
 
 using namespace symbolic;  // NOLINT: the same library
 
+namespace {
+
+// Looks at an atom, each 50 to 200 ns: a question takes a few milliseconds at most.
+constexpr std::int64_t kQuestion = 10000;
+constexpr std::int64_t kLesson = 50000;
+
+}  // namespace
+
 std::string to_string(const Range& range) {
   return (range.low ? std::to_string(*range.low) : "") + ".." +
          (range.high ? std::to_string(*range.high) : "");
@@ -56,6 +64,7 @@ Dimensions::Dimensions() {
 bool Dimensions::narrow(const std::string& name, const Range& range) {
   if (range.low && range.high && *range.low > *range.high) return false;
   auto known = std::make_shared<Knowledge>(*known_);
+  known->allow(kLesson);
   try {
     if (!known->learn_range(name, range)) return false;
   } catch (const SymbolicError&) {
@@ -69,6 +78,7 @@ Range Dimensions::range(const std::string& name) const {
   const Interval own = known_->range(name);
   const auto found = known_->values().find(name);
   if (found == known_->values().end()) return own.range();
+  known_->allow(kQuestion);
   return both(own, known_->bounds(found->second)).range();
 }
 
@@ -80,11 +90,13 @@ std::vector<std::pair<std::string, Range>> Dimensions::ranges() const {
 
 SymInt Dimensions::fresh(const Range& range) {
   if (known_.use_count() > 1) known_ = std::make_shared<Knowledge>(*known_);
+  known_->allow(kLesson);
   return known_->fresh(range);
 }
 
 Range Dimensions::bounds(const SymInt& value) const {
   if (const auto number = value.number()) return {*number, *number};
+  known_->allow(kQuestion);
   try {
     return known_->bounds(value.substitute(known_->values())).range();
   } catch (const SymbolicError&) {
@@ -98,10 +110,18 @@ std::optional<bool> Dimensions::decide(Relation relation, const SymInt& left, co
     const std::int64_t b = *right.number();
     return settled(relation, Interval::of(a < b ? -1 : a > b ? 1 : 0));
   }
+  known_->allow(kQuestion);
   try {
+    if (const AtomRef atom = right.is_number() ? single_atom(left) : nullptr;
+        atom != nullptr && atom->kind == AtomKind::kSymbol && !known_->values().contains(atom->text)) {
+      const Interval own = known_->range(atom->text) + Interval::of(-static_cast<Wide>(*right.number()));
+      const auto answer = settled(relation, own);
+      if (answer || !known_->has_facts()) return answer;
+    }
     const SymInt difference = (left - right).substitute(known_->values());
     const auto answer = known_->decide(relation, difference);
     if (answer || has_symbols_only(difference)) return answer;
+    if (!known_->has_facts() && !has_repeats(difference)) return answer;
     const SymInt simple = known_->simplify(difference);
     return simple == difference ? std::nullopt : known_->decide(relation, simple);
   } catch (const SymbolicError&) {
@@ -112,6 +132,7 @@ std::optional<bool> Dimensions::decide(Relation relation, const SymInt& left, co
 bool Dimensions::assume(Relation relation, const SymInt& left, const SymInt& right) {
   if (const auto decided = decide(relation, left, right)) return *decided;
   auto known = std::make_shared<Knowledge>(*known_);
+  known->allow(kLesson);
   try {
     if (!known->learn(relation, left - right)) return false;
   } catch (const SymbolicError&) {
@@ -123,6 +144,7 @@ bool Dimensions::assume(Relation relation, const SymInt& left, const SymInt& rig
 
 SymInt Dimensions::simplify(const SymInt& value) const {
   if (value.is_number()) return value;
+  known_->allow(kQuestion);
   try {
     return known_->simplify(value);
   } catch (const SymbolicError&) {

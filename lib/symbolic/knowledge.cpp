@@ -33,13 +33,8 @@ SymInt normalized(const SymInt& value) {
   return terms_of(result).front().coefficient < 0 ? -result : result;
 }
 
-bool shares_symbols(const SymInt& a, const SymInt& b) {
-  const auto names = a.symbols();
-  const auto others = b.symbols();
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::binary_search(others.begin(), others.end(), name);
-  });
-}
+// Never wrong when it says no.
+bool shares_symbols(const SymInt& a, const SymInt& b) { return (symbol_bits(a) & symbol_bits(b)) != 0; }
 
 // How often `fact` is subtracted from `value` to be rid of a term: each positive ratio of terms that both
 // have.
@@ -184,7 +179,7 @@ std::optional<SymInt> Knowledge::known_remainder(const SymInt& p, const SymInt& 
 }
 
 SymInt Knowledge::rewritten_atom(const AtomRef& atom, bool with_facts) const {
-  if (atom->kind == AtomKind::kSymbol) return from_atom(atom);
+  if (atom->kind == AtomKind::kSymbol || !spend(atom->weight)) return from_atom(atom);
   std::vector<SymInt> operands;
   bool changed = false;
   for (const SymInt& operand : atom->operands) {
@@ -226,7 +221,7 @@ SymInt Knowledge::rewritten_atom(const AtomRef& atom, bool with_facts) const {
     turns = 0;
   }
   if (turns) return quotient ? SymInt(*turns) : p - SymInt(*turns) * q;
-  if (quotient) {
+  if (quotient && !q.is_number()) {
     const Interval found = bounds(from_atom(atom), {}, with_facts);
     if (found.is_single()) return static_cast<std::int64_t>(found.low);
   }
@@ -236,7 +231,7 @@ SymInt Knowledge::rewritten_atom(const AtomRef& atom, bool with_facts) const {
 // q*(p//q) is p - p%q where the remainder is known.
 SymInt Knowledge::without_exact_quotients(const SymInt& value) const {
   if (remainders_.empty() || value.is_number()) return value;
-  SymInt total = 0;
+  Sum total;
   bool changed = false;
   for (const Term& term : terms_of(value)) {
     SymInt part = product(term);
@@ -254,20 +249,20 @@ SymInt Knowledge::without_exact_quotients(const SymInt& value) const {
       changed = true;
       break;
     }
-    total = total + part;
+    total.add(part);
   }
-  return changed ? total : value;
+  return changed ? total.total() : value;
 }
 
 SymInt Knowledge::rewritten(const SymInt& value, bool with_facts) const {
   if (has_symbols_only(value)) return value;
-  SymInt total = 0;
+  Sum total;
   for (const Term& term : terms_of(value)) {
     SymInt part = term.coefficient;
     for (const AtomRef& atom : term.atoms) part = part * rewritten_atom(atom, with_facts);
-    total = total + part;
+    total.add(part);
   }
-  return without_exact_quotients(total);
+  return without_exact_quotients(total.total());
 }
 
 SymInt Knowledge::simplify(const SymInt& value, bool with_facts) const {
@@ -413,6 +408,7 @@ bool Knowledge::learn_from_term(const SymInt& value, const Term& term, int depth
 }
 
 bool Knowledge::learn_at_least_zero(const SymInt& given, int depth) {
+  if (!spend(1)) return true;
   SymInt value = simplify(given, false);
   if (const auto number = value.number()) return *number >= 0;
   const Interval found = bounds(value, {}, false);
@@ -447,6 +443,7 @@ bool Knowledge::learn_remainder(const SymInt& dividend, const SymInt& divisor, s
 }
 
 bool Knowledge::learn_zero(const SymInt& given, int depth) {
+  if (!spend(1)) return true;
   SymInt value = simplify(given, false);
   if (const auto number = value.number()) return *number == 0;
   const std::int64_t content = content_of(value, false);
@@ -494,6 +491,7 @@ bool Knowledge::learn_zero(const SymInt& given, int depth) {
 }
 
 bool Knowledge::learn_not_zero(const SymInt& given, int depth) {
+  if (!spend(1)) return true;
   const SymInt value = simplify(given, false);
   if (const auto number = value.number()) return *number != 0;
   const Interval found = bounds(value, {}, false);

@@ -21,6 +21,13 @@ std::optional<bool> settled(Relation relation, const Interval& difference);
 // until then holds all the same.
 class Knowledge {
  public:
+  // What a question may cost, in looks at an atom.  When that is used up, the rest is not known.
+  void allow(std::int64_t looks) const { looks_left_ = looks; }
+  bool spend(std::size_t looks) const {
+    looks_left_ -= static_cast<std::int64_t>(looks);
+    return looks_left_ > 0;
+  }
+
   // Asking.
 
   // Of the dimension's own; one that stands for another expression has that one's bounds too.
@@ -28,6 +35,7 @@ class Knowledge {
   const std::map<std::string, Range>& ranges() const { return ranges_; }
   // What takes the place of dimensions: numbers, and what they were said to be equal to.
   const std::map<std::string, SymInt>& values() const { return values_; }
+  bool has_facts() const { return !at_least_zero_.empty() || !not_zero_.empty() || !remainders_.empty(); }
   // Stops early where it is known whether `goal` holds between the value and zero.
   Interval bounds(const SymInt& value, std::optional<Relation> goal = {}, bool with_facts = true) const;
   SymInt simplify(const SymInt& value, bool with_facts = true) const;
@@ -73,6 +81,7 @@ class Knowledge {
   std::set<std::string> fresh_;
   std::int64_t next_fresh_ = 0;
   bool changed_ = false;  // since propagate() began its round
+  mutable std::int64_t looks_left_ = 0;
 };
 
 }  // namespace fxtrace::symbolic

@@ -21,6 +21,9 @@ struct Atom {
   std::vector<SymInt> operands = {};
   std::size_t weight = 1;  // atoms in it, itself included, counted as often as they are written
   int depth = 0;
+  // A bit for each symbol in it, by its name's hash: what has no bit in common has no symbol in common.
+  std::uint64_t symbols = 0;
+  bool repeats = false;  // perhaps there is a symbol in it twice
 };
 using AtomRef = std::shared_ptr<const Atom>;
 
@@ -66,6 +69,8 @@ struct SymInt::Polynomial {
   std::vector<symbolic::Term> terms;
   std::size_t weight = 0;
   int depth = 0;
+  std::uint64_t symbols = 0;  // as an atom's
+  bool repeats = false;
 
   static const Polynomial* of(const SymInt& value) { return value.poly_.get(); }
   static SymInt wrap(Polynomial polynomial) {
@@ -103,5 +108,32 @@ class Terms {
 };
 
 inline Terms terms_of(const SymInt& value) { return Terms(value); }
+
+// Adds up many values at once.
+class Sum {
+ public:
+  void add(const SymInt& value) {
+    const Terms more(value);
+    terms_.insert(terms_.end(), more.begin(), more.end());
+  }
+  SymInt total() { return sum(std::exchange(terms_, {})); }
+
+ private:
+  std::vector<Term> terms_;
+};
+
+inline std::size_t weight_of(const SymInt& value) {
+  const auto* polynomial = SymInt::Polynomial::of(value);
+  return polynomial == nullptr ? 1 : polynomial->weight;
+}
+inline std::uint64_t symbol_bits(const SymInt& value) {
+  const auto* polynomial = SymInt::Polynomial::of(value);
+  return polynomial == nullptr ? 0 : polynomial->symbols;
+}
+// Whether a symbol may occur in it more than once.
+inline bool has_repeats(const SymInt& value) {
+  const auto* polynomial = SymInt::Polynomial::of(value);
+  return polynomial != nullptr && polynomial->repeats;
+}
 
 }  // namespace fxtrace::symbolic

@@ -17,7 +17,7 @@ namespace {
 // Sizes of real models stay far below these; they keep hostile ones from eating time and memory.
 constexpr std::size_t kMaxTerms = 128;
 constexpr std::size_t kMaxDegree = 16;
-constexpr std::size_t kMaxWeight = 1000;
+constexpr std::size_t kMaxWeight = 500;
 constexpr std::size_t kMaxOperands = 16;
 constexpr std::size_t kMaxNameLength = 200;
 constexpr int kMaxDepth = 24;
@@ -47,6 +47,8 @@ SymInt from_sorted(std::vector<Term> terms) {
     for (const AtomRef& atom : term.atoms) {
       polynomial.weight += atom->weight;
       polynomial.depth = std::max(polynomial.depth, atom->depth);
+      polynomial.repeats = polynomial.repeats || atom->repeats || (polynomial.symbols & atom->symbols) != 0;
+      polynomial.symbols |= atom->symbols;
     }
   }
   if (polynomial.weight > kMaxWeight) too_large();
@@ -100,11 +102,13 @@ std::string operand_text(const SymInt& value, bool is_left) {
 }
 
 SymInt make_atom(AtomKind kind, std::vector<SymInt> operands) {
-  Atom atom{kind, {}, {}, 1, 1};
+  Atom atom{kind, {}, {}, 1, 1, 0, false};
   for (const SymInt& operand : operands) {
     if (const auto* polynomial = SymInt::Polynomial::of(operand)) {
       atom.weight += polynomial->weight;
       atom.depth = std::max(atom.depth, polynomial->depth + 1);
+      atom.repeats = atom.repeats || polynomial->repeats || (atom.symbols & polynomial->symbols) != 0;
+      atom.symbols |= polynomial->symbols;
     } else {
       atom.weight += 1;
     }
@@ -492,7 +496,9 @@ SymInt SymInt::symbol(std::string name) {
                      std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
                      std::all_of(name.begin(), name.end(), is_word);
   if (!valid) throw SymbolicError("not a name for a dimension: '" + name.substr(0, kMaxNameLength) + "'");
-  return from_atom(std::make_shared<const Atom>(Atom{AtomKind::kSymbol, std::move(name)}));
+  Atom atom{AtomKind::kSymbol, std::move(name)};
+  atom.symbols = std::uint64_t{1} << (std::hash<std::string>{}(atom.text) % 64);
+  return from_atom(std::make_shared<const Atom>(std::move(atom)));
 }
 
 std::optional<std::int64_t> SymInt::number() const {
@@ -643,7 +649,7 @@ std::optional<std::int64_t> SymInt::evaluate(const std::map<std::string, std::in
 
 SymInt SymInt::substitute(const std::map<std::string, SymInt>& values) const {
   if (is_number() || values.empty()) return *this;
-  SymInt total = 0;
+  Sum total;
   bool changed = false;
   for (const Term& term : poly_->terms) {
     SymInt part = term.coefficient;
@@ -666,9 +672,9 @@ SymInt SymInt::substitute(const std::map<std::string, SymInt>& values) const {
       }
       part = part * factor;
     }
-    total = total + part;
+    total.add(part);
   }
-  return changed ? total : *this;
+  return changed ? total.total() : *this;
 }
 
 }  // namespace fxtrace

@@ -665,7 +665,7 @@ std::vector<Values> samples(const std::map<std::string, Range>& ranges) {
 TEST_CASE("random expressions have the values of plain integers", "[symbolic]") {
   Generator generator(1);
   const std::vector<std::string> names{"a", "b", "c"};
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     const Case made = random_case(generator, names, static_cast<int>(generator.number(1, 4)));
     const std::string text = made.value.text();
     INFO(made.expression->python() << " is " << text);
@@ -695,7 +695,7 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
   const std::vector<std::string> names{"a", "b", "c"};
   const std::vector<Range> choices{{0, {}}, {1, 6}, {-3, 4}, {2, {}}, {{}, 3}, {5, 5}, {0, 9}, {-6, -1}};
   int decisions = 0, simpler = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 800; ++i) {
     Dimensions dimensions;
     std::map<std::string, Range> ranges;
     for (const std::string& name : names) {
@@ -757,6 +757,6 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
     }
   }
   // The questions are such that a good part of them can be answered.
-  CHECK(decisions > 2000);
-  CHECK(simpler > 1000);
+  CHECK(decisions > 1000);
+  CHECK(simpler > 500);
 }
