@@ -9,8 +9,9 @@
 
 namespace fxtrace {
 
-// What Python's operator of that name ("operator.floordiv") gives for integers and booleans.  Nothing for
-// other operators and values, and where Python would raise or the result does not fit 64 bits.
+// What Python's function of that name ("operator.floordiv", "math.ceil", "torch.sym_max") gives for numbers
+// and booleans.  Nothing for other functions and values, and where Python would raise or the result does not
+// fit 64 bits.
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args);
 
 }  // namespace fxtrace

@@ -196,7 +196,6 @@ std::vector<std::string> ProgramDimensions::guards() const {
       continue;
     }
     const SymInt left = known_.simplify(*value);
-    if (left == *value && known_.bounds(left) == Range{}) continue;
     constraint = {left.text(), common(constraint.range, known_.bounds(left))};
     if (left.is_number()) constraint.range = {};
   }

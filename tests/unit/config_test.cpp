@@ -120,6 +120,30 @@ TEST_CASE("config: there and back", "[config]") {
   }
 }
 
+TEST_CASE("config: dummy inputs and dimensions", "[config]") {
+  const Config config = read(R"({"param_shapes_constant": true,
+      "input": {"x": "float[batch, 3]", "1": "int64[2*batch]@cuda:0", "past.0.k": "half[]", "n": "seq"},
+      "dim": {"batch": "1..64", "seq": "8..", "u": "4..4"}})");
+  REQUIRE(config.options.inputs.size() == 4);
+  CHECK(config.options.inputs[2].name == "past.0.k");
+  REQUIRE(config.options.dimensions.size() == 3);
+  CHECK(config.options.dimensions[1].low == 8);
+  CHECK_FALSE(config.options.dimensions[1].high);
+  const std::string json =
+      R"({"input":{"x":"float32[batch,3]","1":"int64[batch*2]@cuda:0","past.0.k":"float16[]","n":"seq"},)"
+      R"("dim":{"batch":"1..64","seq":"8..","u":"4"},"param_shapes_constant":true})";
+  CHECK(options_json(config.options) == json);
+  CHECK(options_json(read(json).options) == json);
+
+  // What the command line adds replaces an input, and narrows a dimension.
+  Config more = config;
+  read_config(R"({"input": {"x": "int8[1]"}, "dim": {"batch": "..8", "seq": "..16"}})", "c.json", more);
+  const auto options = nlohmann::json::parse(options_json(more.options));
+  CHECK(options["input"]["x"] == "int8[1]");
+  CHECK(options["dim"]["batch"] == "1..8");
+  CHECK(options["dim"]["seq"] == "8..16");
+}
+
 TEST_CASE("config: errors have a place", "[config]") {
   const std::pair<const char*, const char*> cases[] = {
       {"", "c.json:1:1: this is no JSON: unexpected end of input"},
@@ -150,6 +174,13 @@ TEST_CASE("config: errors have a place", "[config]") {
       {"{\"hooks\": \"no\"}", "expected \"run\" or \"skip\""},
       {"{\"method\": \"\"}", "expected a string that is not empty"},
       {"{\"method\": \"a\", \"method\": \"b\"}", "c.json:1:17: the key 'method' is given twice"},
+      {"{\"input\": [\"float32[1]\"]}", "c.json:1:11: /input: expected an object: inputs and their specs"},
+      {"{\"input\": {\"x\": 1}}", "c.json:1:17: /input/x: expected a string"},
+      {"{\"input\": {\"x\": \"float31[1]\"}}", "c.json:1:17: /input/x: --input x: 'float31' is no dtype"},
+      {"{\"input\": {\"\": \"float32[1]\"}}", "'' is no input's name"},
+      {"{\"dim\": {\"b\": 8}}", "c.json:1:15: /dim/b: expected a string"},
+      {"{\"dim\": {\"b\": \"2..1\"}}", "c.json:1:15: /dim/b: --dim b: from 2 to 1 is nothing"},
+      {"{\"dim\": {\"1\": \"2\"}}", "'1' is no name of a dimension"},
       {"{\"m\\\"\": 1}", "c.json:1:2: "},
       {"{\"méthode\": 1, \"strict\": 2}", "c.json:1:2: /méthode: unknown option"},
       {"{\"\": \"é\", \"strict\": 2}", "c.json:1:2: "},

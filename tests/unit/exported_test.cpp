@@ -9,6 +9,7 @@
 #include "exported/fold.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
+#include "exported/program_dimensions.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "exported/sympy_text.h"
@@ -133,7 +134,30 @@ TEST_CASE("fold: as Python computes", "[exported]") {
   CHECK_FALSE(fold("operator.floordiv", {7, 0}));
   CHECK_FALSE(fold("operator.mul", Args{INT64_MAX, 2}));
   CHECK_FALSE(fold("operator.floordiv", Args{INT64_MIN, -1}));
-  CHECK_FALSE(fold("operator.add", {1.5, 2}));
+  CHECK(fold("operator.pow", {-3, 3}) == Argument(-27));
+  CHECK_FALSE(fold("operator.pow", {10, 20}));
+  CHECK_FALSE(fold("operator.pow", {2, -1}));
+  CHECK(fold("operator.mod", Args{INT64_MIN, -1}) == Argument(0));
+  CHECK(fold("operator.add", {1.5, 2}) == Argument(3.5));
+  CHECK(fold("operator.truediv", {7, 2}) == Argument(3.5));
+  CHECK(fold("operator.truediv", {4, 2}) == Argument(2.0));
+  CHECK_FALSE(fold("operator.truediv", {7, 0}));
+  CHECK_FALSE(fold("operator.truediv", Args{INT64_MAX, 2}));  // Python rounds once, doubles twice
+  CHECK(fold("math.trunc", {-3.5}) == Argument(-3));
+  CHECK(fold("math.floor", {-3.5}) == Argument(-4));
+  CHECK(fold("math.ceil", {-3.5}) == Argument(-3));
+  CHECK(fold("math.floor", Args{INT64_MAX}) == Argument(INT64_MAX));
+  CHECK_FALSE(fold("math.trunc", {1e300}));
+  CHECK_FALSE(fold("math.floor", {HUGE_VAL}));
+  CHECK(fold("torch.sym_max", {3, 5}) == Argument(5));
+  CHECK(fold("torch.sym_float", {3}) == Argument(3.0));
+  CHECK(fold("torch.sym_not", {true}) == Argument(false));
+  CHECK_FALSE(fold("torch.sym_not", {1}));
+  CHECK(fold("operator.and_", {true, false}) == Argument(false));
+  CHECK_FALSE(fold("operator.and_", {6, 3}));
+  CHECK_FALSE(fold("operator.add", {1}));
+  CHECK_FALSE(fold("operator.add", {1, 2, 3}));
+  CHECK_FALSE(fold("operator.add", {}));
   CHECK_FALSE(fold("operator.getitem", {1, 2}));
   CHECK_FALSE(fold("aten.add.Tensor", {1, 2}));
   CHECK_FALSE(fold("operator.add", {1, ValueId{0}}));
@@ -314,4 +338,144 @@ TEST_CASE("schedule: effects keep their order", "[exported]") {
         Steps{{1}, {0, 2}});
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {custom, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
         Steps{{0}, {1}, {2}});
+}
+
+namespace {
+
+// f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a body that has the sizes too.
+ProgramGraph sized_program() {
+  ProgramGraph graph;
+  const auto value = [](ProgramGraph& to, const char* type, Meta::Dim dim) {
+    Meta meta;
+    meta.type = type;
+    if (std::string(type) == "Tensor") {
+      meta.shape = {std::move(dim), 4};
+    } else {
+      meta.value = std::move(dim);
+    }
+    to.values.push_back({"v" + std::to_string(to.values.size()), meta, {}});
+    return ValueId{static_cast<std::uint32_t>(to.values.size() - 1)};
+  };
+  const auto operation = [](const char* target, std::vector<Argument> args) {
+    Operation result;
+    result.target = target;
+    result.args = std::move(args);
+    return result;
+  };
+  graph.inputs = {{value(graph, "Tensor", "s0"), {}}, {value(graph, "int", "s1"), {}}};
+  value(graph, "int", "u0");             // 2
+  value(graph, "int", "2*s0 + 1");       // 3
+  value(graph, "bool", "u0 >= 1");       // 4
+  value(graph, "bool", "u0 <= s0");      // 5
+  value(graph, "Tensor", "Max(1, s0)");  // 6
+  value(graph, "float", "s0/2");         // 7
+  for (const std::uint32_t condition : {4U, 5U}) {
+    graph.operations.push_back(operation("aten._assert_scalar.default", {ValueId{condition}, "no"}));
+  }
+  graph.operations.push_back(operation("aten.sym_constrain_range_for_size.default", {ValueId{2}}));
+  Operation cond = operation("higher_order.cond", {});
+  ProgramBody body{"true_graph_0", {}};
+  value(body.graph, "int", "s0*s1");
+  cond.bodies.push_back(std::move(body));
+  graph.operations.push_back(std::move(cond));
+  return graph;
+}
+
+struct Narrowed {
+  ProgramGraph graph = sized_program();
+  std::vector<std::string> guards;
+  std::string error;
+
+  explicit Narrowed(const std::vector<DimensionRange>& ranges,
+                    const std::vector<ConcreteArg>& concrete = {}) {
+    const std::vector<RangeConstraint> constraints{
+        {"s0", {2, 64}}, {"2*s0", {4, 128}}, {"u0", {1, std::nullopt}}};
+    GraphSignature signature;
+    for (const char* name : {"x", "n"}) {
+      signature.inputs.emplace_back();
+      signature.inputs.back().name = name;
+    }
+    TraceOptions options;
+    options.dimensions = ranges;
+    options.concrete = concrete;
+    ProgramDimensions dimensions(constraints, graph);
+    try {
+      dimensions.narrow(options, graph, signature);
+      dimensions.apply(graph);
+    } catch (const Error& failed) {
+      CHECK(failed.kind() == ErrorKind::kUsage);
+      error = failed.what();
+      for (const auto& hint : failed.hints()) error += "; " + hint;
+    }
+    guards = dimensions.guards();
+  }
+  Meta::Dim size(std::size_t value) const { return graph.values[value].meta.shape->at(0); }
+  Meta::Dim value(std::size_t value) const { return *graph.values[value].meta.value; }
+  std::optional<Argument> fixed(std::size_t value) const { return graph.values[value].fixed; }
+};
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("program dimensions: nothing is asked, nothing changes", "[exported]") {
+  const Narrowed narrowed({});
+  CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= 2*s0 <= 128", "u0 >= 1"});
+  CHECK(narrowed.value(3) == Meta::Dim("2*s0 + 1"));
+  CHECK(narrowed.size(6) == Meta::Dim("Max(1, s0)"));
+  for (std::size_t i = 0; i < narrowed.graph.values.size(); ++i) CHECK_FALSE(narrowed.fixed(i));
+}
+
+TEST_CASE("program dimensions: a narrower range", "[exported]") {
+  const Narrowed narrowed({{"s0", 8, 100}, {"s0", {}, 16}});
+  CHECK(narrowed.guards == Texts{"8 <= s0 <= 16", "16 <= s0*2 <= 32", "u0 >= 1"});
+  CHECK(narrowed.size(0) == Meta::Dim("s0"));
+  CHECK(narrowed.size(6) == Meta::Dim("s0"));  // max(1, s0)
+  // The program knows u0 from the asserts themselves.
+  CHECK_FALSE(narrowed.fixed(4));
+  CHECK_FALSE(narrowed.fixed(5));
+  CHECK_FALSE(narrowed.graph.operations[2].holds);
+}
+
+TEST_CASE("program dimensions: one value", "[exported]") {
+  const Narrowed narrowed({{"s0", 5, 5}});
+  CHECK(narrowed.guards == Texts{"s0 == 5", "u0 >= 1"});
+  CHECK(narrowed.size(0) == Meta::Dim(5));
+  CHECK(narrowed.fixed(3) == Argument(11));
+  CHECK(narrowed.value(5) == Meta::Dim("u0 <= 5"));
+  CHECK(narrowed.value(7) == Meta::Dim("5/2"));
+  CHECK_FALSE(narrowed.fixed(7));
+  const ProgramGraph& body = narrowed.graph.operations[3].bodies[0].graph;
+  CHECK(*body.values[0].meta.value == Meta::Dim("s1*5"));
+}
+
+TEST_CASE("program dimensions: asserts that what is asked for decides", "[exported]") {
+  const Narrowed narrowed({{"u0", 1, 2}});
+  CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "1 <= u0 <= 2"});
+  CHECK(narrowed.fixed(4) == Argument(true));
+  CHECK(narrowed.fixed(5) == Argument(true));  // s0 is 2 at least
+  CHECK(narrowed.graph.operations[2].holds);
+  CHECK_FALSE(narrowed.fixed(2));
+  CHECK(
+      Narrowed({{"u0", 9, {}}, {"s0", {}, 8}}).error ==
+      "the program asserts u0 <= s0, which cannot hold any more; with what is asked for, its dimensions are "
+      "s0 (2..8), s1, u0 (9..)");
+}
+
+TEST_CASE("program dimensions: a concrete integer is a dimension with one value", "[exported]") {
+  const Narrowed narrowed({}, {{"n", 3}});
+  CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1", "s1 == 3"});
+  CHECK(narrowed.fixed(1) == Argument(3));
+  CHECK(*narrowed.graph.operations[3].bodies[0].graph.values[0].meta.value == Meta::Dim("s0*3"));
+}
+
+TEST_CASE("program dimensions: errors", "[exported]") {
+  CHECK(
+      Narrowed({{"s7", 5, 5}}).error ==
+      "--dim s7=5: the program has no dimension 's7', did you mean 's0'?; the dimensions are s0 (2..64), s1, "
+      "u0 (1..)");
+  CHECK_THAT(Narrowed({{"s0", 70, {}}}).error,
+             ContainsSubstring("--dim s0=70..: the range of s0 is 2..64, which has nothing in common"));
+  CHECK_THAT(Narrowed({{"s1", 2, 4}}, {{"n", 5}}).error,
+             ContainsSubstring("--concrete n=5: the range of s1 is 2..4, which has nothing in common"));
 }

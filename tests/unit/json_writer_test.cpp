@@ -53,6 +53,23 @@ using Strings = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("meta as JSON: the device where it is not the CPU", "[json_writer]") {
+  GraphCollection collection;
+  collection.graphs.emplace_back();
+  Graph& graph = collection.graphs[0].graph;
+  for (const char* name : {"x", "y"}) {
+    Graph::NodeSpec spec;
+    spec.target = name;
+    graph.append(spec);
+  }
+  graph.meta(NodeId{0}) = {"Tensor", std::vector<Meta::Dim>{std::string("batch*2")}, "float16", "cuda:0", {}};
+  graph.meta(NodeId{1}) = {"Tensor", std::vector<Meta::Dim>{3}, "float16", {}, {}};
+  const auto nodes = parsed(collection)["graphs"][0]["nodes"];
+  CHECK(nodes[0]["meta"].dump() ==
+        R"({"type":"Tensor","shape":["batch*2"],"dtype":"float16","device":"cuda:0"})");
+  CHECK(nodes[1]["meta"].dump() == R"({"type":"Tensor","shape":[3],"dtype":"float16"})");
+}
+
 TEST_CASE("arguments as JSON", "[json_writer]") {
   struct Case {
     Argument argument;

@@ -54,7 +54,7 @@ inline fxtrace::GraphCollection sample_collection() {
       %run = call_method[run](%cond, (slice(None, 1, 2),))
       %output = output[output](%run))");
   root.graph.meta(NodeId{0}) = {
-      "Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")}, "float32", {}};
+      "Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")}, "float32", {}, {}};
   root.graph.meta(NodeId{3}).type = "Tensor";
   root.constants = {
       {"_tensor_constant0", {"int64", {2, 2}, std::vector<Argument>{1, 2, 3, 4}, ""}},
@@ -114,9 +114,9 @@ inline fxtrace::GraphCollection exported_collection() {
     return NodeId{};
   };
   root.graph.meta(id("x")) = {
-      "Tensor", std::vector<Meta::Dim>{std::string("batch"), std::int64_t{4}}, "float32", {}};
-  root.graph.meta(id("n")) = {"int", {}, {}, Meta::Dim{std::int64_t{3}}};
-  root.graph.meta(id("sym_size_int")) = {"int", {}, {}, Meta::Dim{std::string("batch")}};
+      "Tensor", std::vector<Meta::Dim>{std::string("batch"), std::int64_t{4}}, "float32", {}, {}};
+  root.graph.meta(id("n")) = {"int", {}, {}, {}, Meta::Dim{std::int64_t{3}}};
+  root.graph.meta(id("sym_size_int")) = {"int", {}, {}, {}, Meta::Dim{std::string("batch")}};
   root.graph.set_program_nodes(id("l"), {"linear", "relu"});
   root.constants = {{"lifted_tensor_0", {"int64", {2}, std::vector<Argument>{1, 2}, ""}}};
 

@@ -36,11 +36,11 @@ TEST_CASE("what is known of a value as text", "[text_form]") {
   using Dims = std::vector<Meta::Dim>;
   const std::int64_t two = 2;
   CHECK(value_text({}).empty());
-  CHECK(value_text({"Tensor", {}, {}, {}}) == "Tensor");
-  CHECK(value_text({"Tensor", Dims{}, "float32", {}}) == "float32[]");
-  CHECK(value_text({"Tensor", Dims{two, "seq"}, "float32", {}}) == "float32[2, seq]");
-  CHECK(value_text({"int", {}, {}, Meta::Dim{"2*seq"}}) == "int 2*seq");
-  CHECK(value_text({{}, {}, {}, Meta::Dim{two}}) == "2");
+  CHECK(value_text({"Tensor", {}, {}, {}, {}}) == "Tensor");
+  CHECK(value_text({"Tensor", Dims{}, "float32", {}, {}}) == "float32[]");
+  CHECK(value_text({"Tensor", Dims{two, "seq"}, "float32", {}, {}}) == "float32[2, seq]");
+  CHECK(value_text({"int", {}, {}, {}, Meta::Dim{"2*seq"}}) == "int 2*seq");
+  CHECK(value_text({{}, {}, {}, {}, Meta::Dim{two}}) == "2");
 }
 
 TEST_CASE("spaces and blank lines do not matter", "[text_form]") {
