@@ -159,6 +159,25 @@ def resnet50(_: int) -> nn.Module:
     return torchvision.models.resnet50(weights=None)
 
 
+def trace_bert(path: str, _: int) -> None:
+    import tvcompat
+
+    tvcompat.prepare()  # transformers imports torchvision where it finds it
+    from transformers import BertConfig, BertModel
+
+    class Bert(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = BertModel(BertConfig())
+
+        def forward(self, tokens: Tensor):
+            return self.model(tokens).to_tuple()
+
+    with torch.no_grad():
+        tokens = torch.ones(2, 128, dtype=torch.int64)
+        torch.jit.trace(Bert().eval(), (tokens,), strict=False, check_trace=False).save(path)
+
+
 def export_layers(path: str, width: int) -> None:
     program = torch.export.export(layers(width).eval(), (torch.zeros(2, width),))
     with SparseFile(path, "wb") as file:
@@ -175,9 +194,9 @@ def main() -> int:
     warnings.simplefilter("ignore")
     kind, path = sys.argv[1:3]
     number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    exporters = {"exported_layers": export_layers, "exported_blocks": export_blocks}
-    if kind in exporters:
-        exporters[kind](path, number)
+    savers = {"exported_layers": export_layers, "exported_blocks": export_blocks, "bert": trace_bert}
+    if kind in savers:
+        savers[kind](path, number)
         return 0
     makers = {
         "layers": layers,

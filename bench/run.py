@@ -13,10 +13,12 @@
            1.15 times its time and memory for the large one; and one with 4,000 operators (6 MB of JSON): at
            most 0.15 of the time of a bare `import torch`.  Beside them Python processes that do
            torch.export.load and torch.export.unflatten.
+- shapes:  ResNet-50 (scripted) and BERT-base (traced) with --input, against the same trace without; at most
+           1.5 times its time, with numbers and with a named batch.
 
 Times are medians of runs that alternate.  The archives go to a temporary folder, or to --keep DIR, where they
-are found again.  PYTHON needs torch, and torchvision for ResNet-50; this script itself imports neither, as
-its own memory would count as the program's.
+are found again.  PYTHON needs torch, torchvision for ResNet-50 and transformers for BERT; this script itself
+imports none of them, as its own memory would count as the program's.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from dataclasses import dataclass
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_WEIGHTS_TIME, MAX_WEIGHTS_MEMORY, MAX_LOAD, MAX_GROWTH = 1.2, 1.3, 0.2, 2.5
 MAX_EXPORTED_SMALL, MAX_EXPORTED_WEIGHTS, MAX_EXPORTED_LARGE = 30, 1.15, 0.15  # ms, then ratios
+MAX_SHAPES = 1.5
 LOAD = "import sys, warnings; warnings.simplefilter('ignore'); import torch; torch.jit.load(sys.argv[1])"
 UNFLATTEN = (
     "import sys, warnings; warnings.simplefilter('ignore'); import torch; "
@@ -159,6 +162,20 @@ class Bench:
                 MAX_GROWTH,
             )
 
+    def shapes(self) -> None:
+        for kind, name, sizes in (
+            ("resnet50", "ResNet-50", "float32[{},3,224,224]"),
+            ("bert", "BERT-base", "int64[{},128]"),
+        ):
+            plain = self.trace(self.archive(kind))
+            numbers = [*plain, "--input", sizes.format(1)]
+            named = [*plain, "--input", sizes.format("batch"), "--dim", "batch=1..64"]
+            runs = alternate([plain, numbers, named], self.runs)
+            for run, what in zip(runs, ("", ", shapes", ", shapes, named batch")):
+                self.show(name + what, run)
+            self.bound("time, shapes against none", runs[1].wall / runs[0].wall, MAX_SHAPES)
+            self.bound("the same, named batch", runs[2].wall / runs[0].wall, MAX_SHAPES)
+
     def exported(self) -> None:
         paths = [self.archive("exported_layers", 16), self.archive("exported_layers", 4096)]
         blocks = self.archive("exported_blocks", 182)
@@ -214,6 +231,7 @@ def main() -> int:
             ("load", bench.load),
             ("linear", bench.linear),
             ("exported", bench.exported),
+            ("shapes", bench.shapes),
         ):
             if options.k in name:
                 print(f"{name}:", flush=True)

@@ -15,12 +15,30 @@ import pytest
 import rebuild
 import shapes
 import size_modules
+import test_zoo
 import torch
 import tvcompat
 import zoo
-from test_zoo import package_of
 
 MIN_KNOWN = 0.98
+TRANSFORMERS = (
+    "roberta",
+    "distilbert",
+    "electra",
+    "bart",
+    "qwen2",
+    "hf_vit",
+    "clip",
+    "segformer",
+    "wav2vec2",
+)
+
+
+def package_of(name: str) -> str:
+    model = zoo.split(name)[0]
+    if model in TRANSFORMERS:
+        return "transformers"
+    return "timm" if model.startswith("timm_") else test_zoo.package_of(name)
 
 
 def spec(tensor: torch.Tensor, batch: str | None = None) -> str:
@@ -31,12 +49,11 @@ def spec(tensor: torch.Tensor, batch: str | None = None) -> str:
 
 
 def options_for(inputs: tuple, batch: str | None = None) -> list[str]:
-    """--input for each tensor; lists are those of detectors, whose targets are for training only."""
+    """--input for each tensor, and each in a list."""
     options = []
     for i, value in enumerate(inputs):
         if isinstance(value, list):
-            options += [f"--concrete=images={json.dumps(['$PH'] * len(value))}", "--concrete=targets=null"]
-            options += [f"--input=images.{k}={spec(tensor)}" for k, tensor in enumerate(value)]
+            options += [f"--input={i}.{k}={spec(tensor)}" for k, tensor in enumerate(value)]
         else:
             options.append(f"--input={i}={spec(value, batch)}")
     return options
@@ -146,7 +163,7 @@ def test_almost_all_nodes_are_known(models):
 # What may still fail with shapes: modules, and what their failures say; all of it depends on data.
 DEPENDS_ON_DATA: dict[str, dict[str, str]] = {}
 
-SIZED = ("swin", "inception", "googlenet", "vit", "timm_mobilenetv3", "lstm", "attention", "faster_rcnn")
+SIZED = ("swin", "inception", "googlenet", "timm_vit", "timm_mobilenetv3", "lstm", "attention", "faster_rcnn")
 
 
 @pytest.mark.parametrize("rules", ["default", "no-default-leaves"])

@@ -362,7 +362,7 @@ def _yes():
     return True
 
 
-@more("scripted")
+@more("scripted", fixed_batch=True)
 def faster_rcnn():
     import torch
 
@@ -390,36 +390,37 @@ def faster_rcnn():
     return model, ([torch.rand(3, 48, 64), torch.rand(3, 60, 52)],)
 
 
-def _timm_more(name: str, size: int, images_only: bool = False, **options):
-    create, inputs = _timm(name, size, **options)
-    return (lambda scriptable: _images_only(create(scriptable))) if images_only else create, inputs
+@more("scripted")
+def timm_vit():
+    """With its optional mask, which dummy inputs leave out."""
+    return _timm("vit_tiny_patch16_224", 64, img_size=64, depth=2)
 
 
 @more("scripted", "traced")
 def timm_mobilenetv3():
-    return _timm_more("mobilenetv3_small_050", 64)
+    return _timm("mobilenetv3_small_050", 64)
 
 
 @more("scripted", "traced")
 def timm_swin():
-    return _timm_more(
+    return _timm(
         "swin_tiny_patch4_window7_224", 56, img_size=56, depths=(2, 1), embed_dim=16, num_heads=(2, 4)
     )
 
 
 @more("scripted", "traced")
 def timm_resnet():
-    return _timm_more("resnet10t", 64)
+    return _timm("resnet10t", 64)
 
 
 @more("scripted", "traced")
 def timm_regnet():
-    return _timm_more("regnetx_002", 64)
+    return _timm("regnetx_002", 64)
 
 
 @more("scripted", "traced")
 def timm_efficientnet():
-    return _timm_more("tf_efficientnet_lite0", 64)
+    return _timm("tf_efficientnet_lite0", 64)
 
 
 @more("scripted", "traced")
@@ -432,7 +433,7 @@ def timm_mixer():
 
 @more("scripted", "traced")
 def timm_mobilevit():
-    return _timm_more("mobilevit_xxs", 64)
+    return _timm("mobilevit_xxs", 64)
 
 
 @more("scripted", "traced")
@@ -445,17 +446,17 @@ def timm_metaformer():
 
 @more("scripted", "traced")
 def timm_cait():
-    return _timm_more("cait_xxs24_224", 64, img_size=64, depth=2, embed_dim=32, num_heads=4)
+    return _timm("cait_xxs24_224", 64, img_size=64, depth=2, embed_dim=32, num_heads=4)
 
 
 @more("scripted", "traced")
 def timm_ghostnet():
-    return _timm_more("ghostnet_050", 64)
+    return _timm("ghostnet_050", 64)
 
 
 @more("scripted", "traced")
 def timm_repvgg():
-    return _timm_more("repvgg_a0", 64)
+    return _timm("repvgg_a0", 64)
 
 
 @more("traced")
