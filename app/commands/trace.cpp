@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -36,6 +37,41 @@ std::string output_format(const Arguments& arguments) {
   return "json";
 }
 
+// For -v: how many nodes have no known shape, and at which operators that began.
+std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
+  const auto is_unknown = [](const Node& node) { return node.meta.type == "Tensor" && !node.meta.shape; };
+  std::size_t nodes = 0;
+  std::size_t unknown = 0;
+  std::map<std::string, std::size_t> origins;
+  for (const auto& result : collection.graphs) {
+    const Graph& graph = result.graph;
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      ++nodes;
+      if (!is_unknown(node)) continue;
+      ++unknown;
+      bool begins_here = true;
+      const auto visit = [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); };
+      for (const Argument& argument : node.args) for_each_node(argument, visit);
+      for (const auto& [name, argument] : node.kwargs) for_each_node(argument, visit);
+      if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + node.target : node.target];
+    }
+  }
+  if (unknown == 0) return std::nullopt;
+  constexpr std::size_t kShown = 10;
+  std::string text =
+      std::to_string(unknown) + " of " + std::to_string(nodes) + " nodes have no known shape; first at";
+  std::size_t shown = 0;
+  for (const auto& [target, count] : origins) {
+    if (++shown > kShown) {
+      text += ", ...";
+      break;
+    }
+    text += (shown == 1 ? " " : ", ") + target + (count > 1 ? " (" + std::to_string(count) + " times)" : "");
+  }
+  return text;
+}
+
 int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
@@ -48,6 +84,10 @@ int run(const Arguments& arguments, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
+
+  if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
+    if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
+  }
 
   std::size_t modules = 0;
   std::size_t failed = 0;

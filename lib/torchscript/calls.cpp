@@ -75,7 +75,9 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = this->arguments(schema, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
-  Known known = result_of(forward, arguments);
+  // Hooks may change what forward gives.
+  const bool has_hooks = !program_.object(module)->type()->getForwardHooks().empty();
+  Known known = has_hooks ? Known{} : result_of(forward, arguments);
   const NodeId id =
       tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known), location(node));
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));

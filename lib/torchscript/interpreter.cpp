@@ -55,13 +55,15 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const c10::TypePtr result_type =
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
-    const NodeId call = tracer_->call_root(std::move(arguments), meta(result_type));
-    tracer_->output(call, meta(result_type));
+    const Meta result_meta = meta(result_type, result_of(function, values));
+    const NodeId call = tracer_->call_root(std::move(arguments), result_meta);
+    tracer_->output(call, result_meta);
     return;
   }
   try {
     const Values result = run_root(root, function, std::move(values));
-    tracer_->output(argument(result.empty() ? at::IValue() : result[0], nullptr), meta(result_type));
+    const at::IValue output = result.empty() ? at::IValue() : result[0];
+    tracer_->output(argument(output, nullptr), meta(result_type, shapes_ ? known_of_value(output) : Known{}));
   } catch (...) {
     roll_back(0);
     throw;
@@ -450,7 +452,8 @@ void Interpreter::set_attribute(const IrNode* node) {
   }
   const auto object = holder.toObject();
   const std::size_t slot = object->type()->getAttributeSlot(name);
-  changes_.push_back({holder, slot < object->slots().size() ? object->getSlot(slot) : at::IValue(), slot});
+  changes_.push_back(
+      {holder, slot < object->slots().size() ? object->getSlot(slot) : at::IValue(), slot, nullptr, {}});
   object->setSlot(slot, value(node->input(1)));
 }
 
@@ -460,7 +463,7 @@ void Interpreter::remember(const at::IValue& container) {
   const void* identity = container.internalToPointer();
   const auto known = remembered_.find(identity);
   if (known != remembered_.end() && known->second >= call_mark_) return;
-  Change change{container, {}, 0};
+  Change change{container, {}, 0, nullptr, {}};
   if (container.isList()) {
     change.before = container.toList().copy();
   } else {
@@ -474,14 +477,16 @@ void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
   const bool list = container.isList();
   at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
                                  container.type(), node);
-  changes_.push_back({container, {}, kMadeByGraph});
+  changes_.push_back({container, {}, kMadeByGraph, nullptr, {}});
   materialized_[container.internalToPointer()] = {container, std::move(proxy)};
 }
 
 void Interpreter::roll_back(std::size_t mark) {
   while (changes_.size() > mark) {
     Change& change = changes_.back();
-    if (change.slot == kMadeByGraph) {
+    if (change.known) {
+      *change.known = std::move(change.known_before);
+    } else if (change.slot == kMadeByGraph) {
       materialized_.erase(change.container.internalToPointer());
     } else if (change.container.isObject()) {
       change.container.toObject()->setSlot(change.slot, std::move(change.before));

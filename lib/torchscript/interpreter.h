@@ -44,6 +44,8 @@ class Interpreter {
     at::IValue container;  // list, dict or object
     at::IValue before;     // copy of the list or dict, or the attribute's old value
     std::size_t slot = 0;
+    std::shared_ptr<Known> known;  // or what was known of a value that an operator changed
+    Known known_before;
   };
 
   // --- running (interpreter.cpp) ---
@@ -111,6 +113,7 @@ class Interpreter {
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
                                    const Values& values);
+  void change_known(const Proxy& proxy, Known known);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
   std::string explain(const at::IValue& value) const;
 

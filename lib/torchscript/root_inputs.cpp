@@ -8,16 +8,10 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/nearest.h"
 #include "torchscript/convert.h"
 
 namespace fxtrace {
 namespace {
-
-bool is_placeholder(const Argument& value) {
-  const auto* text = value.get_if<std::string>();
-  return text != nullptr && *text == kConcretePlaceholder;
-}
 
 // How a plain value is written in Python.
 std::string python_text(const at::IValue& value) {
@@ -48,7 +42,9 @@ RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& op
     : schema_(schema),
       options_(options),
       make_placeholder_(std::move(make_placeholder)),
-      guard_(std::move(guard)) {}
+      guard_(std::move(guard)) {
+  for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
+}
 
 void RootInputs::fail(const std::string& what) const {
   std::string inputs;
@@ -58,20 +54,6 @@ void RootInputs::fail(const std::string& what) const {
     if (formal.default_value()) inputs += " = " + python_text(*formal.default_value());
   }
   throw usage_error(what, {inputs.empty() ? "the method has no inputs" : "the inputs are " + inputs});
-}
-
-void RootInputs::check_names() const {
-  std::vector<std::string> known;
-  for (std::size_t i = 1; i < schema_.arguments().size(); ++i) known.push_back(schema_.arguments()[i].name());
-  const auto check = [&](const std::string& name) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    const std::string nearest = find_nearest(name, known);
-    fail("there is no input '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
-  };
-  for (const auto& concrete : options_.concrete) check(concrete.name);
-  if (options_.input_names) {
-    for (const auto& name : *options_.input_names) check(name);
-  }
 }
 
 // Positions become names, and every spec is read.
@@ -85,12 +67,8 @@ void RootInputs::read_dummies() {
     if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
       if (position + 1 >= formals.size()) fail("there is no input at position " + first);
       first = formals[position + 1].name();
-    } else if (!schema_.argumentIndexWithName(first) || first == formals[0].name()) {
-      std::vector<std::string> known;
-      for (std::size_t i = 1; i < formals.size(); ++i) known.push_back(formals[i].name());
-      const std::string nearest = find_nearest(first, known);
-      fail("there is no input '" + first + "'" +
-           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+    } else {
+      check_input_name(first, names_, [this](const std::string& what) { fail(what); });
     }
     Dummy dummy{first + input.name.substr(dot), parse_input_spec(input)};
     // The last one for a place counts.
@@ -167,12 +145,12 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
 }
 
 std::vector<BoundInput> RootInputs::bind() {
-  check_names();
   read_dummies();
   check_dimensions(options_.dimensions, named_dimensions(options_.inputs));
+  const InputChoice choice(options_, names_, [this](const std::string& what) { fail(what); });
   std::vector<BoundInput> bound;
   for (std::size_t i = 1; i < schema_.arguments().size(); ++i) {
-    bound.push_back(bind_input(schema_.arguments()[i]));
+    bound.push_back(bind_input(schema_.arguments()[i], choice.decide(schema_.arguments()[i].name())));
   }
   for (const Dummy& dummy : dummies_) {
     if (!dummy.used) fail("--input " + dummy.path + ": no such part remains of the input");
@@ -180,33 +158,26 @@ std::vector<BoundInput> RootInputs::bind() {
   return bound;
 }
 
-BoundInput RootInputs::bind_input(const c10::Argument& formal) {
+BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Decision decision) {
+  using Kind = InputChoice::Decision::Kind;
   const std::string& name = formal.name();
   const Place place{name, name, name};
-  const auto concrete = std::find_if(options_.concrete.rbegin(), options_.concrete.rend(),
-                                     [&](const ConcreteArg& item) { return item.name == name; });
-  const bool is_given = concrete != options_.concrete.rend();
-  if (is_given && !is_placeholder(concrete->value)) {
-    return bind_value(concrete->value, formal.real_type(), place);
-  }
+  if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.real_type(), place);
   if (has_dummy(name)) {
     return bind_value(structure(formal.real_type(), name), formal.real_type(), place);
   }
   const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
-  const auto& names = options_.input_names;
-  const bool is_named = names && std::find(names->begin(), names->end(), name) != names->end();
   // Dummy inputs stand for a call with them: what it leaves out has its default.
-  const bool is_left_out =
-      !is_given && !is_named && (names || (!dummies_.empty() && default_value != nullptr));
-  if (!is_left_out) {
+  if (!decision.named && !dummies_.empty() && default_value != nullptr) decision.kind = Kind::kDefault;
+  if (decision.kind == Kind::kRemains) {
     // Who names an input passes it.
-    return (is_named || is_given) && formal.type()->kind() == c10::TypeKind::OptionalType
+    return decision.named && formal.type()->kind() == c10::TypeKind::OptionalType
                ? present(formal.type(), place)
                : make_placeholder_(name, formal.type(), &formal, {});
   }
   const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
   if (default_value == nullptr && !may_be_none) {
-    fail("input '" + name + "' is not among --input-names and has no default");
+    fail(InputChoice::no_default(name));
   }
   const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
   guard_(value.isNone() ? name + " is None" : name + " == " + python_text(value));
@@ -225,7 +196,7 @@ BoundInput RootInputs::present(const c10::TypePtr& type, const Place& place) {
 }
 
 BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& type, const Place& place) {
-  if (is_placeholder(value)) return present(type, place);
+  if (is_concrete_placeholder(value)) return present(type, place);
   const std::string& expr = place.expr;
   const auto wrong = [&] [[noreturn]] () {
     fail("'" + expr + "' is " + type_name(*type) + ", which " + json_kind(value) + " does not fit");

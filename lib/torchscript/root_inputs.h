@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "torchscript/shapes/known.h"
+#include "trace/input_choice.h"
 #include "trace/input_spec.h"
 #include "trace/options.h"
 
@@ -54,14 +55,13 @@ class RootInputs {
     bool used = false;
   };
 
-  BoundInput bind_input(const c10::Argument& formal);
+  BoundInput bind_input(const c10::Argument& formal, InputChoice::Decision decision);
   BoundInput present(const c10::TypePtr& type, const Place& place);
   BoundInput bind_value(const Argument& value, const c10::TypePtr& type, const Place& place);
   BoundInput bind_list(const Argument::List& list, const c10::TypePtr& type, const Place& place);
   BoundInput bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place);
   BoundInput bind_tuple(const Argument& value, const c10::TypePtr& type, const Place& place);
   [[noreturn]] void fail(const std::string& what) const;
-  void check_names() const;
   void read_dummies();
   // Of the dummy inputs for parts of `path`: the value with a placeholder for each.
   Argument structure(const c10::TypePtr& type, const std::string& path) const;
@@ -71,6 +71,7 @@ class RootInputs {
 
   const c10::FunctionSchema& schema_;
   const TraceOptions& options_;
+  std::vector<std::string> names_;  // of the inputs
   std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;
   Guard guard_;

@@ -46,8 +46,8 @@ Known Interpreter::result_of(torch::jit::Function& function, const Values& argum
     return known_of_value(call_graph_function(function, arguments, nullptr));
   } catch (const TraceFailure&) {
     return {};  // a leaf may do what cannot be followed: its result is not known
-  } catch (const c10::Error&) {
-    return {};
+  } catch (const std::exception&) {
+    return {};  // LibTorch's: likewise
   }
 }
 
@@ -105,9 +105,19 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     const Proxy* proxy = find_proxy(values[i]);
     if (alias == nullptr || !alias->isWrite() || proxy == nullptr || !proxy->known) continue;
     const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments()[i].type());
-    *proxy->known = same ? results[0] : Known{};
+    change_known(*proxy, same ? results[0] : Known{});
   }
   return results;
+}
+
+void Interpreter::change_known(const Proxy& proxy, Known known) {
+  if (*proxy.known == known) return;
+  if (tracer_ == nullptr && proxy.node.valid()) {
+    *proxy.known = Known{};  // a leaf does that to its argument, and may do it again
+    return;
+  }
+  changes_.push_back({{}, {}, 0, proxy.known, *proxy.known});
+  *proxy.known = std::move(known);
 }
 
 std::string Interpreter::explain(const at::IValue& value) const {

@@ -11,17 +11,19 @@ bool is_concrete_placeholder(const Argument& value) {
   return text != nullptr && *text == kConcretePlaceholder;
 }
 
+void check_input_name(const std::string& name, const std::vector<std::string>& names,
+                      const std::function<void(const std::string&)>& fail) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  const std::string nearest = find_nearest(name, names);
+  fail("there is no input '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+}
+
 InputChoice::InputChoice(const TraceOptions& options, const std::vector<std::string>& names,
                          const std::function<void(const std::string&)>& fail)
     : options_(options) {
-  const auto check = [&](const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    const std::string nearest = find_nearest(name, names);
-    fail("there is no input '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
-  };
-  for (const auto& concrete : options.concrete) check(concrete.name);
+  for (const auto& concrete : options.concrete) check_input_name(concrete.name, names, fail);
   if (!options.input_names) return;
-  for (const auto& name : *options.input_names) check(name);
+  for (const auto& name : *options.input_names) check_input_name(name, names, fail);
 }
 
 InputChoice::Decision InputChoice::decide(const std::string& name) const {

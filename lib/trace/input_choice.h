@@ -13,6 +13,10 @@ namespace fxtrace {
 // Whether the value, or this place in it, says that an input remains.
 bool is_concrete_placeholder(const Argument& value);
 
+// Calls fail(what), which throws, when there is no input of this name.
+void check_input_name(const std::string& name, const std::vector<std::string>& names,
+                      const std::function<void(const std::string&)>& fail);
+
 class InputChoice {
  public:
   struct Decision {
