@@ -30,6 +30,7 @@ constexpr const char* kTorchvision[] = {
     "SymInt offset_groups, bool use_mask) -> Tensor",
     "torchvision::_interpolate_bilinear2d_aa(Tensor input, SymInt[] output_size, bool align_corners) -> Tensor",
     "torchvision::_interpolate_bicubic2d_aa(Tensor input, SymInt[] output_size, bool align_corners) -> Tensor",
+    "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
     "torchvision::_cuda_version() -> int",
 };
 

@@ -176,7 +176,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   std::vector<Known> results = infer_results(node, schema, values);
   if (tracer_ == nullptr) return set_recorded(node, NodeId{}, Proxy::Flavor::kValue, std::move(results));
   if (record_container_change(node, schema, values) || record_format(node, schema, values)) return;
-  const PythonTarget target = python_target(schema);
+  PythonTarget target = python_target(schema);
   auto [args, kwargs] = arguments(schema, values, 0, node);
   Proxy::Flavor flavor = Proxy::Flavor::kValue;
   switch (target.form) {
@@ -186,11 +186,8 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       args = {argument(values[0], node), target.name};
       if (target.name == "dtype") flavor = Proxy::Flavor::kDtype;
       if (target.name == "layout") flavor = Proxy::Flavor::kLayout;
-      set_recorded(node,
-                   tracer_->call_function("builtins.getattr", std::move(args), {},
-                                          meta(node->output()->type(), results.at(0)), location(node)),
-                   flavor, std::move(results));
-      return;
+      target.name = "builtins.getattr";
+      break;
     case TargetForm::kSlice: {
       Argument::Slice slice;
       for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(argument(values.at(i), node));
@@ -226,10 +223,9 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   } else {
     known = meta(c10::NoneType::get());
   }
-  set_recorded(node,
-               tracer_->call_function(target.name, std::move(args), std::move(kwargs), std::move(known),
-                                      location(node)),
-               flavor, std::move(results));
+  const NodeId recorded = tracer_->call_function(std::move(target.name), std::move(args), std::move(kwargs),
+                                                 std::move(known), location(node));
+  set_recorded(node, recorded, flavor, std::move(results));
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
