@@ -284,7 +284,7 @@ void Knowledge::mention(const SymInt& value) {
 SymInt Knowledge::fresh(const Range& range) {
   std::string name;
   do {
-    name = "u" + std::to_string(next_fresh_++);
+    name = std::string("u").append(std::to_string(next_fresh_++));
   } while (ranges_.contains(name));
   fresh_.insert(name);
   learn_range(name, range);

@@ -27,18 +27,20 @@ struct Atom {
 };
 using AtomRef = std::shared_ptr<const Atom>;
 
-// coefficient * atoms[0] * atoms[1] * ..., the atoms in the order of their texts; a square has its atom
-// twice.
+// coefficient * atoms[0] * atoms[1] * ..., the atoms in order; a square has its atom twice.
 struct Term {
   std::vector<AtomRef> atoms;
   std::int64_t coefficient = 0;
 };
 
-// Higher degree first, then by the atoms' texts.  This is an order in which polynomials can be divided: it is
-// kept when both sides are multiplied by the same atoms.
+bool same(const AtomRef& a, const AtomRef& b);
+// Symbols first, then by their texts.
+bool before(const AtomRef& a, const AtomRef& b);
+
+// Higher degree first, then by the atoms.  This is an order in which polynomials can be divided: it is kept
+// when both sides are multiplied by the same atoms.
 bool before(const Term& a, const Term& b);
 bool same_atoms(const Term& a, const Term& b);
-bool same(const AtomRef& a, const AtomRef& b);
 
 // The terms of any SymInt in order: those of a number too, which is none for zero.  Valid as long as the
 // SymInt.

@@ -197,7 +197,7 @@ Term common_factor(const SymInt& a, const SymInt& b) {
       if (same(*i, *j)) {
         both.push_back(*i++);
         ++j;
-      } else if ((*i)->text < (*j)->text) {
+      } else if (before(*i, *j)) {
         ++i;
       } else {
         ++j;
@@ -283,7 +283,7 @@ std::optional<SymInt> quotient_of_remainders(const SymInt& value, std::int64_t b
 }
 
 SymInt floordiv_by_number(const SymInt& value, std::int64_t by) {
-  if (by == 0) throw SymbolicError("division by zero: " + value.text() + "//0");
+  if (by == 0) throw SymbolicError("division by zero: (" + value.text() + ")//0");
   if (by < 0) return floordiv_by_number(-value, multiply(by, -1));
   if (by == 1) return value;
   auto [quotient, rest] = split(value, Term{{}, by});
@@ -322,7 +322,7 @@ SymInt floordiv_by_polynomial(const SymInt& value, const SymInt& by) {
 }
 
 SymInt mod_by_number(const SymInt& value, std::int64_t by) {
-  if (by == 0) throw SymbolicError("division by zero: " + value.text() + "%0");
+  if (by == 0) throw SymbolicError("division by zero: (" + value.text() + ")%0");
   if (by < 0) return -mod_by_number(-value, multiply(by, -1));
   if (by == 1) return 0;
   SymInt rest = split(value, Term{{}, by}).rest;
@@ -407,6 +407,12 @@ SymInt extremum(AtomKind kind, const std::vector<SymInt>& values) {
 
 bool same(const AtomRef& a, const AtomRef& b) { return a == b || a->text == b->text; }
 
+bool before(const AtomRef& a, const AtomRef& b) {
+  const bool symbol = a->kind == AtomKind::kSymbol;
+  if (symbol != (b->kind == AtomKind::kSymbol)) return symbol;
+  return a != b && a->text < b->text;
+}
+
 bool same_atoms(const Term& a, const Term& b) {
   return std::equal(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(), same);
 }
@@ -414,13 +420,13 @@ bool same_atoms(const Term& a, const Term& b) {
 bool before(const Term& a, const Term& b) {
   if (a.atoms.size() != b.atoms.size()) return a.atoms.size() > b.atoms.size();
   for (std::size_t i = 0; i < a.atoms.size(); ++i) {
-    if (!same(a.atoms[i], b.atoms[i])) return a.atoms[i]->text < b.atoms[i]->text;
+    if (!same(a.atoms[i], b.atoms[i])) return before(a.atoms[i], b.atoms[i]);
   }
   return false;
 }
 
 SymInt sum(std::vector<Term> terms) {
-  std::sort(terms.begin(), terms.end(), before);
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return before(a, b); });
   std::vector<Term> result;
   for (Term& term : terms) {
     if (!result.empty() && same_atoms(result.back(), term)) {
@@ -550,7 +556,7 @@ SymInt operator*(const SymInt& a, const SymInt& b) {
       if (x.atoms.size() + y.atoms.size() > kMaxDegree) too_large();
       std::merge(x.atoms.begin(), x.atoms.end(), y.atoms.begin(), y.atoms.end(),
                  std::back_inserter(term.atoms),
-                 [](const AtomRef& i, const AtomRef& j) { return i != j && i->text < j->text; });
+                 [](const AtomRef& i, const AtomRef& j) { return before(i, j); });
       terms.push_back(std::move(term));
     }
   }

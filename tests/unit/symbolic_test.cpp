@@ -187,7 +187,7 @@ TEST_CASE("texts of sizes that others write are read", "[symbolic]") {
   CHECK(normal("-n//2") == "-((n+1)//2)");
   CHECK(normal("-n**2") == "-n**2");
   CHECK(normal("2**3**2") == "512");
-  CHECK(normal("a*b//c*d") == "(a*b//c)*d");
+  CHECK(normal("a*b//c*d") == "d*(a*b//c)");
   CHECK(normal("- - 3") == "3");
   CHECK(parsed("-9223372036854775808") == SymInt(kLeast));
   for (const char* text : {"",
@@ -366,6 +366,29 @@ TEST_CASE("comparisons that ranges decide", "[symbolic]") {
   CHECK(decided(dimensions, "max(n, 1)*k > 0") == "yes");
   CHECK(decided(dimensions, "n > k") == "unknown");
   CHECK(decided(dimensions, "(n+1)//2 == n//2") == "unknown");
+}
+
+TEST_CASE("sizes as models compute them", "[symbolic]") {
+  Dimensions dimensions = with({{"w", {1, {}}}, {"h", {1, {}}}, {"b", {1, {}}}});
+  // Convolutions and pools, one after the other.
+  CHECK(simple(dimensions, "(w + 2*1 - 1*(3 - 1) - 1)//2 + 1") == "(w+1)//2");
+  CHECK(simple(dimensions, "((((w+1)//2+1)//2+1)//2+1)//2") == "(w+15)//16");
+  // Windows: padded to a multiple, cut, put together again.
+  CHECK(simple(dimensions, "w + (7 - w%7)%7") == "w+(-w)%7");
+  CHECK(simple(dimensions, "(w + (7 - w%7)%7)//7") == "(w+6)//7");
+  CHECK(simple(dimensions, "(w + (7 - w%7)%7)%7") == "0");
+  CHECK(decided(dimensions, "(w + (7 - w%7)%7)//7*7 == w + (7 - w%7)%7") == "yes");
+  CHECK(decided(dimensions, "((w+6)//7)*((h+6)//7) >= 1") == "yes");
+  CHECK(decided(dimensions, "(w+6)//7*7 >= w") == "yes");
+  // view(-1, ...), chunk(2), x[:, 1:], x[:, :-1], pairs.
+  CHECK(simple(dimensions, "w*h*b*768//(w*12*64*b)") == "h");
+  CHECK(decided(dimensions, "w//2 + (w+1)//2 == w") == "yes");
+  CHECK(simple(dimensions, "max(0, min(w - 1, w))") == "w-1");
+  CHECK(simple(dimensions, "min(w, w - 1)") == "w-1");
+  CHECK(decided(dimensions, "w*(w-1)//2 >= 0") == "yes");
+  CHECK(decided(dimensions, "w//h*h + w%h == w") == "yes");
+  CHECK(decided(dimensions, "w*h >= w + h - 1") == "yes");
+  CHECK(decided(dimensions, "min(w, h) <= max(w, h)") == "yes");
 }
 
 TEST_CASE("what is assumed is known from then on", "[symbolic]") {
