@@ -15,6 +15,7 @@
 
 #include "torchscript/shapes/rule_helpers.h"
 #include "torchscript/shapes/rules.h"
+#include "torchscript/shapes/size_arithmetic.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -76,7 +77,7 @@ at::IValue concrete(const Known& known, const c10::TypePtr& type, MakeTensor mak
 
 at::IValue concrete(const at::IValue& value, const c10::TypePtr& type, MakeTensor make_tensor) {
   if (value.isNone() || is_plain(value)) return value;
-  if (!value.isList()) return concrete(known_value(value), type, make_tensor);
+  if (!value.isList()) return concrete(known_of_value(value), type, make_tensor);
   // Not through Known: elements may be None.
   c10::TypePtr item_type = element_type(type);
   std::vector<at::IValue> items;
@@ -91,7 +92,7 @@ at::IValue concrete(const at::IValue& value, const c10::TypePtr& type, MakeTenso
 
 Known known_result(const at::IValue& value) {
   if (value.isTensor() || value.isInt() || value.isTensorList() || value.isIntList())
-    return known_value(value);
+    return known_of_value(value);
   return {};
 }
 
@@ -134,17 +135,21 @@ Results run_on_meta(const c10::OperatorHandle& op, const std::vector<at::IValue>
   if (values.size() != schema.arguments().size() || failures.known(op.operator_name())) return std::nullopt;
   torch::jit::Stack stack;
   bool on_meta = false;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const c10::Argument& argument = schema.arguments()[i];
-    if (argument.name() == "device") {
-      stack.emplace_back(at::Device(at::kMeta));
-      on_meta = true;
-    } else if (argument.name() == "pin_memory") {
-      stack.emplace_back();
-    } else {
-      stack.push_back(concrete(values[i], argument.type(), meta_tensor));
-      on_meta = on_meta || stack.back().isTensor() || stack.back().isTensorList();
+  try {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const c10::Argument& argument = schema.arguments()[i];
+      if (argument.name() == "device") {
+        stack.emplace_back(at::Device(at::kMeta));
+        on_meta = true;
+      } else if (argument.name() == "pin_memory") {
+        stack.emplace_back();
+      } else {
+        stack.push_back(concrete(values[i], argument.type(), meta_tensor));
+        on_meta = on_meta || stack.back().isTensor() || stack.back().isTensorList();
+      }
     }
+  } catch (const CannotTell&) {
+    return std::nullopt;  // something is no number
   }
   // What takes neither a tensor nor a device would work on the CPU.
   if (!on_meta) return std::nullopt;
@@ -209,6 +214,21 @@ std::vector<Known> run_shape_function(const RuleArguments& args) {
   return results;
 }
 
+// ---- Rules by tag ----
+
+// Not in the tables; nearly all of these give floats of the type they take.
+std::vector<Known> pointwise(const RuleArguments& args) {
+  Dtype dtype;
+  bool same = true;
+  for (const c10::Argument& argument : args.schema().arguments()) {
+    if (!args.is_tensor(argument.name())) continue;
+    const Dtype other = args.tensor(argument.name()).dtype;
+    same = same && other && c10::isFloatingType(*other) && dtype.value_or(*other) == *other;
+    dtype = other;
+  }
+  return make(broadcast_all(args), same ? dtype : std::nullopt);
+}
+
 // ---- Everything together ----
 
 bool changes_shape(std::string_view name) {
@@ -260,11 +280,7 @@ std::vector<Known> infer(const RuleArguments& args) {
   // A list may be long, and its length a hostile file's choice: a rule has a limit.
   const bool meta_first = op && has_meta_kernel(*op) && (rule == nullptr || !returns_list(schema));
   if (meta_first) {
-    try {
-      if (Results results = run_on_meta(*op, args.values())) return std::move(*results);
-    } catch (const CannotTell&) {
-      // An argument is no number.
-    }
+    if (Results results = run_on_meta(*op, args.values())) return std::move(*results);
   }
   if (rule != nullptr) {
     try {
@@ -273,7 +289,7 @@ std::vector<Known> infer(const RuleArguments& args) {
       // Sizes may be numbers that LibTorch knows more about.
     }
   } else if (op && op->hasTag(at::Tag::pointwise)) {
-    return make(broadcast_all(args), std::nullopt);
+    return pointwise(args);
   }
   // After the rules: what is composed of other operators takes as many calls.
   if (!meta_first && op && is_composite(*op)) {
@@ -288,7 +304,10 @@ std::optional<at::Device> result_device(const RuleArguments& args) {
   const std::string_view name = without_namespace(args.schema().name());
   if (name == "cpu") return at::Device(at::kCPU);
   if (name == "cuda") return at::Device(at::kCUDA);
-  if (args.given("device")) return args.device("device");
+  if (args.given("device")) {
+    // x.device, when nothing was said of it.
+    return args.value("device").isDevice() ? std::optional(args.device("device")) : std::nullopt;
+  }
   const bool takes_device_of_other = name == "to" || name == "type_as";
   if (takes_device_of_other && args.is_tensor("other")) return args.tensor("other").device;
   std::optional<at::Device> result;
@@ -300,7 +319,7 @@ std::optional<at::Device> result_device(const RuleArguments& args) {
     if (!args.given(argument.name())) continue;
     const at::IValue& value = args.value(argument.name());
     if (is_plain(value)) continue;
-    const Known known = known_value(value);
+    const Known known = known_of_value(value);
     if (known.tensor() != nullptr) consider(*known.tensor());
     if (known.sequence() == nullptr) continue;
     for (const Known& element : *known.sequence()) {
