@@ -1,52 +1,12 @@
 #include "torchscript/shapes/rules.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <unordered_map>
 
 #include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
-
-namespace {
-
-Known known_tensor(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.layout() != at::kStrided) return {};
-  TensorInfo info;
-  for (const std::int64_t size : tensor.sizes()) info.sizes.emplace_back(size);
-  info.dtype = tensor.scalar_type();
-  info.device = tensor.device();
-  return make_known(std::move(info));
-}
-
-template <typename Items>
-Known known_sequence(const Items& items) {
-  Known::Sequence sequence;
-  sequence.reserve(items.size());
-  for (const at::IValue& item : items) sequence.push_back(known_value(item));
-  Known known;
-  known.value = std::move(sequence);
-  return known;
-}
-
-}  // namespace
-
-Known known_value(const at::IValue& value) {
-  Known known;
-  if (const Proxy* proxy = find_proxy(value)) {
-    if (proxy->known) known = *proxy->known;
-  } else if (value.isTensor()) {
-    known = known_tensor(value.toTensor());
-  } else if (value.isInt()) {
-    known.value = SymInt(value.toInt());
-  } else if (value.isList()) {
-    known = known_sequence(value.toListRef());
-  } else if (value.isTuple()) {
-    known = known_sequence(value.toTupleRef().elements());
-  }
-  return known;
-}
 
 const at::IValue& RuleArguments::value(std::string_view name) const {
   const std::vector<c10::Argument>& arguments = schema_.arguments();
@@ -75,13 +35,13 @@ bool RuleArguments::is_tensor(std::string_view name) const {
 }
 
 TensorInfo RuleArguments::tensor(std::string_view name) const {
-  const Known known = known_value(value(name));
+  const Known known = known_of_value(value(name));
   if (known.tensor() == nullptr) throw CannotTell{};
   return *known.tensor();
 }
 
 std::vector<TensorInfo> RuleArguments::tensors(std::string_view name) const {
-  const Known known = known_value(value(name));
+  const Known known = known_of_value(value(name));
   if (known.sequence() == nullptr) throw CannotTell{};
   std::vector<TensorInfo> result;
   for (const Known& element : *known.sequence()) {
@@ -92,14 +52,14 @@ std::vector<TensorInfo> RuleArguments::tensors(std::string_view name) const {
 }
 
 SymInt RuleArguments::size(std::string_view name) const {
-  const Known known = known_value(value(name));
+  const Known known = known_of_value(value(name));
   if (known.tensor() != nullptr && known.tensor()->value) return *known.tensor()->value;
   if (known.integer() == nullptr) throw CannotTell{};
   return *known.integer();
 }
 
 std::vector<SymInt> RuleArguments::sizes(std::string_view name) const {
-  const Known known = known_value(value(name));
+  const Known known = known_of_value(value(name));
   if (known.integer() != nullptr) return {*known.integer()};
   if (known.sequence() == nullptr) throw CannotTell{};
   std::vector<SymInt> result;

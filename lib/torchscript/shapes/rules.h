@@ -47,10 +47,6 @@ class RuleArguments {
   const std::vector<at::IValue>& values_;
 };
 
-// What is known of any value of the interpreter: plain, a proxy, a tensor of the archive, or a container of
-// them.
-Known known_value(const at::IValue& value);
-
 using Rule = std::vector<Known> (*)(const RuleArguments& args);
 
 // The rule of an operator such as "aten::cat", for all of its overloads; null when there is none.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -53,7 +54,7 @@ std::vector<Known> arange(const RuleArguments& args) {
   Promotion promotion;
   for (const std::string_view name : {"start", "end", "step"}) {
     if (!args.given(name)) continue;
-    integers = integers && known_value(args.value(name)).integer() != nullptr;
+    integers = integers && known_of_value(args.value(name)).integer() != nullptr;
     promotion.add_scalar(args.value(name));
   }
   Dtype dtype = promotion.result();
@@ -137,7 +138,7 @@ void append_lengths(const at::IValue& value, Sizes& sizes) {
   if (proxy == nullptr) return;
   const auto list_type = proxy->type->cast<c10::ListType>();
   if (!list_type) return;
-  const Known known = known_value(value);
+  const Known known = known_of_value(value);
   if (known.sequence() == nullptr || list_type->getElementType()->kind() == c10::TypeKind::ListType) {
     throw CannotTell{};
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -29,7 +30,7 @@ std::vector<Known> index(const RuleArguments& args) {
       is_picked.push_back(false);
       continue;
     }
-    const Known known = known_value(item);
+    const Known known = known_of_value(item);
     const TensorInfo* tensor = known.tensor();
     if (tensor == nullptr) throw CannotTell{};
     if (is_mask(*tensor)) {
@@ -182,6 +183,7 @@ RuleTable indexing_rules() {
       {"_unique", unique_elements},
       {"_unique2", unique_elements},
       {"_unsafe_index", index},
+      {"_unsafe_index_put", same_as_first},
       {"argwhere", nonzero},
       {"bincount", count_values},
       {"bucketize", found_positions},

@@ -50,8 +50,12 @@ std::vector<Known> addbmm(const RuleArguments& args) {
   return make({from_back(a.sizes, 2), from_back(b.sizes, 1)}, either(a.dtype, b.dtype));
 }
 
-std::vector<Known> dot(const RuleArguments& args) {
-  return make(Sizes(), either(args.tensor("self").dtype, args.tensor("other").dtype));
+std::vector<Known> dot(const RuleArguments& args) { return make(Sizes(), args.tensor("self").dtype); }
+
+std::vector<Known> vector_dot(const RuleArguments& args) {
+  TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
+  both.sizes.erase(both.sizes.begin() + static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), both)));
+  return make(std::move(both));
 }
 
 std::vector<Known> outer(const RuleArguments& args) {
@@ -220,6 +224,12 @@ std::vector<Known> log_determinant(const RuleArguments& args) {
   return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
 }
 
+// linalg_inv_ex: whether each matrix worked comes second.
+std::vector<Known> with_status(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  return make_many({info, with_last(info, {}, at::kInt)});
+}
+
 std::vector<Known> pseudo_inverse(const RuleArguments& args) {
   TensorInfo info = matrix(args);
   std::swap(info.sizes[info.sizes.size() - 1], info.sizes[info.sizes.size() - 2]);
@@ -311,6 +321,7 @@ RuleTable linalg_rules() {
       {"inverse", same_as_first},
       {"kron", kronecker},
       {"linalg_cholesky", same_as_first},
+      {"linalg_cholesky_ex", with_status},
       {"linalg_cross", cross},
       {"linalg_det", determinant},
       {"linalg_eig", eigen},
@@ -318,6 +329,7 @@ RuleTable linalg_rules() {
       {"linalg_eigvals", eigenvalues},
       {"linalg_eigvalsh", eigenvalues_symmetric},
       {"linalg_inv", same_as_first},
+      {"linalg_inv_ex", with_status},
       {"linalg_matmul", matmul},
       {"linalg_matrix_exp", same_as_first},
       {"linalg_matrix_power", same_as_first},
@@ -328,6 +340,7 @@ RuleTable linalg_rules() {
       {"linalg_solve", solve},
       {"linalg_svd", singular_decomposition},
       {"linalg_svdvals", singular_values},
+      {"linalg_vecdot", vector_dot},
       {"linear", linear},
       {"logdet", determinant},
       {"matmul", matmul},

@@ -124,28 +124,17 @@ std::vector<Known> log_sigmoid_forward(const RuleArguments& args) {
   return {make_known(info), Known{}};
 }
 
-std::vector<Known> quantize(const RuleArguments& args) {
-  return make(args.tensor("self").sizes, args.dtype("dtype"));
-}
-
-std::vector<Known> dequantize(const RuleArguments& args) {
-  if (args.is_tensor("self")) return make(args.tensor("self").sizes, at::kFloat);
-  std::vector<TensorInfo> infos = args.tensors(first_argument(args));
-  for (TensorInfo& info : infos) info.dtype = at::kFloat;
-  return make_list(std::move(infos));
-}
-
-std::vector<Known> int_repr(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
-  return make(info.sizes, info.dtype ? Dtype(c10::toUnderlying(*info.dtype)) : std::nullopt);
-}
-
 }  // namespace
 
 RuleTable pointwise_rules() {
   static constexpr std::pair<std::string_view, Rule> kRules[] = {
       // Nothing but another name, another order in memory, or the same type.
       {"alias", same_as_first},
+      {"alias_copy", same_as_first},
+      {"_lazy_clone", same_as_first},
+      {"_neg_view", same_as_first},
+      {"detach_copy", same_as_first},
+      {"fill", same_as_first},
       {"alpha_dropout", same_as_first},
       {"bernoulli", same_as_first},
       {"bitwise_not", same_as_first},
@@ -165,8 +154,6 @@ RuleTable pointwise_rules() {
       {"detach", same_as_first},
       {"dropout", same_as_first},
       {"elu", same_as_first},
-      {"fake_quantize_per_channel_affine", same_as_first},
-      {"fake_quantize_per_tensor_affine", same_as_first},
       {"feature_alpha_dropout", same_as_first},
       {"feature_dropout", same_as_first},
       {"fix", same_as_first},
@@ -372,19 +359,15 @@ RuleTable pointwise_rules() {
       {"_cast_Int", cast<at::kInt>},
       {"_cast_Long", cast<at::kLong>},
       {"_cast_Short", cast<at::kShort>},
+      {"chalf", cast<at::kComplexHalf>},
 
       {"_log_softmax", raw_softmax},
       {"_softmax", raw_softmax},
+      {"_safe_softmax", softmax},
       {"log_softmax", softmax},
       {"softmax", softmax},
       {"special_log_softmax", softmax},
       {"special_softmax", softmax},
-
-      {"dequantize", dequantize},
-      {"int_repr", int_repr},
-      {"quantize_per_channel", quantize},
-      {"quantize_per_tensor", quantize},
-      {"quantize_per_tensor_dynamic", quantize},
   };
   return kRules;
 }

@@ -1,6 +1,7 @@
 // Rules of quantized models.  Packed parameters are opaque to the graph; what is known of them is the list of
 // what they were packed from, weight first, so that operators that use them know their sizes.
 #include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 namespace {
@@ -102,7 +103,7 @@ std::vector<Known> conv_prepack(const RuleArguments& args) {
 
 // What `name` was packed from: `count` things.
 Known::Sequence parts_of(const RuleArguments& args, std::string_view name, std::size_t count) {
-  const Known known = known_value(args.value(name));
+  const Known known = known_of_value(args.value(name));
   const Known::Sequence* parts = known.sequence();
   if (parts == nullptr || parts->size() != count || (*parts)[0].tensor() == nullptr) throw CannotTell{};
   return *parts;

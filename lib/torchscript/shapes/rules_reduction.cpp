@@ -109,6 +109,13 @@ std::vector<Known> distance(const RuleArguments& args) {
   return make(Sizes(), real_dtype(promoted(args, {"self", "other"})));
 }
 
+std::vector<Known> covariance(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  if (!self.dtype || c10::isIntegralType(*self.dtype, /*includeBool=*/true)) throw CannotTell{};
+  if (self.dim() < 2) return make(Sizes(), self.dtype);
+  return make({self.sizes[0], self.sizes[0]}, self.dtype);
+}
+
 // ---- Scans and orders: the sizes stay ----
 
 std::vector<Known> scan_sum(const RuleArguments& args) {
@@ -203,24 +210,6 @@ std::vector<Known> fourier_many(const RuleArguments& args) {
   return make(self.sizes, spectrum_dtype(kind, self.dtype));
 }
 
-std::vector<Known> short_time_fourier(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
-  if ((self.dim() != 1 && self.dim() != 2) || args.given("align_to_window")) throw CannotTell{};
-  const SymInt window = args.size("n_fft");
-  const SymInt hop = args.given("hop_length") ? args.size("hop_length") : floordiv(window, 4);
-  SymInt length = self.sizes.back();
-  if (args.given("center") && args.flag("center")) length = length + 2 * floordiv(window, 2);
-  const bool complex_input = self.dtype && c10::isComplexType(*self.dtype);
-  const bool one_sided = args.given("onesided") ? args.flag("onesided") : !complex_input;
-  Sizes sizes = slice_of(self.sizes, 0, self.sizes.size() - 1);
-  sizes.push_back(one_sided ? floordiv(window, 2) + 1 : window);
-  sizes.push_back(floordiv(length - window, hop) + 1);
-  if (args.given("return_complex") && args.flag("return_complex"))
-    return make(sizes, complex_dtype(self.dtype));
-  sizes.emplace_back(2);
-  return make(sizes, real_dtype(self.dtype));
-}
-
 }  // namespace
 
 RuleTable reduction_rules() {
@@ -233,7 +222,9 @@ RuleTable reduction_rules() {
       {"argmax", reduce_positions},
       {"argmin", reduce_positions},
       {"argsort", positions},
+      {"corrcoef", covariance},
       {"count_nonzero", reduce_positions},
+      {"cov", covariance},
       {"cummax", with_positions},
       {"cummin", with_positions},
       {"cumprod", scan_sum},
@@ -277,18 +268,21 @@ RuleTable reduction_rules() {
       {"fft_fftn", fourier_many<Spectrum::kFull>},
       {"fft_fftshift", same_as_first},
       {"fft_hfft", fourier<Spectrum::kFromHalf>},
+      {"fft_hfft2", fourier_many<Spectrum::kFromHalf>},
+      {"fft_hfftn", fourier_many<Spectrum::kFromHalf>},
       {"fft_ifft", fourier<Spectrum::kFull>},
       {"fft_ifft2", fourier_many<Spectrum::kFull>},
       {"fft_ifftn", fourier_many<Spectrum::kFull>},
       {"fft_ifftshift", same_as_first},
       {"fft_ihfft", fourier<Spectrum::kHalf>},
+      {"fft_ihfft2", fourier_many<Spectrum::kHalf>},
+      {"fft_ihfftn", fourier_many<Spectrum::kHalf>},
       {"fft_irfft", fourier<Spectrum::kFromHalf>},
       {"fft_irfft2", fourier_many<Spectrum::kFromHalf>},
       {"fft_irfftn", fourier_many<Spectrum::kFromHalf>},
       {"fft_rfft", fourier<Spectrum::kHalf>},
       {"fft_rfft2", fourier_many<Spectrum::kHalf>},
       {"fft_rfftn", fourier_many<Spectrum::kHalf>},
-      {"stft", short_time_fourier},
   };
   return kRules;
 }

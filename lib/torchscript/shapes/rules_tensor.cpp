@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 namespace {
@@ -277,7 +278,8 @@ Sizes equal_pieces(const SymInt& size, const SymInt& piece, const Dimensions& di
                                                 : dimensions.simplify(ceildiv(size, piece)).number();
   if (!count || *count > kMostPieces) throw CannotTell{};
   // Nothing makes one piece of nothing.
-  if (*count == 0) return {size};
+  if (*count <= 1) return {size};
+  if (!decided(dimensions, Relation::kGreater, piece, 0)) throw CannotTell{};
   Sizes sizes(static_cast<std::size_t>(*count), piece);
   sizes.back() = dimensions.simplify(size - piece * (*count - 1));
   return sizes;
@@ -287,7 +289,7 @@ std::vector<Known> split(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const std::string_view name = args.given("split_size") ? "split_size" : "split_sizes";
-  if (args.value(name).isList() || known_value(args.value(name)).sequence() != nullptr) {
+  if (args.value(name).isList() || known_of_value(args.value(name)).sequence() != nullptr) {
     return pieces(self, dim, args.sizes(name));
   }
   return pieces(self, dim, equal_pieces(self.sizes[dim], args.size(name), args.dimensions));
@@ -378,6 +380,12 @@ std::vector<Known> diag(const RuleArguments& args) {
   if (self.dim() == 2) return diagonal_of(self, offset, 0, 1);
   if (self.dim() != 1) throw CannotTell{};
   const SymInt size = self.sizes[0] + std::abs(offset);
+  return make({size, size}, self.dtype);
+}
+
+std::vector<Known> flat_diagonal(const RuleArguments& args) {
+  const TensorInfo self = args.tensor("self");
+  const SymInt size = product(self.sizes) + std::abs(args.number("offset"));
   return make({size, size}, self.dtype);
 }
 
@@ -579,6 +587,9 @@ RuleTable tensor_rules() {
       {"T", reverse_dimensions},
       {"adjoint", transpose_matrix},
       {"as_strided", as_strided},
+      {"as_strided_copy", as_strided},
+      {"as_strided_scatter", same_as_first},
+      {"_reshape_alias", as_strided},
       {"atleast_1d", at_least<1>},
       {"atleast_2d", at_least<2>},
       {"atleast_3d", at_least<3>},
@@ -595,6 +606,7 @@ RuleTable tensor_rules() {
       {"diag_embed", diag_embed},
       {"diagonal", diagonal},
       {"diagonal_copy", diagonal},
+      {"diagflat", flat_diagonal},
       {"dsplit", dsplit},
       {"dstack", dstack},
       {"expand", expand},
@@ -628,10 +640,13 @@ RuleTable tensor_rules() {
       {"slice", slice},
       {"slice_copy", slice},
       {"split", split},
+      {"split_copy", split},
       {"split_with_sizes", split},
+      {"split_with_sizes_copy", split},
       {"squeeze", squeeze},
       {"squeeze_copy", squeeze},
       {"stack", stack},
+      {"sum_to_size", as_strided},
       {"swapaxes", transpose},
       {"swapdims", transpose},
       {"t", reverse_dimensions},
@@ -641,6 +656,7 @@ RuleTable tensor_rules() {
       {"transpose", transpose},
       {"transpose_copy", transpose},
       {"unbind", unbind},
+      {"unbind_copy", unbind},
       {"unflatten", unflatten},
       {"unfold", unfold},
       {"unfold_copy", unfold},
