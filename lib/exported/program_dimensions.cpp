@@ -61,6 +61,9 @@ Range common(const Range& a, const Range& b) {
   return result;
 }
 
+// "1..64", or "8" of one value.
+std::string text_of(const Range& range) { return range_text({"", range.low, range.high}); }
+
 // Empty when nothing is said.
 std::string guard_text(const std::string& expr, const Range& range) {
   const auto& [low, high] = range;
@@ -154,7 +157,7 @@ void ProgramDimensions::narrow(const std::string& name, const Range& range, cons
                       {names_.empty() ? "all of its sizes are numbers" : "the dimensions are " + list()});
   }
   if (!known_.narrow(name, range)) {
-    throw usage_error(option + ": the range of " + name + " is " + to_string(known_.range(name)) +
+    throw usage_error(option + ": the range of " + name + " is " + text_of(known_.range(name)) +
                       ", which has nothing in common with that");
   }
   given_.narrow(name, range);
@@ -179,7 +182,7 @@ std::string ProgramDimensions::list() const {
     if (text.size() > kLongest) return text + ", ...";
     const Range range = known_.range(name);
     text += (text.empty() ? "" : ", ") + name;
-    if (range.low || range.high) text += " (" + to_string(range) + ")";
+    if (range.low || range.high) text += " (" + text_of(range) + ")";
   }
   return text;
 }
@@ -251,6 +254,9 @@ void ProgramDimensions::apply_to(ProgramValue& value) {
   } else if (const auto decided = meta.type == "bool" ? decide(given_, *text) : std::nullopt) {
     value.fixed = *decided;
     meta.value = *decided ? "True" : "False";
+  } else if (const auto comparison = meta.type == "bool" ? parse_comparison(*text) : std::nullopt) {
+    meta.value = known_.simplify(comparison->left).text() + " " + to_string(comparison->relation) + " " +
+                 known_.simplify(comparison->right).text();
   } else {
     meta.value = with_numbers(*text);
   }

@@ -431,6 +431,7 @@ TEST_CASE("program dimensions: a narrower range", "[exported]") {
   CHECK(narrowed.guards == Texts{"8 <= s0 <= 16", "16 <= s0*2 <= 32", "u0 >= 1"});
   CHECK(narrowed.size(0) == Meta::Dim("s0"));
   CHECK(narrowed.size(6) == Meta::Dim("s0"));  // max(1, s0)
+  CHECK(narrowed.value(3) == Meta::Dim("s0*2+1"));
   // The program knows u0 from the asserts themselves.
   CHECK_FALSE(narrowed.fixed(4));
   CHECK_FALSE(narrowed.fixed(5));
