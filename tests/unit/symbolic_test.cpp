@@ -505,6 +505,9 @@ TEST_CASE("known remainders", "[symbolic]") {
   CHECK(simple(others, "k//3*3 + 2") == "k");
   REQUIRE(assume(others, "p % 2 != 0"));
   CHECK(simple(others, "p%2") == "1");
+  REQUIRE(assume(others, "(r + s) % 4 == 1"));
+  CHECK(simple(others, "(r + s + 2)%4") == "3");
+  CHECK(simple(others, "(r + s)%2") == "1");
   REQUIRE(assume(others, "q//4*4 == q"));
   CHECK(simple(others, "q%4") == "0");
 }
