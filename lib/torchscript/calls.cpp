@@ -119,6 +119,11 @@ void Interpreter::call_function(const IrNode* node) {
   if (plain || tracer_ == nullptr || !tracer_->rules().is_wrapped(name)) {
     return set(node->output(), call_graph_function(function, values, node));
   }
+  if (std::all_of(values.begin(), values.end(), is_plain)) {
+    // _canonical_mask(None, ...) is None.
+    auto result = run_silently(function, values);
+    if (result && is_plain(*result)) return set(node->output(), std::move(*result));
+  }
   auto [args, kwargs] = arguments(schema, values, 0, node);
   set(node->output(),
       record_call(name, std::move(args), std::move(kwargs), type, node, result_of(function, values)));

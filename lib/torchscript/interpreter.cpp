@@ -135,7 +135,10 @@ void Interpreter::run_block(const IrBlock& block) {
 void Interpreter::run_node(const IrNode* node) {
   switch (node->kind()) {
     case prim::Constant:
-      if (const auto constant = torch::jit::toIValue(node->output())) set(node->output(), *constant);
+      if (const auto constant = torch::jit::toIValue(node->output())) {
+        if (shapes_ && constant->isTensor()) read_constant(constant->toTensor());
+        set(node->output(), *constant);
+      }
       return;
     case prim::GetAttr:
       return get_attribute(node);
@@ -294,16 +297,30 @@ bool Interpreter::compare_identity(const IrNode* node) {
     set(node->output(), is);
     return true;
   }
-  if (!left.isNone() && !right.isNone()) return false;
+  if (!left.isNone() && !right.isNone()) return compare_tensors(node, left, right);
   const at::IValue& other = left.isNone() ? right : left;
   const Proxy* proxy = find_proxy(other);
   if (proxy == nullptr || !c10::NoneType::get()->isSubtypeOf(*proxy->type) || !known_of(other).is_unknown()) {
-    set(node->output(), !is);
+    set(node->output(), known_of(other).is_none() == is);
     return true;
   }
   set(node->output(),
       record_call(is ? "operator.is_" : "operator.is_not", {argument(left, node), argument(right, node)}, {},
                   node->output()->type(), node));
+  return true;
+}
+
+// `query is key`: as in torch.fx, two proxies are the same when they are the same node.  That different nodes
+// are different tensors is what the trace assumes.
+bool Interpreter::compare_tensors(const IrNode* node, const at::IValue& left, const at::IValue& right) {
+  const Proxy* first = find_proxy(left);
+  const Proxy* second = find_proxy(right);
+  if (first == nullptr || second == nullptr) return false;
+  const bool same = left.is(right) || (first->node.valid() && first->node == second->node);
+  if (!same && tracer_ != nullptr) {
+    tracer_->guard(describe(left) + " is not " + describe(right), location(node));
+  }
+  set(node->output(), same == (node->kind() == aten::__is__));
   return true;
 }
 

@@ -65,6 +65,7 @@ class Interpreter {
   void construct(const IrNode* node);
   void is_instance(const IrNode* node);
   bool compare_identity(const IrNode* node);
+  bool compare_tensors(const IrNode* node, const at::IValue& left, const at::IValue& right);
 
   // --- control flow (control_flow.cpp) ---
   void run_if(const IrNode* node);
@@ -108,11 +109,14 @@ class Interpreter {
   // --- shapes (shapes.cpp) ---
   // What a function gives for these arguments, without recording anything.
   Known result_of(torch::jit::Function& function, const Values& arguments);
+  // Its proxies have no nodes; nothing when the function cannot be followed.
+  std::optional<at::IValue> run_silently(torch::jit::Function& function, const Values& arguments);
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
                                    const Values& values);
+  void read_constant(const at::Tensor& tensor);
   void change_known(const Proxy& proxy, Known known);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
   std::string explain(const at::IValue& value) const;
@@ -146,7 +150,8 @@ class Interpreter {
 
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
   Dimensions dimensions_;
-  std::int64_t silent_steps_ = 0;  // of all results_of() together
+  std::unordered_map<const void*, std::int64_t> constant_elements_;  // of integers in the code, by tensor
+  std::int64_t silent_steps_ = 0;                                    // of all results_of() together
 };
 
 }  // namespace fxtrace

@@ -105,6 +105,7 @@ void Interpreter::run_operator(const IrNode* node) {
 
 bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
   if (structural_operators().count(schema.name()) == 0) return false;
+  if (values.empty()) return schema.name() == "aten::dict";  // an empty one
   const auto& formals = schema.arguments();
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
     return false;

@@ -28,6 +28,11 @@ bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::Ten
 
 Known Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
   if (!shapes_) return {};
+  const auto result = run_silently(function, arguments);
+  return result ? known_of_value(*result) : Known{};
+}
+
+std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& function, const Values& arguments) {
   GraphTracer* const tracer = std::exchange(tracer_, nullptr);
   const std::size_t changes = mark();
   const std::size_t frames = frames_.size();
@@ -43,11 +48,11 @@ Known Interpreter::result_of(torch::jit::Function& function, const Values& argum
     tracer_ = tracer;
   });
   try {
-    return known_of_value(call_graph_function(function, arguments, nullptr));
+    return call_graph_function(function, arguments, nullptr);
   } catch (const TraceFailure&) {
-    return {};  // a leaf may do what cannot be followed: its result is not known
+    return std::nullopt;  // a leaf may do what cannot be followed: its result is not known
   } catch (const std::exception&) {
-    return {};  // LibTorch's: likewise
+    return std::nullopt;  // LibTorch's: likewise
   }
 }
 
@@ -91,7 +96,10 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     results = infer_shapes(schema, values, dimensions_);
     results.resize(node->outputs().size());
     if (auto* info = std::get_if<TensorInfo>(&results[0].value); info != nullptr && info->sizes.empty()) {
-      info->value = evaluate_element(schema, values);
+      info->value = evaluate_element(schema, values, [this](const at::Tensor& tensor) {
+        const auto known = constant_elements_.find(tensor.unsafeGetTensorImpl());
+        return known == constant_elements_.end() ? std::nullopt : std::optional<SymInt>(known->second);
+      });
     }
   }
   // An integer that the data decides.
@@ -108,6 +116,15 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     change_known(*proxy, same ? results[0] : Known{});
   }
   return results;
+}
+
+void Interpreter::read_constant(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) return;
+  const auto values = elements(tensor);
+  if (!values || values->size() != 1) return;
+  if (const auto* number = values->front().get_if<std::int64_t>()) {
+    constant_elements_.emplace(tensor.unsafeGetTensorImpl(), *number);
+  }
 }
 
 void Interpreter::change_known(const Proxy& proxy, Known known) {

@@ -19,7 +19,7 @@ struct TensorInfo {
   std::vector<SymInt> sizes;
   std::optional<at::ScalarType> dtype;
   at::Device device = at::kCPU;
-  // The element of an integer tensor of no dimensions, which is how traced archives compute with sizes.  Rules
+  // The element of an integer tensor of no dimensions, which is how traced archives compute with sizes. Rules
   // need not care: the interpreter sets it.
   std::optional<SymInt> value = std::nullopt;
 
@@ -42,14 +42,20 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
+// None, where the type would allow more.
+struct NoneValue {
+  bool operator==(const NoneValue&) const = default;
+};
+
 struct Known {
   // Elements of a list or tuple whose length is known.
   using Sequence = std::vector<Known>;
-  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence> value;
+  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, NoneValue> value;
 
   bool is_unknown() const { return value.index() == 0; }
   const TensorInfo* tensor() const { return std::get_if<TensorInfo>(&value); }
   const SymInt* integer() const { return std::get_if<SymInt>(&value); }
+  bool is_none() const { return std::holds_alternative<NoneValue>(value); }
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
   bool operator==(const Known&) const;
 };

@@ -362,7 +362,8 @@ const std::unordered_map<std::string_view, Function>& functions() {
 }
 
 // The element of a tensor, or a number beside it.
-std::optional<SymInt> element_of(const at::IValue& value) {
+std::optional<SymInt> element_of(const at::IValue& value, const ReadConstant& constant) {
+  if (value.isTensor()) return constant(value.toTensor());
   if (const auto info = find_tensor_info(value)) return info->value;
   return as_integer(value);
 }
@@ -405,6 +406,7 @@ std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
 
 Known known_of_value(const at::IValue& value) {
   if (value.isCapsule()) return known_of(value);
+  if (value.isNone()) return {NoneValue{}};
   if (value.isInt()) return {SymInt(value.toInt())};
   if (auto info = find_tensor_info(value)) return {std::move(*info)};
   Known::Sequence items;
@@ -434,18 +436,19 @@ Evaluated evaluate_plain(const c10::FunctionSchema& schema, const Values& values
   }
 }
 
-std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema, const Values& values) {
+std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema, const Values& values,
+                                       const ReadConstant& constant) {
   if (values.empty()) return std::nullopt;
   try {
     if (element_keepers().count(schema.name()) != 0) {
-      return values[0].isBool() ? std::nullopt : element_of(values[0]);
+      return values[0].isBool() ? std::nullopt : element_of(values[0], constant);
     }
     const auto function = element_functions().find(schema.name());
     if (function == element_functions().end() || values.size() < 2) return std::nullopt;
     // alpha, of which anything but 1 is rare.
     if (values.size() > 2 && !(values[2].isInt() && values[2].toInt() == 1)) return std::nullopt;
-    const auto left = element_of(values[0]);
-    const auto right = element_of(values[1]);
+    const auto left = element_of(values[0], constant);
+    const auto right = element_of(values[1], constant);
     if (!left || !right) return std::nullopt;
     return function->second(*left, *right);
   } catch (const SymbolicError&) {

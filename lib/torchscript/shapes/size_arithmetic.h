@@ -4,6 +4,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,8 +28,10 @@ struct Evaluated {
 Evaluated evaluate_plain(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
                          const Dimensions& dimensions);
 
-// The element of an integer tensor without dimensions that such tensors are computed from.
+// The element of an integer tensor without dimensions that is computed from such tensors.  `constant` reads
+// one that stands in the code; nothing for other tensors.
+using ReadConstant = std::function<std::optional<SymInt>(const at::Tensor&)>;
 std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema,
-                                       const std::vector<at::IValue>& values);
+                                       const std::vector<at::IValue>& values, const ReadConstant& constant);
 
 }  // namespace fxtrace
