@@ -156,10 +156,12 @@ Sizes spread(Sizes values, std::size_t count) {
 }
 
 SymInt window_count(const SymInt& size, const Window& window, const Dimensions& dimensions) {
-  const SymInt room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
-  if (!window.ceil_mode) return dimensions.simplify(floordiv(room, window.stride) + 1);
-  return dimensions.simplify(
-      min(ceildiv(room, window.stride) + 1, ceildiv(size + window.padding, window.stride)));
+  const SymInt reach = window.dilation * (window.kernel - 1) + 1;
+  SymInt room = size + 2 * window.padding - reach;
+  // Both limits of a last window, where it may end and where it must start, divide by the stride: one is the
+  // smaller for every size.
+  if (window.ceil_mode) room = size + min(2 * window.padding - reach + window.stride, window.padding) - 1;
+  return dimensions.simplify(floordiv(room, window.stride) + 1);
 }
 
 Dtype float_dtype(Dtype dtype) {

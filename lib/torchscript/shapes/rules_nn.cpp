@@ -64,21 +64,6 @@ std::vector<Known> weight_norm(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// ---- Activations and dropout ----
-
-std::vector<Known> glu(const RuleArguments& args) {
-  TensorInfo result = args.tensor("self");
-  SymInt& size = result.sizes[dim_index(args.number("dim"), result)];
-  size = args.dimensions.simplify(floordiv(size, 2));
-  return make(std::move(result));
-}
-
-// (result, mask)
-std::vector<Known> with_mask(const RuleArguments& args) {
-  const TensorInfo input = args.tensor(first_argument(args));
-  return make_many({input, tensor_of(input.sizes, at::kBool)});
-}
-
 // ---- Embeddings ----
 
 std::vector<Known> embedding(const RuleArguments& args) {
@@ -150,7 +135,6 @@ std::vector<Known> pad_sequence(const RuleArguments& args) {
     if (sequence.dim() != sequences[0].dim()) throw CannotTell{};
     longest = max(longest, sequence.sizes[0]);
   }
-  longest = args.dimensions.simplify(longest);
   const SymInt count = static_cast<std::int64_t>(sequences.size());
   Sizes sizes = args.flag("batch_first") ? Sizes{count, longest} : Sizes{longest, count};
   sizes.insert(sizes.end(), sequences[0].sizes.begin() + 1, sequences[0].sizes.end());
@@ -385,19 +369,8 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"native_group_norm", native_group_norm},
     {"_weight_norm", weight_norm},
     {"_weight_norm_interface", weight_norm},
-
-    {"hardswish", like_first},
-    {"log_sigmoid", like_first},
-    {"log_sigmoid_forward", like_first},
-    {"prelu", like_first},
     {"_prelu_kernel", like_first},
     {"rrelu_with_noise", like_first},
-    {"glu", glu},
-    {"dropout", like_first},
-    {"alpha_dropout", like_first},
-    {"feature_dropout", like_first},
-    {"feature_alpha_dropout", like_first},
-    {"native_dropout", with_mask},
 
     {"embedding", embedding},
     {"embedding_renorm", like_first},

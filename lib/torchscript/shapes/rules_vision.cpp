@@ -128,8 +128,7 @@ std::vector<Known> col2im(const RuleArguments& args) {
   if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
   const std::size_t channel = input.sizes.size() - 2;
   Sizes sizes = slice_of(input.sizes, 0, channel);
-  sizes.push_back(
-      args.dimensions.simplify(floordiv(input.sizes[channel], product(each_dim(args, "kernel_size", 2, 1)))));
+  sizes.push_back(quotient({input.sizes[channel]}, each_dim(args, "kernel_size", 2, 1), args.dimensions));
   return make(concatenated(std::move(sizes), spread(args.sizes("output_size"), 2)), input.dtype);
 }
 
@@ -141,7 +140,7 @@ std::vector<Known> pad(const RuleArguments& args) {
   if (pairs.size() % 2 != 0 || pairs.size() / 2 > result.sizes.size()) throw CannotTell{};
   for (std::size_t i = 0; i < pairs.size() / 2; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - 1 - i];
-    size = args.dimensions.simplify(size + pairs[2 * i] + pairs[2 * i + 1]);
+    size = size + pairs[2 * i] + pairs[2 * i + 1];
   }
   return make(std::move(result));
 }
@@ -184,9 +183,7 @@ std::vector<Known> interpolate_to(const RuleArguments& args, std::string_view si
   const std::size_t count = result.sizes.size() - 2;
   if (args.given(size_name)) return make(with_last(std::move(result), spread(args.sizes(size_name), count)));
   const std::vector<double> scales = factors(args.value(factor_name), count);
-  for (std::size_t i = 0; i < count; ++i) {
-    result.sizes[2 + i] = args.dimensions.simplify(scaled(result.sizes[2 + i], scales[i]));
-  }
+  for (std::size_t i = 0; i < count; ++i) result.sizes[2 + i] = scaled(result.sizes[2 + i], scales[i]);
   return make(std::move(result));
 }
 
@@ -221,8 +218,7 @@ std::vector<Known> affine_grid_generator(const RuleArguments& args) {
 std::vector<Known> nms(const RuleArguments& args) {
   const TensorInfo boxes = args.tensor("dets");
   if (boxes.dim() != 2) throw CannotTell{};
-  const std::optional<std::int64_t> most = args.dimensions.bounds(boxes.sizes[0]).high;
-  return make({args.dimensions.fresh({0, most})}, at::kLong);
+  return make({fresh_up_to(boxes.sizes[0], args.dimensions)}, at::kLong);
 }
 
 // (boxes, channels, height, width) of each box; where a second result is, it has indices for each of them.
@@ -230,9 +226,10 @@ std::vector<Known> pool_boxes(const RuleArguments& args, bool channels_by_place)
   const TensorInfo input = args.tensor("input"), boxes = args.tensor("rois");
   if (input.dim() != 4 || boxes.dim() != 2) throw CannotTell{};
   const SymInt height = args.size("pooled_height"), width = args.size("pooled_width");
-  const SymInt channels = channels_by_place ? floordiv(input.sizes[1], height * width) : input.sizes[1];
+  const SymInt channels =
+      channels_by_place ? quotient({input.sizes[1]}, {height, width}, args.dimensions) : input.sizes[1];
   TensorInfo result;
-  result.sizes = {boxes.sizes[0], args.dimensions.simplify(channels), height, width};
+  result.sizes = {boxes.sizes[0], channels, height, width};
   result.dtype = input.dtype;
   std::vector<TensorInfo> results(args.schema().returns().size(), result);
   for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = at::kInt;
@@ -276,8 +273,6 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"conv_transpose1d", transposed_convolution},
     {"conv_transpose2d", transposed_convolution},
     {"conv_transpose3d", transposed_convolution},
-    {"slow_conv_transpose2d", transposed_convolution},
-    {"slow_conv_transpose3d", transposed_convolution},
     {"cudnn_convolution_transpose", transposed_convolution},
     {"conv_tbc", conv_tbc},
 
