@@ -64,6 +64,16 @@ std::vector<Known> weight_norm(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
+// The norm of all but one dimension; -1: of everything.
+std::vector<Known> norm_except_dim(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("v");
+  if (args.number("dim") == -1) return make({}, input.dtype);
+  const std::size_t dim = dim_index(args.number("dim"), input);
+  Sizes sizes(input.sizes.size(), 1);
+  sizes[dim] = input.sizes[dim];
+  return make(std::move(sizes), input.dtype);
+}
+
 // ---- Embeddings ----
 
 std::vector<Known> embedding(const RuleArguments& args) {
@@ -198,6 +208,13 @@ std::vector<Known> pairwise_distance(const RuleArguments& args) {
   return make(std::move(sizes), float_dtype(promoted(args, {"x1", "x2"})));
 }
 
+// One for each pair of rows.
+std::vector<Known> pdist(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("self");
+  if (input.dim() != 2) throw CannotTell{};
+  return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
+}
+
 std::vector<Known> bilinear(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input1"), weight = args.tensor("weight");
   if (weight.dim() != 3) throw CannotTell{};
@@ -296,6 +313,12 @@ std::vector<Known> ctc_loss(const RuleArguments& args) {
   return loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
+// (losses, what the backward pass needs)
+std::vector<Known> unreduced_ctc_loss(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("log_probs");
+  return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
+}
+
 // ---- Spectrograms ----
 
 bool is_complex(const RuleArguments& args, std::string_view name) {
@@ -367,6 +390,7 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"native_layer_norm", native_layer_norm},
     {"_fused_rms_norm", native_layer_norm},
     {"native_group_norm", native_group_norm},
+    {"norm_except_dim", norm_except_dim},
     {"_weight_norm", weight_norm},
     {"_weight_norm_interface", weight_norm},
     {"_prelu_kernel", like_first},
@@ -400,6 +424,7 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"_pad_packed_sequence", pad_packed_sequence},
     {"pad_sequence", pad_sequence},
 
+    {"_masked_softmax", like_first},
     {"scaled_dot_product_attention", attention},
     {"_scaled_dot_product_attention_math", attention_math},
     {"_scaled_dot_product_flash_attention", attention},
@@ -412,6 +437,8 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
 
     {"cosine_similarity", cosine_similarity},
     {"pairwise_distance", pairwise_distance},
+    {"pdist", pdist},
+    {"_pdist_forward", pdist},
     {"bilinear", bilinear},
 
     {"mse_loss", broadcast_loss},
@@ -436,6 +463,7 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"multi_margin_loss", multi_margin_loss},
     {"multilabel_margin_loss", multilabel_margin_loss},
     {"ctc_loss", ctc_loss},
+    {"_ctc_loss", unreduced_ctc_loss},
 
     {"stft", stft},
     {"istft", istft},
