@@ -46,7 +46,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
   const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
-  RootInputs inputs(schema, options, make_placeholder,
+  RootInputs inputs(schema, options, dimensions_, make_placeholder,
                     [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); });
   for (auto& [value, given] : inputs.bind()) {
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));

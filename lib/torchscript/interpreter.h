@@ -8,6 +8,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "torchscript/shapes/known.h"
@@ -117,6 +118,11 @@ class Interpreter {
   std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
                                    const Values& values);
   void read_constant(const at::Tensor& tensor);
+  at::Tensor find_constant(const at::IValue& value) const;
+  std::optional<Values> compute(const IrNode* node, const c10::FunctionSchema& schema,
+                                const Values& values) const;
+  void compute_contents(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+                        std::vector<Known>& results) const;
   void change_known(const Proxy& proxy, Known known);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
   std::string explain(const at::IValue& value) const;
@@ -150,8 +156,9 @@ class Interpreter {
 
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
   Dimensions dimensions_;
-  std::unordered_map<const void*, std::int64_t> constant_elements_;  // of integers in the code, by tensor
-  std::int64_t silent_steps_ = 0;                                    // of all results_of() together
+  std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
+  std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
+  std::int64_t silent_steps_ = 0;  // of all results_of() together
 };
 
 }  // namespace fxtrace

@@ -81,6 +81,11 @@ bool changes_process(const std::string& name) { return name == "aten::manual_see
 
 void Interpreter::run_operator(const IrNode* node) {
   if (node->kind() == prim::tolist) {
+    if (const at::Tensor constant = find_constant(value(node->input(0))); constant.defined()) {
+      torch::jit::Stack stack{constant, value(node->input(1)), value(node->input(2))};
+      node->getOperation()(stack);
+      return set(node->output(), stack.at(0));
+    }
     set(node->output(), record_call("torch.Tensor.tolist", {argument(value(node->input(0)), node)}, {},
                                     node->output()->type(), node));
     return;

@@ -38,9 +38,10 @@ const char* json_kind(const Argument& value) {
 }  // namespace
 
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
-                       MakePlaceholder make_placeholder, Guard guard)
+                       const Dimensions& dimensions, MakePlaceholder make_placeholder, Guard guard)
     : schema_(schema),
       options_(options),
+      dimensions_(dimensions),
       make_placeholder_(std::move(make_placeholder)),
       guard_(std::move(guard)) {
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
@@ -138,7 +139,7 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
     return {spec.value};
   }
   TensorInfo info;
-  info.sizes = spec.shape;
+  for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
   info.dtype = find_dtype(*spec.dtype);
   if (spec.device) info.device = c10::Device(*spec.device);
   return {std::move(info)};

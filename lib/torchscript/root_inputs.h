@@ -31,8 +31,8 @@ class RootInputs {
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
-  RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, MakePlaceholder make_placeholder,
-             Guard guard);
+  RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const Dimensions& dimensions,
+             MakePlaceholder make_placeholder, Guard guard);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
@@ -71,6 +71,7 @@ class RootInputs {
 
   const c10::FunctionSchema& schema_;
   const TraceOptions& options_;
+  const Dimensions& dimensions_;
   std::vector<std::string> names_;  // of the inputs
   std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;

@@ -1,9 +1,14 @@
 // What is known of values that depend on inputs: sizes that operators and leaves give, and questions that
 // they answer.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
 #include <algorithm>
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/operators.h"
 #include "torchscript/shapes/infer.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
@@ -21,6 +26,29 @@ class Restore {
  private:
   std::function<void()> f_;
 };
+
+constexpr std::int64_t kMaxElements = 64;  // of a tensor that is computed
+
+bool is_small(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
+         !tensor.is_quantized() && tensor.numel() <= kMaxElements;
+}
+
+std::optional<SymInt> read_element(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) {
+    return std::nullopt;
+  }
+  const auto values = elements(tensor);
+  const auto* number = values && values->size() == 1 ? values->front().get_if<std::int64_t>() : nullptr;
+  return number == nullptr ? std::nullopt : std::optional<SymInt>(*number);
+}
+
+// Or none at all, as torch.empty does.
+bool gives_random_values(const c10::FunctionSchema& schema) {
+  if (schema.name().find("empty") != std::string::npos) return true;
+  const auto op = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return op && op->hasTag(at::Tag::nondeterministic_seeded);
+}
 
 bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::TensorType; }
 
@@ -76,8 +104,17 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
     return true;
   }
   const Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
-  if (!evaluated.plain) return false;
-  set(node->output(), *evaluated.plain);
+  if (evaluated.plain) {
+    set(node->output(), *evaluated.plain);
+    return true;
+  }
+  // scale.item()
+  const bool has_constant = std::any_of(
+      values.begin(), values.end(), [&](const at::IValue& value) { return find_constant(value).defined(); });
+  if (!has_constant) return false;
+  auto computed = compute(node, schema, values);
+  if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
+  set(node->output(), std::move(computed->front()));
   return true;
 }
 
@@ -95,16 +132,11 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   if (gives_tensor && results[0].is_unknown()) {
     results = infer_shapes(schema, values, dimensions_);
     results.resize(node->outputs().size());
-    if (auto* info = std::get_if<TensorInfo>(&results[0].value); info != nullptr && info->sizes.empty()) {
-      info->value = evaluate_element(schema, values, [this](const at::Tensor& tensor) {
-        const auto known = constant_elements_.find(tensor.unsafeGetTensorImpl());
-        return known == constant_elements_.end() ? std::nullopt : std::optional<SymInt>(known->second);
-      });
-    }
+    compute_contents(node, schema, values, results);
   }
-  // An integer that the data decides.
-  if (results[0].is_unknown() && node->outputs().size() == 1 &&
-      node->output()->type()->kind() == c10::TypeKind::IntType) {
+  // An integer that the data decides: x.item().
+  if (results[0].is_unknown() && node->outputs().size() == 1 && !values.empty() &&
+      node->output()->type()->kind() == c10::TypeKind::IntType && find_tensor_info(values[0])) {
     results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
   }
   // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
@@ -118,16 +150,98 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   return results;
 }
 
+// --- tensors that no data goes into ---
+
 void Interpreter::read_constant(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) return;
-  const auto values = elements(tensor);
-  if (!values || values->size() != 1) return;
-  if (const auto* number = values->front().get_if<std::int64_t>()) {
-    constant_elements_.emplace(tensor.unsafeGetTensorImpl(), *number);
+  if (is_small(tensor)) code_constants_.insert(tensor.unsafeGetTensorImpl());
+}
+
+at::Tensor Interpreter::find_constant(const at::IValue& value) const {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    return code_constants_.count(tensor.unsafeGetTensorImpl()) != 0 ? tensor : at::Tensor();
+  }
+  const TensorInfo* info = known_of(value).tensor();
+  const TensorContent* content = info == nullptr ? nullptr : info->find_content();
+  return content == nullptr ? at::Tensor() : content->constant;
+}
+
+// The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
+// and they are small.
+std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
+                                                        const Values& values) const {
+  if (schema.is_mutable() || is_declared_operator(schema.name()) || gives_random_values(schema)) {
+    return std::nullopt;
+  }
+  torch::jit::Stack stack;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const at::IValue& value = values[i];
+    if (i < schema.arguments().size() && schema.arguments()[i].name() == "device") {
+      stack.emplace_back(value.isNone() ? at::IValue() : at::IValue(at::Device(at::kCPU)));
+    } else if (is_plain(value)) {
+      stack.push_back(value);
+    } else if (value.isList()) {
+      c10::impl::GenericList items(value.toList().elementType());
+      for (const at::IValue& item : value.toListRef()) {
+        at::Tensor constant = find_constant(item);
+        if (!constant.defined() && !is_plain(item)) return std::nullopt;
+        items.push_back(constant.defined() ? at::IValue(constant) : item);
+      }
+      stack.emplace_back(std::move(items));
+    } else {
+      at::Tensor constant = find_constant(value);
+      if (!constant.defined()) return std::nullopt;
+      stack.emplace_back(std::move(constant));
+    }
+  }
+  if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
+  const at::NoGradGuard no_grad;
+  try {
+    node->getOperation()(stack);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return stack;
+}
+
+void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema& schema,
+                                   const Values& values, std::vector<Known>& results) const {
+  const auto is_known_small = [](const Known& result) {
+    const TensorInfo* info = result.tensor();
+    if (info == nullptr || !info->is_static()) return false;
+    std::int64_t elements = 1;
+    for (const SymInt& size : info->sizes) {
+      elements *= std::min(*size.number(), kMaxElements + 1);
+      if (elements > kMaxElements) return false;
+    }
+    return true;
+  };
+  std::optional<Values> computed;
+  if (std::all_of(results.begin(), results.end(), is_known_small)) computed = compute(node, schema, values);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    auto* info = std::get_if<TensorInfo>(&results[i].value);
+    if (info == nullptr) continue;
+    TensorContent content{std::nullopt, {}, contents_valid_};
+    if (computed && i < computed->size() && (*computed)[i].isTensor() &&
+        is_small((*computed)[i].toTensor())) {
+      content.constant = (*computed)[i].toTensor();
+      content.element = read_element(content.constant);
+    } else if (results.size() == 1 && info->sizes.empty()) {
+      content.element = evaluate_element(
+          schema, values, [this](const at::Tensor& tensor) { return read_element(find_constant(tensor)); });
+    }
+    if (content.constant.defined() || content.element) {
+      info->content = std::make_shared<TensorContent>(std::move(content));
+    }
   }
 }
 
 void Interpreter::change_known(const Proxy& proxy, Known known) {
+  if (const TensorInfo* info = proxy.known->tensor(); info != nullptr && info->content) {
+    // Who else sees that memory is not known.
+    *contents_valid_ = false;
+    contents_valid_ = std::make_shared<bool>(true);
+  }
   if (*proxy.known == known) return;
   if (tracer_ == nullptr && proxy.node.valid()) {
     *proxy.known = Known{};  // a leaf does that to its argument, and may do it again

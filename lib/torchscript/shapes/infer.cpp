@@ -332,7 +332,7 @@ std::optional<at::Device> result_device(const RuleArguments& args) {
 void finish(Known& known, at::Device device, const Dimensions& dimensions) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     info->device = device;
-    info->value.reset();
+    info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
       if (size.number().value_or(0) < 0) throw CannotTell{};

@@ -2,6 +2,7 @@
 // tensor, or the integer that a size is, as an expression of named dimensions.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -15,14 +16,23 @@
 
 namespace fxtrace {
 
+// What a small tensor holds that no data goes into.  Traced archives compute with sizes as such tensors, and
+// torchvision's detectors compute scales.
+struct TensorContent {
+  std::optional<SymInt> element;  // of an integer tensor without dimensions
+  at::Tensor constant;            // undefined when it is not known in numbers
+  std::shared_ptr<const bool>
+      valid;  // until a tensor is changed in place that may share memory with this one
+};
+
 struct TensorInfo {
   std::vector<SymInt> sizes;
   std::optional<at::ScalarType> dtype;
   at::Device device = at::kCPU;
-  // The element of an integer tensor of no dimensions, which is how traced archives compute with sizes. Rules
-  // need not care: the interpreter sets it.
-  std::optional<SymInt> value = std::nullopt;
+  // Null for most.  Rules need not care: the interpreter sets it.
+  std::shared_ptr<const TensorContent> content = nullptr;
 
+  const TensorContent* find_content() const { return content && *content->valid ? content.get() : nullptr; }
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   bool is_static() const;  // every size is a number
   bool operator==(const TensorInfo&) const = default;

@@ -53,7 +53,10 @@ std::vector<TensorInfo> RuleArguments::tensors(std::string_view name) const {
 
 SymInt RuleArguments::size(std::string_view name) const {
   const Known known = known_of_value(value(name));
-  if (known.tensor() != nullptr && known.tensor()->value) return *known.tensor()->value;
+  if (known.tensor() != nullptr) {
+    const TensorContent* content = known.tensor()->find_content();
+    if (content != nullptr && content->element) return *content->element;
+  }
   if (known.integer() == nullptr) throw CannotTell{};
   return *known.integer();
 }

@@ -202,7 +202,8 @@ Evaluated round_up(const Values& values, const Dimensions&) {
 // int(x): towards zero.
 Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
   if (const auto info = find_tensor_info(values.at(0))) {
-    return info->value ? integer(*info->value) : Evaluated{};
+    const TensorContent* content = info->find_content();
+    return content != nullptr && content->element ? integer(*content->element) : Evaluated{};
   }
   const auto value = as_ratio(values[0]);
   if (!value) return {};
@@ -303,6 +304,13 @@ bool is_floating(at::ScalarType type) { return at::isFloatingType(type); }
 bool is_complex(at::ScalarType type) { return at::isComplexType(type); }
 bool is_signed(at::ScalarType type) { return type != at::kBool && at::isSignedType(type); }
 
+bool is_quantized(at::ScalarType type) { return at::isQIntType(type); }
+
+// Layouts without strides have no sizes here.
+Evaluated is_dense(const Values& values, const Dimensions&) {
+  return find_tensor_info(values.at(0)) ? boolean(false) : Evaluated{};
+}
+
 template <at::DeviceType kType>
 Evaluated is_on(const Values& values, const Dimensions&) {
   const auto info = find_tensor_info(values.at(0));
@@ -325,6 +333,11 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::is_complex", ask_dtype<is_complex>},
       {"aten::is_signed", ask_dtype<is_signed>},
       {"prim::dtype", dtype},
+      {"prim::is_quantized", ask_dtype<is_quantized>},
+      {"prim::is_nested", is_dense},
+      {"prim::is_sparse", is_dense},
+      {"prim::is_sparse_csr", is_dense},
+      {"prim::is_mkldnn", is_dense},
       {"prim::is_cuda", is_on<at::kCUDA>},
       {"prim::is_cpu", is_on<at::kCPU>},
       {"prim::is_meta", is_on<at::kMeta>},
@@ -364,7 +377,10 @@ const std::unordered_map<std::string_view, Function>& functions() {
 // The element of a tensor, or a number beside it.
 std::optional<SymInt> element_of(const at::IValue& value, const ReadConstant& constant) {
   if (value.isTensor()) return constant(value.toTensor());
-  if (const auto info = find_tensor_info(value)) return info->value;
+  if (const auto info = find_tensor_info(value)) {
+    const TensorContent* content = info->find_content();
+    return content != nullptr ? content->element : std::nullopt;
+  }
   return as_integer(value);
 }
 
