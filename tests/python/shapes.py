@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_BY_DATA = re.compile(r"u\d+")
+BY_DATA = re.compile(r"u\d+")
 _FUNCTIONS = {"min": min, "max": max}
 
 
@@ -45,7 +45,7 @@ class Bindings:
 
     def holds(self, expression: int | str, real: int) -> bool:
         unknown = names_in(expression) - set(self.values)
-        if not all(map(_BY_DATA.fullmatch, unknown)):
+        if not all(map(BY_DATA.fullmatch, unknown)):
             raise WrongShape(f"{expression} has a name that is no dimension")
         if len(unknown) > 1:
             raise NotBound
@@ -163,12 +163,13 @@ def compare(
     values: dict[str, int],
     model: torch.nn.Module | None = None,
     check: bool = True,
+    grad: bool = False,
 ) -> tuple[Report, Any]:
     """Runs the rebuilt graph on the values of its placeholders; also gives what it returned."""
     rebuilt = rebuild.rebuild(path, graph_json, model)
     recorder = Recorder(rebuilt, graph_json, values)
     torch.manual_seed(0)
-    with torch.no_grad():
+    with torch.set_grad_enabled(grad):
         result = recorder.run(*inputs)
     if check and recorder.report.wrong:
         raise WrongShape("\n".join(recorder.report.wrong))

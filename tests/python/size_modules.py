@@ -20,12 +20,14 @@ class Case:
     path: Callable[[Dims], Any]
     # False where intervals are too weak to see all that they decide.
     must_decide: bool
-    asserts: Callable[[Dims], bool]  # what the module itself insists on
-    guards: list[str]  # names that its guards must hold
+    asserts_of: dict[str, Callable[[Dims], bool]]  # what the module itself insists on, of which size
 
     @property
     def name(self) -> str:
         return self.module.__name__
+
+    def asserts(self, dims: Dims) -> bool:
+        return all(holds(dims) for holds in self.asserts_of.values())
 
 
 CASES: list[Case] = []
@@ -35,12 +37,11 @@ def case(
     *inputs: str,
     path: Callable[[Dims], Any] = lambda dims: None,
     must_decide: bool = True,
-    asserts: Callable[[Dims], bool] = lambda dims: True,
-    guards: tuple[str, ...] = (),
+    asserts: dict[str, Callable[[Dims], bool]] | None = None,
     **dims: tuple[int, int],
 ):
     def register(module):
-        CASES.append(Case(module, list(inputs), dims, path, must_decide, asserts, list(guards)))
+        CASES.append(Case(module, list(inputs), dims, path, must_decide, asserts or {}))
         return module
 
     return register
@@ -447,7 +448,7 @@ class Kinds(nn.Module):
 # --- asserts ---
 
 
-@case("float32[rows,cols]", rows=(0, 9), cols=(1, 9), asserts=lambda d: d["rows"] > 2, guards=("rows",))
+@case("float32[rows,cols]", rows=(0, 9), cols=(1, 9), asserts={"x.size(0)": lambda d: d["rows"] > 2})
 class Asserted(nn.Module):
     def forward(self, x: Tensor):
         assert x.size(0) > 2, "too few"
@@ -460,8 +461,7 @@ class Asserted(nn.Module):
     "float32[rows,cols]",
     rows=(0, 9),
     cols=(0, 9),
-    asserts=lambda d: d["rows"] < 7 and d["cols"] != 0,
-    guards=("rows", "cols"),
+    asserts={"x.size(0)": lambda d: d["rows"] < 7, "x.size(1)": lambda d: d["cols"] != 0},
 )
 class Checked(nn.Module):
     def forward(self, x: Tensor):
@@ -481,8 +481,7 @@ class Checked(nn.Module):
     rows=(1, 5),
     others=(1, 5),
     cols=(1, 4),
-    asserts=lambda d: d["rows"] == d["others"],
-    guards=("rows", "others"),
+    asserts={"y.size(0)": lambda d: d["rows"] == d["others"]},
 )
 class AssertedEqual(nn.Module):
     def forward(self, x: Tensor, y: Tensor):

@@ -3,6 +3,7 @@
 The models are those of zoo.py; the operators are torch's own table of them; the modules are in size_modules.py.
 """
 
+import functools
 import importlib.util
 import json
 import random
@@ -105,6 +106,10 @@ def models(request) -> Zoo:
     return Zoo(cache)
 
 
+# Without gradients their attention takes a path of its own, whose results Python cannot hold: a tensor is undefined.
+NEED_GRADIENTS = ("tv_vit_scripted", "transformer_scripted")
+
+
 def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report:
     """Compares every node: with the sizes of the inputs, and with a named batch at two sizes."""
     if importlib.util.find_spec(package_of(name)) is None:
@@ -113,12 +118,13 @@ def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report
     model = models.model(path)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     report = shapes.Report()
+    grad = name in NEED_GRADIENTS
 
     def run(graph: dict, inputs: tuple, values: dict[str, int]) -> None:
         with torch.jit.optimized_execution(False):  # which costs more than a few runs
-            with torch.no_grad():
+            with torch.set_grad_enabled(grad):
                 expected = model(*inputs)
-            found, actual = shapes.compare(path, graph, flat(inputs), values, model, check=False)
+            found, actual = shapes.compare(path, graph, flat(inputs), values, model, False, grad)
         report.add(found)
         assert harness.difference(expected, actual) is None
 
@@ -226,7 +232,7 @@ def scripted(tmp_path_factory) -> dict[str, str]:
     return paths
 
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
@@ -241,7 +247,7 @@ def test_random_ranges(program, scripted, case, seed):
     path = scripted[case.name]
     options = [f"--input={text}" for text in case.inputs]
     options += [f"--dim={name}={low}..{high}" for name, (low, high) in ranges.items()]
-    collection = program.trace(path, *options)
+    collection = (program.trace if seed == 0 else functools.partial(trace, program))(path, *options)
     harness.check_collection(collection)
     said = " ".join(options)
     paths = {repr(case.path(dims)) for dims in allowed}
@@ -253,13 +259,14 @@ def test_random_ranges(program, scripted, case, seed):
     for module in failed:
         failure = module["failure"]
         assert failure["kind"] == "data_dependent_control_flow", f"{said}: {failure}"
-        assert set(shapes.names_in(failure["message"])) & set(ranges), f"{said}: {failure['message']}"
+        named = shapes.names_in(failure["message"])
+        assert named & set(ranges) or any(map(shapes.BY_DATA.fullmatch, named)), f"{said}: {failure}"
     graph = collection["graphs"][0]
     if not failed:
         guards = " ".join(guard["expr"] for guard in graph["guards"])
-        for name in case.guards:
-            if ranges[name][0] != ranges[name][1]:
-                assert name in shapes.names_in(guards), f"{said}: guards are {graph['guards']}"
+        for size, holds in case.asserts_of.items():
+            if not all(map(holds, every_value(ranges))):
+                assert size in guards, f"{said}: guards are {guards}"
     for dims in rng.sample(allowed, min(3, len(allowed))):
         inputs = values_for(case, dims)
         model = rebuild.load(path)
