@@ -3,6 +3,7 @@
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 at::IValue Interpreter::call_graph_function(torch::jit::Function& function, const Values& arguments,
@@ -42,6 +43,11 @@ void Interpreter::call_method(const IrNode* node) {
   }
   if (function == nullptr) fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
   const auto module = program_.find_module(&receiver.toObjectRef());
+  if (module && is_forward(name) && shapes_) {
+    std::vector<Known> known;
+    for (std::size_t i = 1; i < values.size(); ++i) known.push_back(known_of_value(values[i]));
+    program_.remember_call(*module, std::move(known));
+  }
   if (module && is_forward(name) && tracer_ != nullptr) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }

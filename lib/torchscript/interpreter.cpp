@@ -48,7 +48,9 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
   RootInputs inputs(schema, options, dimensions_, make_placeholder,
                     [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); });
-  for (auto& [value, given] : inputs.bind()) {
+  std::vector<BoundInput> bound = inputs.bind();
+  if (root.index != 0 && is_forward(method)) use_call(root, bound);
+  for (auto& [value, given] : bound) {
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
     values.push_back(std::move(value));
   }

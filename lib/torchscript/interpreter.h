@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "torchscript/root_inputs.h"
 #include "torchscript/shapes/known.h"
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
@@ -117,6 +118,8 @@ class Interpreter {
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
                                    const Values& values);
+  // What is known of the inputs of a submodule's own graph: that of its call in another one.
+  void use_call(ModuleId root, std::vector<BoundInput>& inputs);
   void read_constant(const at::Tensor& tensor);
   at::Tensor find_constant(const at::IValue& value) const;
   std::optional<Values> compute(const IrNode* node, const c10::FunctionSchema& schema,

@@ -50,6 +50,26 @@ bool gives_random_values(const c10::FunctionSchema& schema) {
   return op && op->hasTag(at::Tag::nondeterministic_seeded);
 }
 
+// What the tensors hold depends on the call.
+void forget_contents(Known& known) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) info->content = nullptr;
+  if (auto* items = std::get_if<Known::Sequence>(&known.value)) {
+    for (Known& item : *items) forget_contents(item);
+  }
+}
+
+// Sizes of another graph that depend on data keep their names, and no new one gets them.
+void reserve_names(const Known& known, Dimensions& dimensions) {
+  const auto reserve = [&](const SymInt& size) {
+    for (const std::string& name : size.symbols()) dimensions.narrow(name, dimensions.range(name));
+  };
+  if (const TensorInfo* info = known.tensor()) std::ranges::for_each(info->sizes, reserve);
+  if (const SymInt* integer = known.integer()) reserve(*integer);
+  if (const auto* items = known.sequence()) {
+    for (const Known& item : *items) reserve_names(item, dimensions);
+  }
+}
+
 bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::TensorType; }
 
 }  // namespace
@@ -122,8 +142,11 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
                                               const Values& values) {
   std::vector<Known> results(node->outputs().size());
   if (!shapes_ || results.empty()) return results;
-  const bool gives_tensor = std::any_of(schema.returns().begin(), schema.returns().end(),
-                                        [](const auto& item) { return may_hold_tensor(*item.type()); });
+  const bool gives_tensor =
+      std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto& item) {
+        // Packed parameters are objects.
+        return may_hold_tensor(*item.type()) || item.type()->kind() == c10::TypeKind::ClassType;
+      });
   Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
@@ -148,6 +171,20 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     change_known(*proxy, same ? results[0] : Known{});
   }
   return results;
+}
+
+void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
+  const auto* known = shapes_ ? program_.find_call(root) : nullptr;
+  if (known == nullptr) return;
+  for (std::size_t i = 0; i < inputs.size() && i < known->size(); ++i) {
+    const Proxy* proxy = find_proxy(inputs[i].value);
+    if (proxy == nullptr || (*known)[i].is_unknown()) continue;
+    Known input = (*known)[i];
+    forget_contents(input);
+    reserve_names(input, dimensions_);
+    tracer_->set_meta(proxy->node, meta(proxy->type, input));
+    inputs[i].value = make_proxy(proxy->node, proxy->type, std::move(input));
+  }
 }
 
 // --- tensors that no data goes into ---

@@ -119,6 +119,7 @@ class GraphTracer {
   void resume_call(ModuleId module);
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names);
+  void set_meta(NodeId node, Meta meta);
   // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced
   // again.
   void mark_stale() { stale_ = true; }

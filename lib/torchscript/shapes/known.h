@@ -60,7 +60,7 @@ struct NoneValue {
 struct Known {
   // Elements of a list or tuple whose length is known.
   using Sequence = std::vector<Known>;
-  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, NoneValue> value;
+  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, NoneValue, at::Device> value;
 
   bool is_unknown() const { return value.index() == 0; }
   const TensorInfo* tensor() const { return std::get_if<TensorInfo>(&value); }

@@ -112,7 +112,7 @@ at::Device RuleArguments::device(std::string_view name) const {
 }
 
 Rule find_rule(std::string_view operator_name) {
-  static const auto* const kRules = [] {
+  static const auto* const operators = [] {
     auto* rules = new std::unordered_map<std::string_view, Rule>;
     for (const RuleTable table :
          {pointwise_rules(), creation_rules(), tensor_rules(), reduction_rules(), indexing_rules(),
@@ -122,8 +122,8 @@ Rule find_rule(std::string_view operator_name) {
   }();
   constexpr std::string_view kAten = "aten::";
   if (operator_name.starts_with(kAten)) operator_name.remove_prefix(kAten.size());
-  const auto found = kRules->find(operator_name);
-  return found == kRules->end() ? nullptr : found->second;
+  const auto found = operators->find(operator_name);
+  return found == operators->end() ? nullptr : found->second;
 }
 
 }  // namespace fxtrace

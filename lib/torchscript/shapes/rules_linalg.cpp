@@ -290,6 +290,7 @@ std::vector<Known> qr(const RuleArguments& args) {
 
 std::vector<Known> solve(const RuleArguments& args) {
   const TensorInfo a = args.tensor("A"), b = args.tensor("B");
+  if (a.dim() == 2 && b.dim() == 1) return make(b.sizes, either(b.dtype, a.dtype));
   // With another rank b may be a vector or a batch of them, depending on sizes.
   if (a.dim() != b.dim() || b.dim() < 2) throw CannotTell{};
   Sizes sizes = broadcast(without_last(a.sizes, 2), without_last(b.sizes, 2), args.dimensions);

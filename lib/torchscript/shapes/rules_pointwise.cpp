@@ -88,9 +88,9 @@ std::vector<Known> to(const RuleArguments& args) {
               args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
 }
 
-template <at::ScalarType dtype>
+template <at::ScalarType Type>
 std::vector<Known> cast(const RuleArguments& args) {
-  return make(args.tensor("self").sizes, dtype);
+  return make(args.tensor("self").sizes, Type);
 }
 
 std::vector<Known> native_dropout(const RuleArguments& args) {

@@ -112,7 +112,10 @@ std::vector<Known> distance(const RuleArguments& args) {
 std::vector<Known> covariance(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   if (!self.dtype || c10::isIntegralType(*self.dtype, /*includeBool=*/true)) throw CannotTell{};
-  if (self.dim() < 2) return make(Sizes(), self.dtype);
+  // Of one variable it is a number.
+  if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
+    return make(Sizes(), self.dtype);
+  }
   return make({self.sizes[0], self.sizes[0]}, self.dtype);
 }
 
@@ -180,16 +183,16 @@ SymInt spectrum_size(Spectrum kind, const SymInt& size, const std::optional<SymI
   return given.value_or(size);
 }
 
-template <Spectrum kind>
+template <Spectrum Kind>
 std::vector<Known> fourier(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
-  size = spectrum_size(kind, size, args.given("n") ? std::optional(args.size("n")) : std::nullopt);
-  return make(self.sizes, spectrum_dtype(kind, self.dtype));
+  size = spectrum_size(Kind, size, args.given("n") ? std::optional(args.size("n")) : std::nullopt);
+  return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
 // Over several dimensions, of which the last is halved.
-template <Spectrum kind>
+template <Spectrum Kind>
 std::vector<Known> fourier_many(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   const std::optional<Sizes> lengths = args.given("s") ? std::optional(args.sizes("s")) : std::nullopt;
@@ -205,9 +208,9 @@ std::vector<Known> fourier_many(const RuleArguments& args) {
     SymInt& size = self.sizes[dim_index(dims[i], self)];
     std::optional<SymInt> given;
     if (lengths && !is_number((*lengths)[i], -1)) given = (*lengths)[i];
-    size = spectrum_size(i + 1 == dims.size() ? kind : Spectrum::kFull, size, given);
+    size = spectrum_size(i + 1 == dims.size() ? Kind : Spectrum::kFull, size, given);
   }
-  return make(self.sizes, spectrum_dtype(kind, self.dtype));
+  return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
 }  // namespace

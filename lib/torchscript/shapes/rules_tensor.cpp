@@ -188,13 +188,13 @@ std::vector<Known> unflatten(const RuleArguments& args) {
   return make(concatenated(std::move(sizes), slice_of(self.sizes, dim + 1, self.sizes.size())), self.dtype);
 }
 
-template <int least>
+template <int Least>
 std::vector<Known> at_least(const RuleArguments& args) {
   const auto grow = [](TensorInfo info) {
     Sizes& sizes = info.sizes;
     if (sizes.empty()) sizes.emplace_back(1);
-    if (least >= 2 && sizes.size() == 1) sizes.insert(sizes.begin(), 1);
-    if (least >= 3 && sizes.size() == 2) sizes.emplace_back(1);
+    if (Least >= 2 && sizes.size() == 1) sizes.insert(sizes.begin(), 1);
+    if (Least >= 3 && sizes.size() == 2) sizes.emplace_back(1);
     return info;
   };
   if (args.is_tensor(first_argument(args))) return make(grow(args.tensor(first_argument(args))));
@@ -415,6 +415,12 @@ std::vector<Known> unfold(const RuleArguments& args) {
 
 std::vector<Known> as_strided(const RuleArguments& args) {
   return make(args.sizes("size"), args.tensor("self").dtype);
+}
+
+// Sums only where the sizes differ, which makes integers int64.
+std::vector<Known> sum_to_size(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("self").dtype;
+  return make(args.sizes("size"), dtype == sum_dtype(dtype) ? dtype : std::nullopt);
 }
 
 // ---- Several tensors ----
@@ -646,7 +652,7 @@ RuleTable tensor_rules() {
       {"squeeze", squeeze},
       {"squeeze_copy", squeeze},
       {"stack", stack},
-      {"sum_to_size", as_strided},
+      {"sum_to_size", sum_to_size},
       {"swapaxes", transpose},
       {"swapdims", transpose},
       {"t", reverse_dimensions},

@@ -38,6 +38,12 @@ std::optional<Ratio> as_ratio(const at::IValue& value) {
   return std::nullopt;
 }
 
+std::optional<at::Device> as_device(const at::IValue& value) {
+  if (value.isDevice()) return value.toDevice();
+  const auto* device = std::get_if<at::Device>(&known_of(value).value);
+  return device == nullptr ? std::nullopt : std::optional<at::Device>(*device);
+}
+
 bool is_float(const at::IValue& value) {
   return value.isDouble() || std::holds_alternative<Ratio>(known_of(value).value);
 }
@@ -105,6 +111,9 @@ Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
   if constexpr (kRelation == Relation::kEqual || kRelation == Relation::kNotEqual) {
     const Evaluated lists = compare_lists(kRelation == Relation::kEqual, values, dimensions);
     if (lists.plain || !lists.known.is_unknown()) return lists;
+    const auto first = as_device(values[0]);
+    const auto second = as_device(values[1]);
+    if (first && second) return boolean((*first == *second) == (kRelation == Relation::kEqual));
   }
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
@@ -294,6 +303,17 @@ Evaluated dtype(const Values& values, const Dimensions&) {
   return {at::IValue(static_cast<std::int64_t>(*info->dtype)), {}};
 }
 
+// A node all the same, so that the graph can run on another device; only questions about it are answered.
+Evaluated device(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info ? Evaluated{std::nullopt, Known{info->device}} : Evaluated{};
+}
+
+Evaluated device_type(const Values& values, const Dimensions&) {
+  const auto found = as_device(values.at(0));
+  return found ? Evaluated{at::IValue(at::DeviceTypeName(found->type(), true)), {}} : Evaluated{};
+}
+
 template <bool (*kQuestion)(const at::ScalarType)>
 Evaluated ask_dtype(const Values& values, const Dimensions&) {
   const auto info = find_tensor_info(values.at(0));
@@ -333,6 +353,8 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::is_complex", ask_dtype<is_complex>},
       {"aten::is_signed", ask_dtype<is_signed>},
       {"prim::dtype", dtype},
+      {"prim::device", device},
+      {"prim::type", device_type},
       {"prim::is_quantized", ask_dtype<is_quantized>},
       {"prim::is_nested", is_dense},
       {"prim::is_sparse", is_dense},
@@ -424,6 +446,7 @@ Known known_of_value(const at::IValue& value) {
   if (value.isCapsule()) return known_of(value);
   if (value.isNone()) return {NoneValue{}};
   if (value.isInt()) return {SymInt(value.toInt())};
+  if (value.isDevice()) return {value.toDevice()};
   if (auto info = find_tensor_info(value)) return {std::move(*info)};
   Known::Sequence items;
   if (value.isTuple()) {
