@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "support/error.h"
@@ -78,54 +79,47 @@ std::string guard_text(const std::string& expr, const Range& range) {
 
 ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph)
     : constraints_(std::move(constraints)) {
+  std::unordered_map<std::string, Range> ranges;
+  for (const auto& [expr, range] : constraints_) {
+    // torch.export writes such a size as a number; files that do not must not make every size depend on them.
+    const bool is_single = range.low && range.low == range.high;
+    ranges.emplace(expr, is_single ? Range{range.low, std::nullopt} : range);
+  }
+  const auto range_of = [&](const std::string& name, bool is_size) {
+    const auto found = ranges.find(name);
+    return common(Range{is_size ? std::optional<std::int64_t>(0) : std::nullopt, std::nullopt},
+                  found != ranges.end() ? found->second : Range{});
+  };
   for (const bool sizes : {true, false}) {
     for (const auto& input : graph.inputs) {
       for_each_name(graph.values[input.value.index].meta, [&](const std::string& name, bool is_size) {
-        if (is_size == sizes) add_name(name, is_size);
+        const Range range = range_of(name, is_size);
+        if (is_size == sizes) add_name(name, range, range);
       });
     }
   }
-  input_names_ = names_.size();
+  // What depends on data need not be a size: it may be negative.
   for (const auto& constraint : constraints_) {
     const auto value = SymInt::parse(constraint.expr);
     if (!value) continue;
-    // What depends on data need not be a size: it may be negative.
-    for (const auto& name : value->symbols()) add_name(name, false);
-    add_constraint(*value, constraint.range, known_);
-    if (is_of_inputs(*value)) add_constraint(*value, constraint.range, given_);
+    for (const auto& name : value->symbols()) add_name(name, range_of(name, false), {});
   }
 }
 
-void ProgramDimensions::add_name(const std::string& name, bool is_size) {
-  if (!places_.emplace(name, names_.size()).second) return;
+void ProgramDimensions::add_name(const std::string& name, const Range& known, const Range& given) {
+  if (!known_names_.insert(name).second) return;
   names_.push_back(name);
-  const Range range{is_size ? std::optional<std::int64_t>(0) : std::nullopt, std::nullopt};
-  known_.narrow(name, range);
-  given_.narrow(name, range);
-}
-
-bool ProgramDimensions::is_of_inputs(const SymInt& value) const {
-  const auto symbols = value.symbols();
-  return std::all_of(symbols.begin(), symbols.end(),
-                     [&](const std::string& name) { return places_.at(name) < input_names_; });
+  if (!known_.narrow(name, known)) known_.narrow(name, {});
+  if (!given_.narrow(name, given)) given_.narrow(name, {});
 }
 
 void ProgramDimensions::add_names(const ProgramGraph& graph) {
   for (const ProgramValue& value : graph.values) {
-    for_each_name(value.meta, [this](const std::string& name, bool) { add_name(name, false); });
+    for_each_name(value.meta, [this](const std::string& name, bool) { add_name(name, {}, {}); });
   }
   for (const Operation& operation : graph.operations) {
     for (const ProgramBody& body : operation.bodies) add_names(body.graph);
   }
-}
-
-void ProgramDimensions::add_constraint(const SymInt& value, const Range& range, Dimensions& to) {
-  if (const auto name = value.symbol_name()) {
-    to.narrow(*name, range);
-    return;
-  }
-  if (range.low) to.assume(Relation::kGreaterEqual, value, *range.low);
-  if (range.high) to.assume(Relation::kLessEqual, value, *range.high);
 }
 
 // --- options ---
@@ -150,7 +144,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
 }
 
 void ProgramDimensions::narrow(const std::string& name, const Range& range, const std::string& option) {
-  if (places_.count(name) == 0) {
+  if (known_names_.count(name) == 0) {
     const std::string nearest = find_nearest(name, names_);
     throw usage_error(option + ": the program has no dimension '" + name + "'" +
                           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
@@ -312,7 +306,7 @@ std::string ProgramDimensions::with_numbers(std::string_view text) const {
       continue;
     }
     const std::string word(text.substr(at, end - at));
-    const Range range = places_.count(word) != 0 ? known_.range(word) : Range{};
+    const Range range = known_names_.count(word) != 0 ? known_.range(word) : Range{};
     result += range.low && range.low == range.high ? std::to_string(*range.low) : word;
     at = end;
   }

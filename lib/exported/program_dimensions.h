@@ -1,12 +1,12 @@
 // The named dimensions of an exported program: their ranges, and what --dim and --concrete make of them.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "exported/program_graph.h"
@@ -45,9 +45,7 @@ class ProgramDimensions {
 
  private:
   void add_names(const ProgramGraph& graph);
-  void add_name(const std::string& name, bool is_size);
-  bool is_of_inputs(const SymInt& value) const;
-  static void add_constraint(const SymInt& value, const Range& range, Dimensions& to);
+  void add_name(const std::string& name, const Range& known, const Range& given);
   void narrow(const std::string& name, const Range& range, const std::string& option);
   void fix(const std::string& expr, std::int64_t number, const std::string& option);
 
@@ -59,10 +57,9 @@ class ProgramDimensions {
   static std::optional<bool> decide(const Dimensions& dimensions, std::string_view condition);
 
   std::vector<RangeConstraint> constraints_;
-  std::vector<RangeConstraint> asked_;                   // by options
-  std::vector<std::string> names_;                       // of all dimensions; those of the inputs first
-  std::unordered_map<std::string, std::size_t> places_;  // in names_
-  std::size_t input_names_ = 0;
+  std::vector<RangeConstraint> asked_;           // by options
+  std::vector<std::string> names_;               // of all dimensions; those of the inputs first
+  std::unordered_set<std::string> known_names_;  // the same
   // All that is known, and what the inputs and the options say.  They differ in sizes that depend on data:
   // the program knows those from asserts, which must not prove themselves.
   Dimensions known_, given_;

@@ -63,7 +63,10 @@ Dimensions::Dimensions() {
 
 bool Dimensions::narrow(const std::string& name, const Range& range) {
   if (range.low && range.high && *range.low > *range.high) return false;
-  auto known = std::make_shared<Knowledge>(*known_);
+  // What is said of a new name contradicts nothing, so there is nothing to come back to.
+  const bool is_new =
+      !known_->ranges().contains(name) && !known_->has_facts() && (!range.low || range.low != range.high);
+  auto known = is_new && known_.use_count() == 1 ? known_ : std::make_shared<Knowledge>(*known_);
   known->allow(kLesson);
   try {
     if (!known->learn_range(name, range)) return false;
