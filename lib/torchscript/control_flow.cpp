@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <array>
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
@@ -120,7 +121,7 @@ void Interpreter::run_if(const IrNode* node) {
   const at::IValue condition = value(node->input(0));
   if (condition.isBool()) return choose(node, condition.toBool());
   if (assume(node, condition)) return;
-  if (tracer_ == nullptr && run_both(node)) return;
+  if (silent_ && run_both(node)) return;
   fail(FailureKind::kDataDependentControlFlow,
        "an `if` depends on an input: " + describe(condition) + explain(condition), node);
 }
@@ -164,12 +165,12 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
 
 // Both ways of an `if`, when nothing but its results can tell which was taken.
 bool Interpreter::run_both(const IrNode* node) {
-  if (!shapes_) return false;
-  Values results[2];
-  for (int branch = 0; branch < 2; ++branch) {
-    const IrBlock& block = *node->blocks()[static_cast<std::size_t>(branch)];
-    if (!is_pure(block)) return false;
+  const std::size_t changes = mark();
+  std::array<Values, 2> results;
+  for (std::size_t branch = 0; branch < results.size(); ++branch) {
+    const IrBlock& block = *node->blocks()[branch];
     run_block(block);
+    if (mark() != changes) return false;
     results[branch] = outputs(block);
   }
   for (std::size_t i = 0; i < results[0].size(); ++i) {
@@ -178,11 +179,20 @@ bool Interpreter::run_both(const IrNode* node) {
   return true;
 }
 
-at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second,
-                              const c10::TypePtr& type) const {
+at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type) {
   if (is_plain(first) && is_plain(second) && first == second) return first;
   Known known = known_of_value(first);
-  if (!(known == known_of_value(second))) known = Known{};
+  const Known other = known_of_value(second);
+  if (known == other) return make_proxy(NodeId{}, type, std::move(known));
+  auto* info = std::get_if<TensorInfo>(&known.value);
+  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) {
+    return make_proxy(NodeId{}, type);
+  }
+  info->content = nullptr;
+  if (info->dtype != other.tensor()->dtype) info->dtype.reset();
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = dimensions_.fresh();
+  }
   return make_proxy(NodeId{}, type, std::move(known));
 }
 
@@ -214,7 +224,7 @@ void Interpreter::run_loop(const IrNode* node) {
 }
 
 void Interpreter::count_step(const IrNode* node) {
-  if (tracer_ == nullptr && shapes_ && ++silent_steps_ > kMaxSilentSteps) {
+  if (silent_ && ++silent_steps_ > kMaxSilentSteps) {
     fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
   }
   if (++steps_ <= options_.limits.iterations) return;

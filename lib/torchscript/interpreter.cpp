@@ -21,7 +21,7 @@ Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const
     : program_(program),
       tracer_(tracer),
       options_(options),
-      shapes_(tracer != nullptr && (!options.inputs.empty() || options.param_shapes_constant)) {
+      shapes_(!options.inputs.empty() || options.param_shapes_constant) {
   if (shapes_) dimensions_ = make_dimensions(options);
 }
 
@@ -432,7 +432,7 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
   }
   const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
   Known info;
-  if (shapes_ && current.isTensor()) info = known_of_value(current);
+  if (shapes_ && (current.isTensor() || opaque_proxy)) info = known_of_value(current);
   if (tracer_ == nullptr) return make_proxy(NodeId{}, static_type, std::move(info));
   const std::string* path = program_.find_path(&object);
   if (path == nullptr) {

@@ -76,7 +76,7 @@ class Interpreter {
   bool assume(const IrNode* node, const at::IValue& condition);
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
-  at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type) const;
+  at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type);
   void count_step(const IrNode* node);
 
   // --- calls (calls.cpp) ---
@@ -161,7 +161,8 @@ class Interpreter {
   Dimensions dimensions_;
   std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
-  std::int64_t silent_steps_ = 0;  // of all results_of() together
+  bool silent_ = false;            // in run_silently()
+  std::int64_t silent_steps_ = 0;  // of all of these together
 };
 
 }  // namespace fxtrace

@@ -174,7 +174,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
         !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
           schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
     if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
-      if (tracer_ == nullptr) fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
+      if (silent_) fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
       materialize(values[i], node);
       return record(node, schema, inputs(node));
     }

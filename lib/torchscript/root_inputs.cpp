@@ -141,6 +141,7 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
   TensorInfo info;
   for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
   info.dtype = find_dtype(*spec.dtype);
+  info.requires_grad = false;
   if (spec.device) info.device = c10::Device(*spec.device);
   return {std::move(info)};
 }

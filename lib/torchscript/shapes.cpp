@@ -82,6 +82,7 @@ Known Interpreter::result_of(torch::jit::Function& function, const Values& argum
 
 std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& function, const Values& arguments) {
   GraphTracer* const tracer = std::exchange(tracer_, nullptr);
+  const bool outer_silent = std::exchange(silent_, true);
   const std::size_t changes = mark();
   const std::size_t frames = frames_.size();
   const std::size_t outer_mark = std::exchange(call_mark_, changes);
@@ -94,6 +95,7 @@ std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& functi
     steps_ = outer_steps;
     grad_enabled_ = outer_grad;
     tracer_ = tracer;
+    silent_ = outer_silent;
   });
   try {
     return call_graph_function(function, arguments, nullptr);

@@ -332,6 +332,7 @@ std::optional<at::Device> result_device(const RuleArguments& args) {
 void finish(Known& known, at::Device device, const Dimensions& dimensions) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     info->device = device;
+    info->requires_grad.reset();
     info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);

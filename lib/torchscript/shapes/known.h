@@ -29,6 +29,7 @@ struct TensorInfo {
   std::vector<SymInt> sizes;
   std::optional<at::ScalarType> dtype;
   at::Device device = at::kCPU;
+  std::optional<bool> requires_grad = std::nullopt;  // known of parameters and of the root's inputs
   // Null for most.  Rules need not care: the interpreter sets it.
   std::shared_ptr<const TensorContent> content = nullptr;
 

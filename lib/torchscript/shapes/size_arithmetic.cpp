@@ -326,6 +326,21 @@ bool is_signed(at::ScalarType type) { return type != at::kBool && at::isSignedTy
 
 bool is_quantized(at::ScalarType type) { return at::isQIntType(type); }
 
+Evaluated requires_grad(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
+}
+
+// any([...]) with one that is true, all([...]) with one that is false.
+template <bool kValue>
+Evaluated among(const Values& values, const Dimensions&) {
+  if (values.size() != 1 || !values[0].isList()) return {};
+  for (const at::IValue& item : values[0].toListRef()) {
+    if (item.isBool() && item.toBool() == kValue) return boolean(kValue);
+  }
+  return {};
+}
+
 // Layouts without strides have no sizes here.
 Evaluated is_dense(const Values& values, const Dimensions&) {
   return find_tensor_info(values.at(0)) ? boolean(false) : Evaluated{};
@@ -355,6 +370,9 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"prim::dtype", dtype},
       {"prim::device", device},
       {"prim::type", device_type},
+      {"prim::requires_grad", requires_grad},
+      {"aten::any", among<true>},
+      {"aten::all", among<false>},
       {"prim::is_quantized", ask_dtype<is_quantized>},
       {"prim::is_nested", is_dense},
       {"prim::is_sparse", is_dense},
@@ -439,6 +457,7 @@ std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
   info.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   info.dtype = tensor.scalar_type();
   info.device = tensor.device();
+  info.requires_grad = tensor.requires_grad();
   return info;
 }
 
