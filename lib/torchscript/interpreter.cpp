@@ -454,9 +454,13 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
 void Interpreter::get_attribute(const IrNode* node) {
   const at::IValue holder = value(node->input(0));
   const std::string& name = node->s(c10::attr::name);
-  if (find_proxy(holder) != nullptr) {
+  if (const Proxy* proxy = find_proxy(holder)) {
+    const auto class_type = proxy->type->cast<c10::ClassType>();
+    const auto slot = class_type ? class_type->findAttributeSlot(name) : std::nullopt;
+    const auto* slots = known_of(holder).sequence();
+    Known known = slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : Known{};
     return set(node->output(), record_call("builtins.getattr", {argument(holder, node), name}, {},
-                                           node->output()->type(), node));
+                                           node->output()->type(), node, std::move(known)));
   }
   if (!holder.isObject()) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
   set(node->output(), attribute(holder.toObjectRef(), name, node->output()->type(), node));

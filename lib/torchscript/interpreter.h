@@ -115,6 +115,7 @@ class Interpreter {
   std::optional<at::IValue> run_silently(torch::jit::Function& function, const Values& arguments);
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
                                    const Values& values);

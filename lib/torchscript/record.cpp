@@ -9,6 +9,7 @@
 #include "torchscript/interpreter.h"
 #include "torchscript/operators.h"
 #include "torchscript/python_targets.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 
@@ -104,6 +105,7 @@ void Interpreter::run_operator(const IrNode* node) {
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
   }
+  if (shapes_ && answer_dict(node, *schema, values)) return;
   if (shapes_ && !makes_tensor && answer(node, *schema, values)) return;
   record(node, *schema, values);
 }
@@ -394,6 +396,11 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return Argument::None{};
+    // nn.LSTM has a list of its own parameters.
+    if (const ParameterRecord* record = program_.find_parameter(tensor)) {
+      return tracer_->get_attr(record->name, meta(c10::TensorType::get(), known_of_value(value)),
+                               location(node));
+    }
     return tracer_->constant(
         tensor.unsafeGetTensorImpl(), [&] { return program_.archive().constant(tensor); }, location(node));
   }

@@ -56,6 +56,9 @@ void forget_contents(Known& known) {
   if (auto* items = std::get_if<Known::Sequence>(&known.value)) {
     for (Known& item : *items) forget_contents(item);
   }
+  if (auto* dict = std::get_if<Known::Dict>(&known.value)) {
+    for (auto& [key, item] : *dict) forget_contents(item);
+  }
 }
 
 // Sizes of another graph that depend on data keep their names, and no new one gets them.
@@ -67,6 +70,9 @@ void reserve_names(const Known& known, Dimensions& dimensions) {
   if (const SymInt* integer = known.integer()) reserve(*integer);
   if (const auto* items = known.sequence()) {
     for (const Known& item : *items) reserve_names(item, dimensions);
+  }
+  if (const auto* dict = known.dict()) {
+    for (const auto& [key, item] : *dict) reserve_names(item, dimensions);
   }
 }
 
@@ -187,6 +193,51 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
     tracer_->set_meta(proxy->node, meta(proxy->type, input));
     inputs[i].value = make_proxy(proxy->node, proxy->type, std::move(input));
   }
+}
+
+// Of a dict whose keys are known: what runs over it, and its parts.
+bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+  const auto* dict = values.empty() ? nullptr : known_of(values[0]).dict();
+  if (dict == nullptr || node->outputs().size() != 1) return false;
+  const std::string& name = schema.name();
+  const auto type = find_proxy(values[0])->type->cast<c10::DictType>();
+  if (!type) return false;
+  const auto part = [&](const at::IValue& key, const Known& known) {
+    return record_call("operator.getitem", {argument(values[0], node), argument(key, node)}, {},
+                       type->getValueType(), node, known);
+  };
+  if (name == "aten::len") {
+    set(node->output(), static_cast<std::int64_t>(dict->size()));
+    return true;
+  }
+  if ((name == "aten::__getitem__" || name == "aten::__contains__") && values.size() == 2) {
+    if (!is_plain(values[1])) return false;
+    const auto found = std::ranges::find(*dict, values[1], &std::pair<at::IValue, Known>::first);
+    if (name == "aten::__contains__") {
+      set(node->output(), found != dict->end());
+    } else if (found != dict->end()) {
+      set(node->output(), part(found->first, found->second));
+    } else {
+      return false;
+    }
+    return true;
+  }
+  const bool keys = name == "aten::keys" || name == "aten::items";
+  const bool items = name == "aten::values" || name == "aten::items";
+  if (!keys && !items) return false;
+  const Known::Dict entries = *dict;  // recording may change what is known
+  c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
+  for (const auto& [key, known] : entries) {
+    if (!items) {
+      list.push_back(key);
+    } else if (!keys) {
+      list.push_back(part(key, known));
+    } else {
+      list.push_back(c10::ivalue::Tuple::create({key, part(key, known)}));
+    }
+  }
+  set(node->output(), list);
+  return true;
 }
 
 // --- tensors that no data goes into ---

@@ -220,6 +220,14 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
   return it == paths_.end() ? nullptr : &it->second;
 }
 
+const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {
+  for (const char* kind : {"p", "b"}) {
+    const auto it = tensors_.find(identity(tensor) + kind);
+    if (it != tensors_.end()) return &parameters_[it->second];
+  }
+  return nullptr;
+}
+
 // Attributes that any method of the class sets, by the class they belong to.
 void TorchScriptProgram::find_set_attributes(const c10::ClassType& type) {
   if (!searched_types_.insert(&type).second) return;

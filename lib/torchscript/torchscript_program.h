@@ -42,6 +42,8 @@ class TorchScriptProgram : public Program {
   }
   // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
   const std::string* find_path(const c10::ivalue::Object* object) const;
+  // The parameter or buffer that this tensor is, under its first name; null for others.
+  const ParameterRecord* find_parameter(const at::Tensor& tensor) const;
   // Whether any code of the archive sets this attribute.
   bool is_set_by_code(const c10::ClassType& type, const std::string& attribute);
   // Where the node comes from in Python.  `function` names the method or function that holds it.

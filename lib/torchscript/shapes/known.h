@@ -3,11 +3,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,13 +61,17 @@ struct NoneValue {
 };
 
 struct Known {
-  // Elements of a list or tuple whose length is known.
+  // Elements of a list or tuple whose length is known; attributes of an object, by slot.
   using Sequence = std::vector<Known>;
-  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, NoneValue, at::Device> value;
+  // Of a dict whose keys are known.
+  using Dict = std::vector<std::pair<at::IValue, Known>>;
+  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, Dict, NoneValue, at::Device>
+      value;
 
   bool is_unknown() const { return value.index() == 0; }
   const TensorInfo* tensor() const { return std::get_if<TensorInfo>(&value); }
   const SymInt* integer() const { return std::get_if<SymInt>(&value); }
+  const Dict* dict() const { return std::get_if<Dict>(&value); }
   bool is_none() const { return std::holds_alternative<NoneValue>(value); }
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
   bool operator==(const Known&) const;

@@ -461,23 +461,44 @@ std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
   return info;
 }
 
-Known known_of_value(const at::IValue& value) {
+namespace {
+
+constexpr int kMaxNesting = 16;  // objects may hold themselves
+
+Known known_at_depth(const at::IValue& value, int depth) {
   if (value.isCapsule()) return known_of(value);
   if (value.isNone()) return {NoneValue{}};
   if (value.isInt()) return {SymInt(value.toInt())};
   if (value.isDevice()) return {value.toDevice()};
   if (auto info = find_tensor_info(value)) return {std::move(*info)};
+  if (depth >= kMaxNesting) return {};
   Known::Sequence items;
   if (value.isTuple()) {
-    for (const auto& item : value.toTupleRef().elements()) items.push_back(known_of_value(item));
+    for (const auto& item : value.toTupleRef().elements()) items.push_back(known_at_depth(item, depth + 1));
     return {std::move(items)};
   }
   if (value.isList()) {
-    for (const at::IValue& item : value.toListRef()) items.push_back(known_of_value(item));
+    for (const at::IValue& item : value.toListRef()) items.push_back(known_at_depth(item, depth + 1));
+    return {std::move(items)};
+  }
+  if (value.isGenericDict()) {
+    Known::Dict dict;
+    for (const auto& entry : value.toGenericDict()) {
+      dict.emplace_back(entry.key(), known_at_depth(entry.value(), depth + 1));
+    }
+    return {std::move(dict)};
+  }
+  if (value.isObject() && !value.toObjectRef().type()->is_module()) {
+    for (const at::IValue& item : value.toObjectRef().slots())
+      items.push_back(known_at_depth(item, depth + 1));
     return {std::move(items)};
   }
   return {};
 }
+
+}  // namespace
+
+Known known_of_value(const at::IValue& value) { return known_at_depth(value, 0); }
 
 Evaluated evaluate_plain(const c10::FunctionSchema& schema, const Values& values,
                          const Dimensions& dimensions) {
