@@ -35,9 +35,9 @@ constexpr std::array<std::string_view, 12> kDevices = {
     "cpu", "cuda", "xpu", "mps", "meta", "xla", "hip", "hpu", "mtia", "vulkan", "maia", "privateuseone",
 };
 
-const char* kSpecHint =
+constexpr const char* kSpecHint =
     "a tensor is written --input x=float32[1,batch,224], or int64[]@cuda:0; an integer --input n=seq";
-const char* kDimHint = "a range is written --dim batch=1..64, batch=1.., batch=..64 or batch=8";
+constexpr const char* kDimHint = "a range is written --dim batch=1..64, batch=1.., batch=..64 or batch=8";
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
