@@ -105,7 +105,9 @@ Argument RootInputs::structure(const c10::TypePtr& type, const std::string& path
     return items;
   }
   const auto list = type->cast<c10::ListType>();
-  if (!list && !tuple) fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type));
+  if (!list && !tuple)
+    fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type) +
+         ", which has no parts");
   const std::size_t count = tuple ? tuple->elements().size() : keys.size();
   Argument::List items;
   for (std::size_t i = 0; i < count; ++i) {
