@@ -67,6 +67,7 @@ class Report:
 
     tensors: int = 0
     known: int = 0
+    by_data: int = 0  # of the known, those with a size that depends on data, or could not be told otherwise
     integers: int = 0  # compared
     unknown: Counter = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -74,6 +75,7 @@ class Report:
     def add(self, other: "Report") -> None:
         self.tensors += other.tensors
         self.known += other.known
+        self.by_data += other.by_data
         self.integers += other.integers
         self.unknown += other.unknown
         self.wrong += other.wrong
@@ -135,6 +137,9 @@ class Recorder(fx.Interpreter):
             report.unknown[f"{node_json['target']}, its dtype"] += 1
         else:
             report.known += 1
+            report.by_data += any(
+                BY_DATA.fullmatch(name) for size in meta["shape"] for name in names_in(size)
+            )
 
     def _compare_integer(self, node_json: dict, said: int | str, result: Any) -> None:
         if not isinstance(result, int) or isinstance(result, bool):
@@ -149,7 +154,8 @@ class Recorder(fx.Interpreter):
             pass
 
     def _wrong(self, node_json: dict, said: str, found: str) -> None:
-        values = ", ".join(f"{name}={value}" for name, value in self.bindings.values.items())
+        names = sorted(names_in(said) & set(self.bindings.values))
+        values = ", ".join(f"{name}={self.bindings.values[name]}" for name in names)
         self.report.wrong.append(
             f"{node_json['name']} ({node_json['target']}): {said} is really {found}"
             + (f" where {values}" if values else "")

@@ -20,6 +20,7 @@ class Case:
     path: Callable[[Dims], Any]
     # False where intervals are too weak to see all that they decide.
     must_decide: bool
+    by_data: bool  # it has sizes that depend on data
     asserts_of: dict[str, Callable[[Dims], bool]]  # what the module itself insists on, of which size
 
     @property
@@ -37,11 +38,12 @@ def case(
     *inputs: str,
     path: Callable[[Dims], Any] = lambda dims: None,
     must_decide: bool = True,
+    by_data: bool = False,
     asserts: dict[str, Callable[[Dims], bool]] | None = None,
     **dims: tuple[int, int],
 ):
     def register(module):
-        CASES.append(Case(module, list(inputs), dims, path, must_decide, asserts or {}))
+        CASES.append(Case(module, list(inputs), dims, path, must_decide, by_data, asserts or {}))
         return module
 
     return register
@@ -140,7 +142,11 @@ class Fractions(nn.Module):
 class Powers(nn.Module):
     def forward(self, x: Tensor):
         n = x.size(0)
-        return torch.zeros(n * n + 3 * n - 1), torch.zeros(abs(2 - n)), torch.zeros((n - 1) * (n - 1), n % 3)
+        return (
+            torch.zeros(n * n + 3 * n - 1),
+            torch.zeros(max(2 - n, n - 2)),
+            torch.zeros((n - 1) * (n - 1), n % 3),
+        )
 
 
 @case("float32[batch,3,height,width]", batch=(1, 3), height=(5, 14), width=(5, 14))
@@ -254,7 +260,7 @@ class Picked(nn.Module):
 # --- sizes that depend on data ---
 
 
-@case("float32[rows,cols]", rows=(1, 7), cols=(1, 7))
+@case("float32[rows,cols]", rows=(1, 7), cols=(1, 7), by_data=True)
 class ByData(nn.Module):
     def forward(self, x: Tensor):
         where = torch.nonzero(x > 0)

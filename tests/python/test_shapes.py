@@ -76,6 +76,13 @@ def trace(program: harness.Program, path: str, *options: str) -> dict:
     return json.loads(program.stdout("trace", path, "-f", "json", *options))
 
 
+def summary(report: shapes.Report) -> str:
+    return (
+        f"{report.known} of {report.tensors} tensors known, {report.by_data} of them with sizes by data, "
+        f"and {report.integers} integers; others: {report.unknown.most_common()}"
+    )
+
+
 # --- models ---
 
 
@@ -142,7 +149,7 @@ def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report
 @pytest.mark.parametrize("name", zoo.shapes_names())
 def test_every_node_of_a_model(program, models, name):
     report = check_model(program, models, name)
-    print(f"{report.known} of {report.tensors} known; others: {dict(report.unknown)}")
+    print(summary(report))
     models.report.add(report)
     models.models.append(name)
 
@@ -150,7 +157,7 @@ def test_every_node_of_a_model(program, models, name):
 @pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name.endswith("_scripted")])
 def test_inside_the_leaves(program, models, name):
     report = check_model(program, models, name, "--no-default-leaves")
-    print(f"{report.known} of {report.tensors} known; others: {dict(report.unknown)}")
+    print(summary(report))
     models.report.add(report)
     models.models.append(name)
 
@@ -158,16 +165,22 @@ def test_inside_the_leaves(program, models, name):
 def test_almost_all_nodes_are_known(models):
     """Over those tests before this one that were run."""
     report = models.report
-    print(
-        f"{len(models.models)} runs: {report.known} of {report.tensors} tensors known, {report.integers} integers"
-    )
+    print(f"{len(models.models)} runs: {summary(report)}")
     assert report.share >= MIN_KNOWN, f"{report.known} of {report.tensors}: {report.unknown.most_common(40)}"
 
 
 # --- modules that failed for want of sizes ---
 
-# What may still fail with shapes: modules, and what their failures say; all of it depends on data.
-DEPENDS_ON_DATA: dict[str, dict[str, str]] = {}
+# What may still fail with shapes, and what the failures say: how many boxes are left depends on data, and an
+# object of a script class that is made in a failed module cannot be passed on.
+MAY_FAIL = {
+    "faster_rcnn_scripted": {
+        "": "ImageList",
+        "transform": "ImageList",
+        "rpn": r"\bu\d+",
+        "roi_heads": r"\bu\d+",
+    }
+}
 
 SIZED = ("swin", "inception", "googlenet", "timm_vit", "timm_mobilenetv3", "lstm", "attention", "faster_rcnn")
 
@@ -184,7 +197,7 @@ def test_no_module_fails_for_its_sizes(program, models, name, rules):
     harness.check_collection(after)
     failed = {m["path"]: m["failure"]["message"] for m in after["modules"] if m["failure"]}
     print(f"{name}, {rules}: {len(harness.failed_modules(before))} failed before, {len(failed)} with shapes")
-    allowed = DEPENDS_ON_DATA.get(name, {})
+    allowed = MAY_FAIL.get(name, {})
     for module, message in failed.items():
         assert re.search(allowed.get(module, "(?!)"), message), f"{module!r} still fails: {message}"
     with torch.no_grad():
@@ -259,8 +272,9 @@ def test_random_ranges(program, scripted, case, seed):
     for module in failed:
         failure = module["failure"]
         assert failure["kind"] == "data_dependent_control_flow", f"{said}: {failure}"
-        named = shapes.names_in(failure["message"])
-        assert named & set(ranges) or any(map(shapes.BY_DATA.fullmatch, named)), f"{said}: {failure}"
+        named = shapes.names_in(failure["message"])  # the size, or the list of so many tensors
+        by_data = any(map(shapes.BY_DATA.fullmatch, named))
+        assert named & set(ranges) or by_data or "len(x." in failure["message"], f"{said}: {failure}"
     graph = collection["graphs"][0]
     if not failed:
         guards = " ".join(guard["expr"] for guard in graph["guards"])
@@ -277,6 +291,7 @@ def test_random_ranges(program, scripted, case, seed):
         assert harness.difference(expected, actual) is None
         if not failed:
             assert not report.unknown, f"{said}: {dict(report.unknown)}"
+            assert case.by_data or report.by_data == 0, said
 
 
 # --- operators ---
@@ -298,14 +313,19 @@ def operator_archives(tmp_path_factory) -> list[tuple[str, list[op_samples.Sampl
     return made
 
 
-def named_sizes(calls: list[op_samples.Sample], least: int) -> tuple[list[str], list[str], dict[str, int]]:
-    """Options that name all sizes from `least` on, equal ones of a call equally; and what the names stand for."""
+def named_sizes(
+    calls: list[op_samples.Sample], least: int, shared: bool = True
+) -> tuple[list[str], list[str], dict[str, int]]:
+    """Options that name all sizes from `least` on, and what the names stand for.
+
+    Equal sizes of a call have the same name where names are shared, else each dimension has its own.
+    """
     inputs, ranges, values = [], [], {}
     for i, call in enumerate(calls):
         for tensor in call.tensors:
             sizes = []
             for size in tensor.shape:
-                name = f"d{i}_{size}"
+                name = f"d{i}_{size}" if shared else f"d{len(values)}"
                 if size >= least and name not in values:
                     values[name] = size
                     ranges.append(f"--dim={name}={least}..")
@@ -314,20 +334,29 @@ def named_sizes(calls: list[op_samples.Sample], least: int) -> tuple[list[str], 
     return inputs, ranges, values
 
 
-@pytest.mark.parametrize("kind", ["numbers", "names from 2", "names from 0"])
+# The least size that has a name, whether equal ones share it, and the least share of tensors that is known.
+KINDS = {
+    "numbers": (10**9, True, 0.97),
+    "names from 2": (2, True, 0.9),
+    "names from 0": (0, True, 0.9),
+    "all names differ": (0, False, 0.5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_operators(program, operator_archives, kind):
-    least = {"numbers": 10**9, "names from 2": 2, "names from 0": 0}[kind]
+    least, shared, least_known = KINDS[kind]
     total = shapes.Report()
     for path, calls in operator_archives:
-        inputs, ranges, values = named_sizes(calls, least)
+        inputs, ranges, values = named_sizes(calls, least, shared)
         collection = trace(program, path, *inputs, *ranges)
         assert harness.failed_modules(collection) == []
         tensors = tuple(tensor.clone() for call in calls for tensor in call.tensors)
         report, _ = shapes.compare(path, collection["graphs"][0], tensors, values, check=False)
         total.add(report)
-    print(f"{kind}: {total.known} of {total.tensors} known; {total.unknown.most_common(1000)}")
+    print(f"{kind}: {summary(total)}")
     assert not total.wrong, f"{len(total.wrong)}: " + "\n".join(total.wrong[:50])
-    assert total.share >= LEAST_KNOWN[kind], total.unknown.most_common(60)
+    assert total.share >= least_known, total.unknown.most_common(60)
 
 
 def test_reports_can_be_wrong(program, scripted):
@@ -347,7 +376,3 @@ def test_reports_can_be_wrong(program, scripted):
         first["meta"] = right
     with pytest.raises(shapes.WrongShape):
         shapes.compare(path, graph, inputs, {**dims, "batch": 3})
-
-
-# Least shares of the operators' tensors that are known; those that are not are mostly rare operators.
-LEAST_KNOWN = {"numbers": 0.5, "names from 2": 0.5, "names from 0": 0.3}
