@@ -46,7 +46,7 @@ void Interpreter::call_method(const IrNode* node) {
   if (module && is_forward(name) && shapes_) {
     std::vector<Known> known;
     for (std::size_t i = 1; i < values.size(); ++i) known.push_back(known_of_value(values[i]));
-    program_.remember_call(*module, std::move(known));
+    program_.remember_call(root_, *module, std::move(known));
   }
   if (module && is_forward(name) && tracer_ != nullptr) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));

@@ -14,8 +14,6 @@ namespace fxtrace {
 namespace prim = c10::prim;
 namespace {
 
-constexpr std::int64_t kMaxSilentSteps = 1'000'000;
-
 using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
@@ -224,9 +222,6 @@ void Interpreter::run_loop(const IrNode* node) {
 }
 
 void Interpreter::count_step(const IrNode* node) {
-  if (silent_ && ++silent_steps_ > kMaxSilentSteps) {
-    fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
-  }
   if (++steps_ <= options_.limits.iterations) return;
   fail(FailureKind::kLimit,
        "more than " + std::to_string(options_.limits.iterations) +

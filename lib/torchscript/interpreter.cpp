@@ -14,8 +14,9 @@ namespace prim = c10::prim;
 namespace aten = c10::aten;
 
 namespace {
+constexpr std::int64_t kMaxSilentNodes = 2'000'000;
 constexpr std::size_t kMadeByGraph = SIZE_MAX;  // slot of the Change that undoes materialize()
-}
+}  // namespace
 
 Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options)
     : program_(program),
@@ -28,6 +29,8 @@ Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const
 // --- entry points ---
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
+  root_ = root;
+  program_.forget_calls(root);
   const auto& object = program_.object(root);
   torch::jit::Function& function =
       method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
@@ -135,6 +138,10 @@ void Interpreter::run_block(const IrBlock& block) {
 // --- one node ---
 
 void Interpreter::run_node(const IrNode* node) {
+  // Branches that may both be taken multiply: leaves beyond this have no known shapes.
+  if (silent_ && ++silent_nodes_ > kMaxSilentNodes) {
+    fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
+  }
   switch (node->kind()) {
     case prim::Constant:
       if (const auto constant = torch::jit::toIValue(node->output())) {

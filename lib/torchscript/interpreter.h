@@ -158,12 +158,13 @@ class Interpreter {
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
 
+  ModuleId root_;        // of the graph that is traced
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
   Dimensions dimensions_;
   std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
   bool silent_ = false;            // in run_silently()
-  std::int64_t silent_steps_ = 0;  // of all of these together
+  std::int64_t silent_nodes_ = 0;  // run in all of these together
 };
 
 }  // namespace fxtrace

@@ -5,10 +5,10 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <array>
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/operators.h"
 #include "torchscript/shapes/infer.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
@@ -43,6 +43,15 @@ std::optional<SymInt> read_element(const at::Tensor& tensor) {
   return number == nullptr ? std::nullopt : std::optional<SymInt>(*number);
 }
 
+// Only these are carried out without a tensor: others may do more, as torch.from_file does.
+bool makes_tensor_of_numbers(std::string_view name) {
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "aten::tensor", "aten::as_tensor", "aten::scalar_tensor", "prim::NumToTensor", "aten::_list_to_tensor",
+      "aten::arange", "aten::zeros",     "aten::ones",          "aten::full",        "aten::linspace",
+      "aten::eye"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
 // Or none at all, as torch.empty does.
 bool gives_random_values(const c10::FunctionSchema& schema) {
   if (schema.name().find("empty") != std::string::npos) return true;
@@ -57,7 +66,7 @@ void forget_contents(Known& known) {
     for (Known& item : *items) forget_contents(item);
   }
   if (auto* dict = std::get_if<Known::Dict>(&known.value)) {
-    for (auto& [key, item] : *dict) forget_contents(item);
+    for (Known& item : dict->values) forget_contents(item);
   }
 }
 
@@ -72,7 +81,7 @@ void reserve_names(const Known& known, Dimensions& dimensions) {
     for (const Known& item : *items) reserve_names(item, dimensions);
   }
   if (const auto* dict = known.dict()) {
-    for (const auto& [key, item] : *dict) reserve_names(item, dimensions);
+    for (const Known& item : dict->values) reserve_names(item, dimensions);
   }
 }
 
@@ -182,12 +191,12 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
 }
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
-  const auto* known = shapes_ ? program_.find_call(root) : nullptr;
-  if (known == nullptr) return;
-  for (std::size_t i = 0; i < inputs.size() && i < known->size(); ++i) {
+  if (!shapes_) return;
+  const std::vector<Known> known = program_.known_arguments(root);
+  for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
-    if (proxy == nullptr || (*known)[i].is_unknown()) continue;
-    Known input = (*known)[i];
+    if (proxy == nullptr || known[i].is_unknown()) continue;
+    Known input = known[i];
     forget_contents(input);
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->node, meta(proxy->type, input));
@@ -207,19 +216,20 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
                        type->getValueType(), node, known);
   };
   if (name == "aten::len") {
-    set(node->output(), static_cast<std::int64_t>(dict->size()));
+    set(node->output(), static_cast<std::int64_t>(dict->keys.size()));
     return true;
   }
   if ((name == "aten::__getitem__" || name == "aten::__contains__") && values.size() == 2) {
     if (!is_plain(values[1])) return false;
-    const auto found = std::ranges::find(*dict, values[1], &std::pair<at::IValue, Known>::first);
+    const auto found = std::find(dict->keys.begin(), dict->keys.end(), values[1]);
+    const bool is_there = found != dict->keys.end();
     if (name == "aten::__contains__") {
-      set(node->output(), found != dict->end());
-    } else if (found != dict->end()) {
-      set(node->output(), part(found->first, found->second));
-    } else {
-      return false;
+      set(node->output(), is_there);
+      return true;
     }
+    if (!is_there) return false;
+    const auto index = static_cast<std::size_t>(found - dict->keys.begin());
+    set(node->output(), part(values[1], Known(dict->values[index])));
     return true;
   }
   const bool keys = name == "aten::keys" || name == "aten::items";
@@ -227,7 +237,9 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
   if (!keys && !items) return false;
   const Known::Dict entries = *dict;  // recording may change what is known
   c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
-  for (const auto& [key, known] : entries) {
+  for (std::size_t i = 0; i < entries.keys.size(); ++i) {
+    const at::IValue& key = entries.keys[i];
+    const Known& known = entries.values[i];
     if (!items) {
       list.push_back(key);
     } else if (!keys) {
@@ -260,9 +272,9 @@ at::Tensor Interpreter::find_constant(const at::IValue& value) const {
 // and they are small.
 std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
                                                         const Values& values) const {
-  if (schema.is_mutable() || is_declared_operator(schema.name()) || gives_random_values(schema)) {
-    return std::nullopt;
-  }
+  const bool built_in = schema.name().starts_with("aten::") || schema.name().starts_with("prim::");
+  if (!built_in || schema.is_mutable() || gives_random_values(schema)) return std::nullopt;
+  bool has_constant = makes_tensor_of_numbers(schema.name());
   torch::jit::Stack stack;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const at::IValue& value = values[i];
@@ -275,15 +287,18 @@ std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, cons
       for (const at::IValue& item : value.toListRef()) {
         at::Tensor constant = find_constant(item);
         if (!constant.defined() && !is_plain(item)) return std::nullopt;
+        has_constant = has_constant || constant.defined();
         items.push_back(constant.defined() ? at::IValue(constant) : item);
       }
       stack.emplace_back(std::move(items));
     } else {
       at::Tensor constant = find_constant(value);
       if (!constant.defined()) return std::nullopt;
+      has_constant = true;
       stack.emplace_back(std::move(constant));
     }
   }
+  if (!has_constant) return std::nullopt;
   if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
   const at::NoGradGuard no_grad;
   try {

@@ -220,6 +220,21 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
   return it == paths_.end() ? nullptr : &it->second;
 }
 
+void TorchScriptProgram::remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments) {
+  const auto [place, is_new] = calls_[caller.index].try_emplace(module.index, arguments);
+  if (!is_new) place->second = common(place->second, arguments);
+}
+
+std::vector<Known> TorchScriptProgram::known_arguments(ModuleId module) const {
+  std::optional<std::vector<Known>> result;
+  for (const auto& [caller, modules] : calls_) {
+    const auto call = modules.find(module.index);
+    if (call == modules.end()) continue;
+    result = result ? common(*result, call->second) : call->second;
+  }
+  return result.value_or(std::vector<Known>());
+}
+
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {
   for (const char* kind : {"p", "b"}) {
     const auto it = tensors_.find(identity(tensor) + kind);

@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,15 +50,11 @@ class TorchScriptProgram : public Program {
   // Where the node comes from in Python.  `function` names the method or function that holds it.
   std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
   const TorchScriptArchive& archive() const { return *archive_; }
-  // What was known of the arguments at the module's first call in any graph: known of its inputs where it
-  // gets a graph of its own.
-  void remember_call(ModuleId module, std::vector<Known> arguments) {
-    calls_.emplace(module.index, std::move(arguments));
-  }
-  const std::vector<Known>* find_call(ModuleId module) const {
-    const auto it = calls_.find(module.index);
-    return it == calls_.end() ? nullptr : &it->second;
-  }
+  // What was known of a module's arguments in all of its calls from the graph of `caller`, and from any
+  // graph: that is what is known of its inputs where it gets a graph of its own.
+  void forget_calls(ModuleId caller) { calls_.erase(caller.index); }
+  void remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments);
+  std::vector<Known> known_arguments(ModuleId module) const;
 
  private:
   void read_modules();
@@ -76,7 +73,7 @@ class TorchScriptProgram : public Program {
   std::unordered_set<const c10::ClassType*> searched_types_;
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
-  std::unordered_map<std::uint32_t, std::vector<Known>> calls_;
+  std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<Known>>> calls_;  // by caller, module
 };
 
 // The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what

@@ -327,9 +327,7 @@ void GraphTracer::resume_call(ModuleId module) { scopes_.push_back({module, scop
 
 void GraphTracer::leave_call() { scopes_.pop_back(); }
 
-void GraphTracer::set_meta(NodeId node, Meta meta) {
-  recording().result.graph.meta(node) = std::move(meta);
-}
+void GraphTracer::set_meta(NodeId node, Meta meta) { recording().result.graph.meta(node) = std::move(meta); }
 
 void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names) {
   recording().result.graph.set_program_nodes(call, std::move(names));

@@ -64,7 +64,11 @@ struct Known {
   // Elements of a list or tuple whose length is known; attributes of an object, by slot.
   using Sequence = std::vector<Known>;
   // Of a dict whose keys are known.
-  using Dict = std::vector<std::pair<at::IValue, Known>>;
+  struct Dict {
+    std::vector<at::IValue> keys;
+    std::vector<Known> values;  // as many
+    bool operator==(const Dict& other) const;
+  };
   std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, Dict, NoneValue, at::Device>
       value;
 
@@ -76,5 +80,9 @@ struct Known {
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
   bool operator==(const Known&) const;
 };
+
+// What holds of both, element by element; nothing of those that only one has.
+Known common(const Known& first, const Known& second);
+Known::Sequence common(const Known::Sequence& first, const Known::Sequence& second);
 
 }  // namespace fxtrace

@@ -484,7 +484,8 @@ Known known_at_depth(const at::IValue& value, int depth) {
   if (value.isGenericDict()) {
     Known::Dict dict;
     for (const auto& entry : value.toGenericDict()) {
-      dict.emplace_back(entry.key(), known_at_depth(entry.value(), depth + 1));
+      dict.keys.push_back(entry.key());
+      dict.values.push_back(known_at_depth(entry.value(), depth + 1));
     }
     return {std::move(dict)};
   }
