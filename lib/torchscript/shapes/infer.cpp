@@ -238,6 +238,13 @@ bool changes_shape(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
+// Operators whose saved statistics are others on the CPU than their meta kernels say.
+bool differs_from_cpu(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> kNames{"native_batch_norm", "_native_batch_norm_legit",
+                                                          "_batch_norm_with_update", "native_layer_norm"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
 bool returns_list(const c10::FunctionSchema& schema) {
   return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
     return result.type()->kind() == c10::TypeKind::ListType;
@@ -278,7 +285,8 @@ std::vector<Known> infer(const RuleArguments& args) {
       c10::Dispatcher::singleton().findSchema(schema.operator_name());
   const Rule rule = find_rule(name);
   // A list may be long, and its length a hostile file's choice: a rule has a limit.
-  const bool meta_first = op && has_meta_kernel(*op) && (rule == nullptr || !returns_list(schema));
+  const bool meta_first = op && has_meta_kernel(*op) && !differs_from_cpu(without_namespace(name)) &&
+                          (rule == nullptr || !returns_list(schema));
   if (meta_first) {
     if (Results results = run_on_meta(*op, args.values())) return std::move(*results);
   }

@@ -205,7 +205,9 @@ std::vector<Known> cosine_similarity(const RuleArguments& args) {
 std::vector<Known> pairwise_distance(const RuleArguments& args) {
   Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
   sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
-  return make(std::move(sizes), float_dtype(promoted(args, {"x1", "x2"})));
+  Dtype dtype = float_dtype(promoted(args, {"x1", "x2"}));
+  if (dtype && at::isComplexType(*dtype)) dtype.reset();  // a real number, of which the type depends
+  return make(std::move(sizes), dtype);
 }
 
 // One for each pair of rows.
@@ -231,6 +233,8 @@ Dtype loss_dtype(Dtype input, Dtype target) {
 }
 
 std::vector<Known> loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+  // Formulas that divide or take roots make integers and complex numbers something else, and not all do.
+  if (dtype && !at::isFloatingType(*dtype)) dtype.reset();
   return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
 }
 
