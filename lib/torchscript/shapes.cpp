@@ -200,6 +200,16 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
     forget_contents(input);
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->node, meta(proxy->type, input));
+    // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
+    const std::string name = describe(inputs[i].value);
+    const SymInt* integer = input.integer();
+    if (input.is_none()) {
+      tracer_->guard(name + " is None", std::nullopt);
+    } else if (proxy->type->kind() == c10::TypeKind::OptionalType) {
+      tracer_->guard(name + " is not None", std::nullopt);
+    } else if (integer != nullptr && integer->is_number()) {
+      tracer_->guard(name + " == " + integer->text(), std::nullopt);
+    }
     inputs[i].value = make_proxy(proxy->node, proxy->type, std::move(input));
   }
 }
