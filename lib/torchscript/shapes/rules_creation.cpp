@@ -100,7 +100,7 @@ std::vector<Known> real_frequencies(const RuleArguments& args) {
 
 // ---- Tensors from nested lists of numbers ----
 
-const at::IValue& first_leaf(const at::IValue& value) {
+at::IValue first_leaf(const at::IValue& value) {
   if (!value.isList() || value.toListRef().empty()) return value;
   return first_leaf(value.toListRef()[0]);
 }

@@ -190,6 +190,11 @@ Evaluated negate(const Values& values, const Dimensions&) {
   return is_float(values[0]) ? ratio(-value->numerator, value->denominator) : integer(-value->numerator);
 }
 
+Evaluated absolute(const Values& values, const Dimensions& dimensions) {
+  const auto value = as_integer(values.at(0));
+  return value ? integer(dimensions.simplify(max(*value, -*value))) : Evaluated{};
+}
+
 Evaluated invert(const Values& values, const Dimensions&) {
   const auto* condition = std::get_if<Condition>(&known_of(values.at(0)).value);
   if (condition == nullptr) return {};
@@ -393,6 +398,8 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"prim::min", extremum<min_of>},
       {"prim::max", extremum<max_of>},
       {"aten::neg", negate},
+      {"aten::abs", absolute},
+      {"prim::abs", absolute},
       {"aten::__not__", invert},
       {"aten::floor", round_down},
       {"aten::ceil", round_up},
