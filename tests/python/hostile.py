@@ -5,7 +5,9 @@ Run as a program it writes them all into a folder: python hostile.py FOLDER
 
 import io
 import os
+import pathlib
 import random
+import re
 import struct
 import sys
 import zipfile
@@ -521,6 +523,90 @@ def flipped() -> Iterator[Case]:
 def cases() -> list[Case]:
     groups = (crafted_pickles, crafted_tensors, crafted_code, endless_code, damaged_containers)
     return [case for group in groups for case in group()]
+
+
+def branching_functions(levels: int) -> bytes:
+    """Both branches of each `if` call the next function, and nothing tells which is taken."""
+    lines = ["def f0(x: Tensor) -> Tensor:\n  return torch.neg(x)\n"]
+    for i in range(1, levels):
+        lines.append(
+            f"def f{i}(x: Tensor) -> Tensor:\n"
+            f"  if torch.eq(torch.size(x, 0), {i}):\n    y = __torch__.f{i - 1}(x)\n"
+            f"  else:\n    y = __torch__.f{i - 1}(torch.neg(x))\n  return y\n"
+        )
+    return archive(records_of("".join(lines) + FORWARD + f"    return __torch__.f{levels - 1}(x)\n"))
+
+
+def shape_cases() -> Iterator[Case]:
+    """What is meant for those who compute shapes."""
+    rows = ("--input", "x=float32[n,m]")
+    repeated = "\n".join(["x = torch.cat([x, x])"] * 200) + "\nreturn x"
+    yield Case("shapes_doubled", body_case(repeated), "traced", rows)
+    powers = (
+        "\n".join(["x = torch.reshape(x, [-1, 1])", "x = torch.matmul(x, torch.t(x))"] * 60) + "\nreturn x"
+    )
+    yield Case("shapes_squared", body_case(powers), "traced", rows)
+    sums = "\n".join(["n = torch.add(torch.floordiv(torch.mul(n, n), 3), n)"] * 60)
+    sums = f"n = torch.size(x, 0)\n{sums}\nreturn torch.zeros([n], dtype=6)"
+    yield Case("shapes_expressions", body_case(sums), "traced", rows)
+    yield Case("shapes_huge", body_case("return torch.zeros([1099511627776, 8388607], dtype=6)"), "any", rows)
+    yield Case(
+        "shapes_many_parts",
+        body_case("return torch.split(x, 1)[0]"),
+        "any",
+        ("--input", "x=float32[99999999]"),
+    )
+    yield Case(
+        "shapes_from_file",
+        body_case('return torch.from_file("/made-by-a-model", True, 1, dtype=6)'),
+        "any",
+        rows,
+    )
+    yield Case("shapes_branches", lambda: branching_functions(40), "traced", (*rows, "--wrap", "**"))
+    yield Case(
+        "shapes_no_divisor",
+        body_case("return torch.zeros([torch.floordiv(4, torch.size(x, 0))])"),
+        "any",
+        rows,
+    )
+
+
+def random_specs(count: int = 60) -> Iterator[Case]:
+    """Dummy inputs that fit no model in particular."""
+    random_ = random.Random(7)
+    sizes = [
+        "0",
+        "1",
+        "2",
+        "3",
+        "8",
+        "64",
+        "a",
+        "b",
+        "a*2",
+        "(b+1)//2",
+        "b-3",
+        "max(a,b)",
+        "a*b",
+        "b%7",
+        "1000000",
+    ]
+    sizes += [str(2**31), str(2**62), str(2**63 - 1)]
+    folder = pathlib.Path(SAMPLE).parent
+    samples = sorted(path for path in folder.glob("*.pt"))
+    for i in range(count):
+        sample = random_.choice(samples)
+        dtype = random_.choice(["float32", "int64", "bool", "float16", "complex64", "uint8"])
+        spec = f"{dtype}[{','.join(random_.choices(sizes, k=random_.choice([0, 1, 2, 2, 3, 3, 4, 4, 5])))}]"
+        options = [
+            "--input",
+            spec,
+            *random_.choice([[], ["--no-default-leaves"], ["--param-shapes-constant"]]),
+        ]
+        for name in "ab":
+            if re.search(rf"\b{name}\b", spec) and random_.random() < 0.5:
+                options += ["--dim", f"{name}={random_.choice(['1..', '0..5', '2..2', '7..1000'])}"]
+        yield Case(f"spec_{i}_{sample.stem}", sample.read_bytes, "any or usage", tuple(options))
 
 
 if __name__ == "__main__":

@@ -101,6 +101,17 @@ def test_flipped_bits(program, tmp_path):
         check(program, case, tmp_path)
 
 
+@pytest.mark.parametrize("case", list(hostile.shape_cases()), ids=lambda case: case.name)
+def test_hostile_shapes(program, case, tmp_path):
+    check(program, case, tmp_path)
+    assert not os.path.exists("/made-by-a-model")
+
+
+def test_random_specs(program, tmp_path):
+    for case in hostile.random_specs():
+        check(program, case, tmp_path)
+
+
 @pytest.mark.parametrize("case", hostile_exported.cases(), ids=lambda case: case.name)
 def test_hostile_exported(program, case, tmp_path):
     check_exported(program, case, tmp_path)

@@ -294,7 +294,8 @@ std::vector<Known> infer(const RuleArguments& args) {
     try {
       return rule(args);
     } catch (const CannotTell&) {
-      // Sizes may be numbers that LibTorch knows more about.
+      // Sizes may be numbers that LibTorch knows more about; but it makes every part of a list.
+      if (returns_list(schema)) throw;
     }
   } else if (op && op->hasTag(at::Tag::pointwise)) {
     return pointwise(args);
