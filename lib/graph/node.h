@@ -41,7 +41,7 @@ struct Meta {
   std::optional<std::vector<Dim>> shape;
   std::optional<std::string> dtype;   // "float32"
   std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
-  std::optional<Dim> value;          // of an integer that the program gives as an expression: "2*batch"
+  std::optional<Dim> value;           // of an integer that the program gives as an expression: "2*batch"
   bool operator==(const Meta&) const = default;
 };
 

@@ -98,7 +98,7 @@ SymInt Dimensions::fresh(const Range& range) {
 }
 
 Range Dimensions::bounds(const SymInt& value) const {
-  if (const auto number = value.number()) return {*number, *number};
+  if (const auto number = value.number()) return {number, number};
   known_->allow(kQuestion);
   try {
     return known_->bounds(value.substitute(known_->values())).range();

@@ -270,12 +270,12 @@ class Parser {
       if (__builtin_mul_overflow(value, std::uint64_t{10}, &value)) overflow();
       if (__builtin_add_overflow(value, static_cast<std::uint64_t>(c - '0'), &value)) overflow();
     }
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (value == most + 1 && negated) {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (value == kMost + 1 && negated) {
       lowest_ = true;
       return std::numeric_limits<std::int64_t>::min();
     }
-    if (value > most) overflow();
+    if (value > kMost) overflow();
     return static_cast<std::int64_t>(value);
   }
 
