@@ -22,14 +22,14 @@ TensorInfo with_last(TensorInfo info, const Sizes& last) {
 }
 
 // Pooling that also tells where the maxima were.
-std::vector<Known> with_indices(const RuleArguments& args, TensorInfo result) {
+std::vector<Known> with_indices(const RuleArguments& args, const TensorInfo& result) {
   std::vector<TensorInfo> results(args.schema().returns().size(), result);
   for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = at::kLong;
   return make_many(std::move(results));
 }
 
-// ---- Convolution.  Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
-// ----
+// ---- Convolution ----
+// Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
 
 std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
   const TensorInfo input = first_tensor(args);
@@ -81,27 +81,26 @@ std::vector<Known> conv_tbc(const RuleArguments& args) {
 
 // ---- Pooling ----
 
-template <std::size_t kCount>
+template <std::size_t Count>
 std::vector<Known> pool(const RuleArguments& args) {
   TensorInfo result = first_tensor(args);
-  if (result.sizes.size() != kCount + 1 && result.sizes.size() != kCount + 2) throw CannotTell{};
-  const Sizes kernel = each_dim(args, "kernel_size", kCount, 1);
+  if (result.sizes.size() != Count + 1 && result.sizes.size() != Count + 2) throw CannotTell{};
+  const Sizes kernel = each_dim(args, "kernel_size", Count, 1);
   const bool strides = args.given("stride") && !args.sizes("stride").empty();
-  const Sizes stride = strides ? spread(args.sizes("stride"), kCount) : kernel;
-  const Sizes padding = each_dim(args, "padding", kCount, 0),
-              dilation = each_dim(args, "dilation", kCount, 1);
+  const Sizes stride = strides ? spread(args.sizes("stride"), Count) : kernel;
+  const Sizes padding = each_dim(args, "padding", Count, 0), dilation = each_dim(args, "dilation", Count, 1);
   const bool ceil_mode = args.flag("ceil_mode");
-  for (std::size_t i = 0; i < kCount; ++i) {
-    SymInt& size = result.sizes[result.sizes.size() - kCount + i];
+  for (std::size_t i = 0; i < Count; ++i) {
+    SymInt& size = result.sizes[result.sizes.size() - Count + i];
     size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
   }
   return with_indices(args, std::move(result));
 }
 
 // The sizes of the result are an argument.
-template <std::size_t kCount>
+template <std::size_t Count>
 std::vector<Known> resize(const RuleArguments& args) {
-  return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), kCount)));
+  return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
 // ---- Columns of windows and back ----

@@ -1,5 +1,7 @@
 #include "torchscript/shapes/size_arithmetic.h"
 
+#include <ATen/core/jit_type.h>
+
 #include <cmath>
 #include <functional>
 #include <string_view>
@@ -105,20 +107,20 @@ Evaluated compare_lists(bool equal, const Values& values, const Dimensions& dime
                                         (*right)[open[0]]}}};
 }
 
-template <Relation kRelation>
+template <Relation Asked>
 Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
   if (values.size() != 2) return {};
-  if constexpr (kRelation == Relation::kEqual || kRelation == Relation::kNotEqual) {
-    const Evaluated lists = compare_lists(kRelation == Relation::kEqual, values, dimensions);
+  if constexpr (Asked == Relation::kEqual || Asked == Relation::kNotEqual) {
+    const Evaluated lists = compare_lists(Asked == Relation::kEqual, values, dimensions);
     if (lists.plain || !lists.known.is_unknown()) return lists;
     const auto first = as_device(values[0]);
     const auto second = as_device(values[1]);
-    if (first && second) return boolean((*first == *second) == (kRelation == Relation::kEqual));
+    if (first && second) return boolean((*first == *second) == (Asked == Relation::kEqual));
   }
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
   if (!left || !right) return {};
-  return compare(kRelation, left->numerator * right->denominator, right->numerator * left->denominator,
+  return compare(Asked, left->numerator * right->denominator, right->numerator * left->denominator,
                  dimensions);
 }
 
@@ -129,14 +131,14 @@ Evaluated sum(const Ratio& a, const Ratio& b, bool is_integer) {
                (SymInt(a.denominator) * b.denominator).number().value());
 }
 
-template <int kSign>
+template <int Sign>
 Evaluated add_values(const Values& values, const Dimensions&) {
   // The number that the second is multiplied by belongs to tensors.
   if (values.size() != 2) return {};
   const auto left = as_ratio(values[0]);
   auto right = as_ratio(values[1]);
   if (!left || !right) return {};
-  if (kSign < 0) right->numerator = -right->numerator;
+  if (Sign < 0) right->numerator = -right->numerator;
   return sum(*left, *right, !is_float(values[0]) && !is_float(values[1]));
 }
 
@@ -160,13 +162,13 @@ Evaluated divide(const Values& values, const Dimensions&) {
 }
 
 // Integers only: Python's // of floats gives a float.
-template <SymInt (*kFunction)(const SymInt&, const SymInt&)>
+template <SymInt (*Operation)(const SymInt&, const SymInt&)>
 Evaluated two_integers(const Values& values, const Dimensions& dimensions) {
   if (values.size() != 2) return {};
   const auto left = as_integer(values[0]);
   const auto right = as_integer(values[1]);
   if (!left || !right) return {};
-  return integer(dimensions.simplify(kFunction(*left, *right)));
+  return integer(dimensions.simplify(Operation(*left, *right)));
 }
 
 SymInt floordiv_of(const SymInt& a, const SymInt& b) { return floordiv(a, b); }
@@ -174,13 +176,13 @@ SymInt mod_of(const SymInt& a, const SymInt& b) { return mod(a, b); }
 SymInt min_of(const SymInt& a, const SymInt& b) { return min(a, b); }
 SymInt max_of(const SymInt& a, const SymInt& b) { return max(a, b); }
 
-template <SymInt (*kFunction)(const SymInt&, const SymInt&)>
+template <SymInt (*Operation)(const SymInt&, const SymInt&)>
 Evaluated extremum(const Values& values, const Dimensions& dimensions) {
-  if (values.size() == 2) return two_integers<kFunction>(values, dimensions);
+  if (values.size() == 2) return two_integers<Operation>(values, dimensions);
   const auto items = values.size() == 1 ? as_integers(values[0]) : std::nullopt;
   if (!items || items->empty()) return {};
   SymInt result = (*items)[0];
-  for (const SymInt& item : *items) result = kFunction(result, item);
+  for (const SymInt& item : *items) result = Operation(result, item);
   return integer(dimensions.simplify(result));
 }
 
@@ -319,10 +321,10 @@ Evaluated device_type(const Values& values, const Dimensions&) {
   return found ? Evaluated{at::IValue(at::DeviceTypeName(found->type(), true)), {}} : Evaluated{};
 }
 
-template <bool (*kQuestion)(const at::ScalarType)>
+template <bool (*Question)(const at::ScalarType)>
 Evaluated ask_dtype(const Values& values, const Dimensions&) {
   const auto info = find_tensor_info(values.at(0));
-  return info && info->dtype ? boolean(kQuestion(*info->dtype)) : Evaluated{};
+  return info && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
 }
 
 bool is_floating(at::ScalarType type) { return at::isFloatingType(type); }
@@ -337,11 +339,11 @@ Evaluated requires_grad(const Values& values, const Dimensions&) {
 }
 
 // any([...]) with one that is true, all([...]) with one that is false.
-template <bool kValue>
+template <bool Value>
 Evaluated among(const Values& values, const Dimensions&) {
   if (values.size() != 1 || !values[0].isList()) return {};
   for (const at::IValue& item : values[0].toListRef()) {
-    if (item.isBool() && item.toBool() == kValue) return boolean(kValue);
+    if (item.isBool() && item.toBool() == Value) return boolean(Value);
   }
   return {};
 }
@@ -351,10 +353,10 @@ Evaluated is_dense(const Values& values, const Dimensions&) {
   return find_tensor_info(values.at(0)) ? boolean(false) : Evaluated{};
 }
 
-template <at::DeviceType kType>
+template <at::DeviceType Kind>
 Evaluated is_on(const Values& values, const Dimensions&) {
   const auto info = find_tensor_info(values.at(0));
-  return info ? boolean(info->device.type() == kType) : Evaluated{};
+  return info ? boolean(info->device.type() == Kind) : Evaluated{};
 }
 
 using Function = Evaluated (*)(const Values&, const Dimensions&);
