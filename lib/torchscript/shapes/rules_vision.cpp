@@ -94,7 +94,7 @@ std::vector<Known> pool(const RuleArguments& args) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
     size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
   }
-  return with_indices(args, std::move(result));
+  return with_indices(args, result);
 }
 
 // The sizes of the result are an argument.

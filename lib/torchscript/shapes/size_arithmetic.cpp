@@ -1,6 +1,6 @@
 #include "torchscript/shapes/size_arithmetic.h"
 
-#include <ATen/core/jit_type.h>
+#include <ATen/core/class_type.h>
 
 #include <cmath>
 #include <functional>
