@@ -43,6 +43,13 @@ std::optional<at::ScalarType> find_dtype(std::string_view name) {
   return std::nullopt;
 }
 
+const c10::Type* without_optional(const c10::Type* type) {
+  while (type != nullptr && type->kind() == c10::TypeKind::OptionalType) {
+    type = type->castRaw<c10::OptionalType>()->getElementType().get();
+  }
+  return type;
+}
+
 std::string memory_format_name(std::int64_t format) {
   static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format",
                                                         "channels_last", "channels_last_3d"};

@@ -29,6 +29,8 @@ std::string demangle(std::string_view qualified_name);
 // Python's spelling of a type: "Tensor", "Optional[int]", "List[Tensor]", "pkg.Net".
 std::string type_name(const c10::Type& type);
 
+// Of Optional[T] its T, of other types the type itself; null stays null.
+const c10::Type* without_optional(const c10::Type* type);
 // Whether a value of this type is a tensor or may hold one.
 bool may_hold_tensor(const c10::Type& type);
 

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "torchscript/convert.h"
+
 namespace fxtrace {
 namespace {
 
@@ -105,8 +107,7 @@ const std::unordered_set<std::string_view>& tensor_attributes() {
 
 bool has_tensor(const c10::FunctionSchema& schema) {
   return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
-    const c10::Type* type = argument.type().get();
-    if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+    const c10::Type* type = without_optional(argument.type().get());
     if (const auto* list = type->castRaw<c10::ListType>()) type = list->getElementType().get();
     return type->kind() == c10::TypeKind::TensorType;
   });

@@ -29,13 +29,6 @@ const std::unordered_set<std::string>& structural_operators() {
   return names;
 }
 
-const c10::Type* without_optional(const c10::Type* type) {
-  while (type != nullptr && type->kind() == c10::TypeKind::OptionalType) {
-    type = type->castRaw<c10::OptionalType>()->getElementType().get();
-  }
-  return type;
-}
-
 bool is_container(const at::IValue& value) { return value.isList() || value.isGenericDict(); }
 
 // Whether elements of any type fit here.

@@ -164,10 +164,9 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
         // Packed parameters are objects.
         return may_hold_tensor(*item.type()) || item.type()->kind() == c10::TypeKind::ClassType;
       });
-  Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
-    results[0] = std::move(evaluated.known);
+    results[0] = evaluate_plain(schema, values, dimensions_).known;
   }
   if (gives_tensor && results[0].is_unknown()) {
     results = infer_shapes(schema, values, dimensions_);

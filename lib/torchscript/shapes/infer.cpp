@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "torchscript/convert.h"
 #include "torchscript/shapes/rule_helpers.h"
 #include "torchscript/shapes/rules.h"
 #include "torchscript/shapes/size_arithmetic.h"
@@ -37,11 +38,6 @@ c10::TypePtr element_type(const c10::TypePtr& type) {
   return type;
 }
 
-c10::TypePtr without_optional(const c10::TypePtr& type) {
-  const auto optional = type->cast<c10::OptionalType>();
-  return optional ? optional->getElementType() : type;
-}
-
 // What stands for a tensor in a call.
 using MakeTensor = at::IValue (*)(const TensorInfo& info);
 
@@ -63,7 +59,7 @@ at::IValue concrete(const Known& known, const c10::TypePtr& type, MakeTensor mak
   if (const TensorInfo* info = known.tensor()) return make_tensor(*info);
   if (const SymInt* integer = known.integer()) return number_of(*integer);
   const Known::Sequence* sequence = known.sequence();
-  const auto list_type = without_optional(type)->cast<c10::ListType>();
+  const auto* list_type = without_optional(type.get())->castRaw<c10::ListType>();
   if (sequence == nullptr || !list_type) throw CannotTell{};
   std::vector<at::IValue> items;
   for (const Known& item : *sequence)

@@ -8,20 +8,22 @@
 
 namespace fxtrace {
 
-const at::IValue& RuleArguments::value(std::string_view name) const {
+const at::IValue* RuleArguments::find(std::string_view name) const {
   const std::vector<c10::Argument>& arguments = schema_.arguments();
   for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
-    if (arguments[i].name() == name) return values_[i];
+    if (arguments[i].name() == name) return &values_[i];
   }
+  return nullptr;
+}
+
+const at::IValue& RuleArguments::value(std::string_view name) const {
+  if (const at::IValue* found = find(name)) return *found;
   throw CannotTell{};
 }
 
 bool RuleArguments::given(std::string_view name) const {
-  const std::vector<c10::Argument>& arguments = schema_.arguments();
-  for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
-    if (arguments[i].name() == name) return !values_[i].isNone();
-  }
-  return false;
+  const at::IValue* found = find(name);
+  return found != nullptr && !found->isNone();
 }
 
 bool RuleArguments::is_tensor(std::string_view name) const {

@@ -43,6 +43,8 @@ class RuleArguments {
   Dimensions& dimensions;
 
  private:
+  const at::IValue* find(std::string_view name) const;
+
   const c10::FunctionSchema& schema_;
   const std::vector<at::IValue>& values_;
 };
