@@ -51,7 +51,7 @@ class Recorder {
         calls_(program.hierarchy().calls()),
         tracer_(tracer),
         leaf_of_(calls_.size(), kUnknown),
-        entered_(calls_.size(), false) {}
+        entered_(calls_.size()) {}
 
   void record_model(bool is_leaf) {
     const ProgramGraph& graph = program_.graph();
@@ -137,12 +137,12 @@ class Recorder {
     for (; open_.size() > shared; open_.pop_back()) tracer_.leave_call();
     for (; shared < chain.size(); ++shared) {
       const CallId next = chain[shared];
-      if (entered_[next]) {
-        tracer_.resume_call(calls_[next].module);
+      std::int64_t& number = entered_[next];
+      if (number != 0) {
+        tracer_.resume_call(calls_[next].module, number);
       } else {
-        tracer_.enter_call(calls_[next].module);
+        number = tracer_.enter_call(calls_[next].module);
       }
-      entered_[next] = true;
       open_.push_back(next);
     }
   }
@@ -656,9 +656,9 @@ class Recorder {
   const std::vector<Hierarchy::Call>& calls_;
   GraphTracer& tracer_;
   CallId base_ = kRootCall;
-  std::vector<CallId> leaf_of_;  // by call: kUnknown until it is asked
-  std::vector<bool> entered_;    // by call
-  std::vector<CallId> open_;     // calls below base_ whose forward records nodes, outermost first
+  std::vector<CallId> leaf_of_;        // by call: kUnknown until it is asked
+  std::vector<std::int64_t> entered_;  // by call: its number among those of its module; 0: not yet
+  std::vector<CallId> open_;           // calls below base_ whose forward records nodes, outermost first
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ const char* to_string(Opcode op);
 struct Scope {
   std::string module_path;
   std::optional<std::string> module_type;
+  std::int64_t call = 1;  // which call of that module in this graph, in the order of module_forward_order
   bool operator==(const Scope&) const = default;
 };
 

@@ -142,7 +142,13 @@ class LineParser {
       if (!accept(',') && peek() != ')') fail("expected , or )");
     }
     if (accept('#')) {
-      const auto scope = trimmed(line_.substr(position_));
+      auto scope = trimmed(line_.substr(position_));
+      constexpr std::string_view kCall = ", call ";
+      if (const auto call = scope.find(kCall); call != std::string_view::npos) {
+        const std::string_view number = scope.substr(call + kCall.size());
+        std::from_chars(number.data(), number.data() + number.size(), spec.scope.call);
+        scope = scope.substr(0, call);
+      }
       const auto colon = scope.find(": ");
       spec.scope.module_path = scope.substr(0, colon);
       if (colon != std::string_view::npos) spec.scope.module_type = trimmed(scope.substr(colon + 2));
@@ -344,6 +350,7 @@ std::string print_graph(const Graph& graph) {
     out += ")";
     if (!node.scope.module_path.empty() || node.scope.module_type) out += "  # " + node.scope.module_path;
     if (node.scope.module_type) out += ": " + *node.scope.module_type;
+    if (node.scope.call != 1) out += ", call " + std::to_string(node.scope.call);
     out += "\n";
   }
   return out;

@@ -81,16 +81,17 @@ GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const
   recordings_.emplace_back();
   recording().result.module = facts_.info(root).path;
   recording().result.type = facts_.info(root).type;
-  scopes_.push_back({root, scope_of(root)});
+  scopes_.push_back({root, scope_of(root, 1)});
   forward_order_.push_back(root);
+  ++call_count_[root.index];
   first_calls_.push_back(root);
   uses_[root.index];
 }
 
-Scope GraphTracer::scope_of(ModuleId module) const {
+Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {
   const ModuleInfo& info = facts_.info(module);
-  if (info.path.empty()) return {"", std::nullopt};
-  return {info.path, info.type};
+  if (info.path.empty()) return {"", std::nullopt, call};
+  return {info.path, info.type, call};
 }
 
 NodeId GraphTracer::append(Graph::NodeSpec spec) {
@@ -255,6 +256,7 @@ void GraphTracer::add_use(ModuleId user, ModuleId module, std::vector<std::size_
 void GraphTracer::begin_call(ModuleId module) {
   check_limit();
   forward_order_.push_back(module);
+  ++call_count_[module.index];
   undo_.push_back({Undo::kForward, module, {}, {}, nullptr});
   const auto& parameters = facts_.parameters_of(module);
   if (!parameters.empty()) add_use(current_module(), module, parameters);
@@ -295,8 +297,8 @@ NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwarg
   ++leaf_count_[module.index];
   undo_.push_back({Undo::kLeaf, module, {}, {}, nullptr});
   const ModuleInfo& info = facts_.info(module);
-  return append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs), scope_of(module),
-                 std::move(meta), std::move(source), ""});
+  return append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs),
+                 scope_of(module, call_count_[module.index]), std::move(meta), std::move(source), ""});
 }
 
 NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
@@ -310,20 +312,24 @@ NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
                  info.path,
                  std::move(args),
                  {},
-                 scope_of(root_),
+                 scope_of(root_, 1),
                  std::move(meta),
                  std::nullopt,
                  info.path.empty() ? "root" : ""});
 }
 
-void GraphTracer::enter_call(ModuleId module) {
+std::int64_t GraphTracer::enter_call(ModuleId module) {
   begin_call(module);
   if (inline_count_[module.index]++ == 0) inlined_.push_back(module);
   undo_.push_back({Undo::kInlined, module, {}, {}, nullptr});
-  resume_call(module);
+  const std::int64_t call = call_count_[module.index];
+  resume_call(module, call);
+  return call;
 }
 
-void GraphTracer::resume_call(ModuleId module) { scopes_.push_back({module, scope_of(module)}); }
+void GraphTracer::resume_call(ModuleId module, std::int64_t call) {
+  scopes_.push_back({module, scope_of(module, call)});
+}
 
 void GraphTracer::leave_call() { scopes_.pop_back(); }
 
@@ -357,6 +363,7 @@ void GraphTracer::roll_back(const Mark& mark) {
     switch (undo.kind) {
       case Undo::kForward:
         forward_order_.pop_back();
+        --call_count_[undo.module.index];
         break;
       case Undo::kUse:
         uses_[undo.module.index].pop_back();

@@ -115,8 +115,9 @@ class GraphTracer {
   bool inline_call(ModuleId module, const std::function<void()>& body);
   // The same for a front end that knows that nothing will fail: what is recorded until leave_call() is the
   // module's.  A call whose nodes do not stand together is entered once and resumed later.
-  void enter_call(ModuleId module);
-  void resume_call(ModuleId module);
+  // enter_call() gives the number that resume_call() asks for.
+  std::int64_t enter_call(ModuleId module);
+  void resume_call(ModuleId module, std::int64_t call);
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names);
   void set_meta(NodeId node, Meta meta);
@@ -181,7 +182,7 @@ class GraphTracer {
   void roll_back(const Mark& mark);
   void check_limit();
   void finish_attributes();
-  Scope scope_of(ModuleId module) const;
+  Scope scope_of(ModuleId module, std::int64_t call) const;
 
   const ModuleFacts& facts_;
   const LeafRules& rules_;
@@ -198,6 +199,7 @@ class GraphTracer {
   std::vector<ModuleId> inlined_;
 
   std::vector<ModuleId> forward_order_;
+  std::unordered_map<std::uint32_t, std::int64_t> call_count_;  // by module, in forward_order_
   std::vector<std::size_t> parameter_order_;
   std::vector<bool> parameter_visited_;
   std::vector<ModuleId> first_calls_;

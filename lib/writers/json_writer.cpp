@@ -446,6 +446,7 @@ class Writer {
     json_.open('{');
     text("module_path", node.scope.module_path);
     text_or_null("module_type", node.scope.module_type);
+    integer("call", node.scope.call);
     json_.close('}');
     meta(node.meta);
     source(node.source);

@@ -1,5 +1,6 @@
 """What the tests share: the program, the samples, and how two results are compared."""
 
+import collections
 import copy
 import glob
 import importlib
@@ -254,3 +255,17 @@ def check_collection(collection: dict) -> None:
                 assert node["target"] in status, node["target"]
                 assert status[node["target"]] in ("leaf", "failed"), node["target"]
                 assert node["scope"]["module_path"] == node["target"] or node["target"] == path, node
+        check_calls(graph)
+
+
+def check_calls(graph: dict) -> None:
+    """The calls of a module are numbered in the order of its entries in module_forward_order."""
+    calls = collections.Counter(graph["execution"]["module_forward_order"])
+    leaf_calls = collections.defaultdict(list)
+    for node in graph["nodes"]:
+        scope = node["scope"]
+        assert 1 <= scope["call"] <= calls[scope["module_path"]], node
+        if node["op"] == "call_module":
+            leaf_calls[node["target"]].append(scope["call"])
+    for path, numbers in leaf_calls.items():
+        assert numbers == list(range(1, calls[path] + 1)), path

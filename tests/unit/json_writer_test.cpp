@@ -182,13 +182,13 @@ TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
   CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "execution"});
   CHECK(graph["nodes"][0].dump() ==
         R"({"name":"x","op":"placeholder","target":"x","args":[],"kwargs":{},"users":["mul"],)"
-        R"("scope":{"module_path":"","module_type":null},)"
+        R"("scope":{"module_path":"","module_type":null,"call":1},)"
         R"("meta":{"type":"Tensor","shape":[1,"batch"],"dtype":"float32"},"source":null})");
   CHECK(graph["nodes"][3]["meta"].dump() == R"({"type":"Tensor","shape":null,"dtype":null})");
   CHECK(graph["nodes"][5].dump() ==
         R"({"name":"add_1","op":"call_function","target":"aten.add.Tensor",)"
         R"("args":[{"node":"a_l"},{"node":"tensor_constant0"}],"kwargs":{"alpha":2},"users":["b"],)"
-        R"("scope":{"module_path":"a","module_type":"pkg.Sub"},"meta":null,"source":null})");
+        R"("scope":{"module_path":"a","module_type":"pkg.Sub","call":1},"meta":null,"source":null})");
   CHECK(graph["constants"].dump() ==
         R"({"_tensor_constant0":{"dtype":"int64","shape":[2,2],"data":[[1,2],[3,4]]},)"
         R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3"}})");
@@ -212,7 +212,7 @@ TEST_CASE("what exported programs add", "[json_writer]") {
   CHECK(graph["nodes"][2]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":"batch"})");
   CHECK(graph["nodes"][5].dump() ==
         R"({"name":"l","op":"call_module","target":"l","args":[{"node":"x"}],"kwargs":{},"users":["cond"],)"
-        R"("scope":{"module_path":"l","module_type":"torch.nn.modules.linear.Linear"},"meta":null,)"
+        R"("scope":{"module_path":"l","module_type":"torch.nn.modules.linear.Linear","call":1},"meta":null,)"
         R"("source":null,"program_nodes":["linear","relu"]})");
   CHECK_FALSE(graph["nodes"][6].contains("program_nodes"));
   CHECK(graph["nodes"][8]["args"][0].dump() == R"({"function":"aten.mm.default"})");
@@ -309,7 +309,7 @@ TEST_CASE("a large graph is written in time", "[json_writer]") {
   auto last = graph.append(spec);
   spec.op = Opcode::kCallFunction;
   spec.target = "aten.add.Tensor";
-  spec.scope = {"encoder.layers.3", "pkg.Layer"};
+  spec.scope = {"encoder.layers.3", "pkg.Layer", 1};
   spec.source = SourceLocation{"net.py", 3, "forward", "return x + 1"};
   for (int i = 0; i < 100'000; ++i) {
     spec.args = {last, 1};
