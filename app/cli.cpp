@@ -1,7 +1,6 @@
 #include "app/cli.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
@@ -12,6 +11,7 @@
 #include "app/commands/trace.h"
 #include "app/console.h"
 #include "app/help.h"
+#include "app/output.h"
 #include "support/error.h"
 #include "support/log.h"
 #include "support/nearest.h"
@@ -55,14 +55,10 @@ class CommandLine {
     try {
       app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
     } catch (const CLI::CallForHelp&) {
-      errno = 0;
-      console.out() << format_help(chosen());
-      console.flush_out();
+      write_stdout(console, [&](std::ostream& out) { out << format_help(chosen()); });
       return kDone;
     } catch (const CLI::CallForVersion& version) {
-      errno = 0;
-      console.out() << version.what() << "\n";
-      console.flush_out();
+      write_stdout(console, [&](std::ostream& out) { out << version.what() << "\n"; });
       return kDone;
     } catch (const CLI::ParseError& error) {
       throw wrong_usage(error);

@@ -1,8 +1,6 @@
 #include "app/console.h"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 
 #include <unistd.h>
@@ -43,14 +41,6 @@ void Console::error(const Error& error) {
   err_ << one_line(error.what()) << "\n";
   for (const auto& hint : error.hints()) err_ << "hint: " << one_line(hint) << "\n";
   err_.flush();
-}
-
-void Console::flush_out() {
-  out_.flush();
-  if (out_) return;
-  const int code = errno;  // of the write that failed, which may have been an earlier one
-  throw input_error(std::string("cannot write") + (code != 0 ? std::string(": ") + std::strerror(code) : ""))
-      .at("stdout");
 }
 
 }  // namespace fxtrace::cli

@@ -24,9 +24,6 @@ class Console {
   void warning(const std::string& message);
   void error(const Error& error);
 
-  // Throws Error(kInput) when what was written to stdout did not get there.
-  void flush_out();
-
  private:
   std::string label(const char* text, const char* colour) const;
 

@@ -1,14 +1,22 @@
-// Input from a file or a pipe, output to a file that is complete or not there.
+// Input from a file or a pipe.
 #pragma once
 
-#include <functional>
 #include <istream>
-#include <ostream>
+#include <optional>
 #include <string>
 
-#include "app/console.h"
+#include <sys/types.h>
+
+#include "support/error.h"
 
 namespace fxtrace::cli {
+
+// What tells files apart, however they are spelled or linked.
+struct FileIdentity {
+  dev_t device;
+  ino_t inode;
+  bool operator==(const FileIdentity&) const = default;
+};
 
 // A model that can be opened by its path as often as needed.  What comes from a pipe ("-", a named pipe) is
 // kept in a temporary file that disappears with this object, or with the process however it ends.
@@ -23,6 +31,8 @@ class InputFile {
   const std::string& path() const { return path_; }        // to open
   const std::string& display() const { return display_; }  // for messages
   std::string base_name() const;                           // "model.pt"; "-" for stdin
+  // Of the file that the user named; absent where there is none.
+  const std::optional<FileIdentity>& identity() const { return identity_; }
 
   // The error with the temporary file's path replaced by the name the user gave.
   Error with_display(const Error& error) const;
@@ -31,13 +41,9 @@ class InputFile {
   void spool(std::istream& in);
 
   std::string path_, display_;
+  std::optional<FileIdentity> identity_;
   int descriptor_ = -1;
 };
-
-// Calls write(stream) for `name`: "-" or "" is stdout, else a temporary file beside `name` that takes its
-// place once everything is written.  When anything throws, `name` is as it was.  Throws Error(kInput) when it
-// cannot be written.
-void write_output(const std::string& name, Console& console, const std::function<void(std::ostream&)>& write);
 
 // The whole of a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/model.h"
+#include "app/output.h"
 #include "app/trace_options.h"
 #include "exported/archive.h"
 #include "graph/text_form.h"
@@ -302,7 +303,7 @@ int run(const Arguments& arguments, Console& console) {
   FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_recognised(info.kind)) throw input.with_display(not_traceable(info));
   if (!is_traceable(info.kind)) {
-    write_output("-", console, [&](std::ostream& out) {
+    write_stdout(console, [&](std::ostream& out) {
       if (arguments.json) {
         out << dump(file_json(input.base_name(), info));
       } else {
@@ -314,14 +315,14 @@ int run(const Arguments& arguments, Console& console) {
   }
 
   if (const auto models = models_to_choose_from(input, info, config.options); !models.empty()) {
-    write_output("-", console, [&](std::ostream& out) { write_models(arguments, input, info, models, out); });
+    write_stdout(console, [&](std::ostream& out) { write_models(arguments, input, info, models, out); });
     return kDone;
   }
 
   const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
   info.producer_version = collection.model.producer_version;
   const auto counts = count_parameters(collection);
-  write_output("-", console, [&](std::ostream& out) {
+  write_stdout(console, [&](std::ostream& out) {
     if (arguments.json) {
       out << dump(to_json(info, collection, counts));
     } else {

@@ -1,7 +1,9 @@
 #include "app/commands/trace.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +12,7 @@
 
 #include "app/checks.h"
 #include "app/model.h"
+#include "app/output.h"
 #include "app/trace_options.h"
 #include "support/log.h"
 #include "writers/dot_writer.h"
@@ -22,19 +25,27 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   std::optional<std::string> format;
-  std::string output;
+  std::string output = "-";
   bool verbose = false;
   bool show_parameters = false;
   std::optional<std::int64_t> max_label;
 };
 
-// -f, else the suffix of -o, else JSON.
+// -f, else what the suffix of -o says, else JSON.
 std::string output_format(const Arguments& arguments) {
   if (arguments.format) return *arguments.format;
-  for (const char* suffix : {".dot", ".gv"}) {
-    if (arguments.output.ends_with(suffix)) return "dot";
+  std::string suffix = std::filesystem::path(arguments.output).extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  if (suffix.empty() || suffix == ".json") return "json";
+  if (suffix == ".dot") return "dot";
+  std::vector<std::string> hints = {"-f json or -f dot writes that format into a file of any name"};
+  if (suffix == ".svg" || suffix == ".png" || suffix == ".pdf") {
+    hints = {"for a picture, let Graphviz draw the DOT: fxtrace trace MODEL -f dot | dot -T" +
+             suffix.substr(1) + " -o " + arguments.output};
   }
-  return "json";
+  throw usage_error(
+      "-o " + arguments.output + ": no format has the suffix '" + suffix + "', only .json and .dot", hints);
 }
 
 // For -v: how many nodes have no known shape, and at which operators that began.
@@ -83,6 +94,7 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile input(arguments.model, console.in());
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  const Output output(arguments.output, input, console);
   const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
@@ -96,10 +108,10 @@ int run(const Arguments& arguments, Console& console) {
     ++modules;
     if (module.status == ModuleStatus::kFailed) ++failed;
   }
-  const bool to_file = !arguments.output.empty() && arguments.output != "-";
+  const bool to_file = arguments.output != "-";
   const bool refused = config.strict && failed != 0;
   if (!(refused && to_file)) {
-    write_output(arguments.output, console, [&](std::ostream& out) {
+    output.write([&](std::ostream& out) {
       if (format == "dot") {
         DotOptions options;
         options.parameters = arguments.show_parameters;
@@ -156,7 +168,7 @@ Command make_trace_command(CLI::App& parent) {
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option("-f,--format", arguments->format,
-                  "default: what FILE's suffix says (.json, .dot, .gv), else json")
+                  "default: what FILE's suffix says (.json, .dot), json without one")
       ->type_name("json|dot")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)

@@ -208,7 +208,7 @@ TEST_CASE("cli: trace", "[cli]") {
   const Result piped = run({"trace", "-", "-o", "-"}, content(model));
   CHECK(piped.code == 0);
   CHECK(nlohmann::json::parse(piped.out)["model"]["file"] == "-");
-  const std::string dot = folder / "out.gv";
+  const std::string dot = folder / "out.dot";
   std::ofstream(dot) << "before";
   REQUIRE(::chmod(dot.c_str(), 0640) == 0);
   const Result to_file = run({"trace", model, "-o", dot});

@@ -1,0 +1,44 @@
+// An output stream over a file descriptor whose failures keep their reason.
+#pragma once
+
+#include <array>
+#include <ostream>
+#include <streambuf>
+
+namespace fxtrace::cli {
+
+// Writes to an open descriptor, which it does not own.  A failed write throws std::system_error with the
+// reason, out of whatever wrote to the stream; what was not written is dropped.
+class DescriptorStream : public std::ostream {
+ public:
+  explicit DescriptorStream(int descriptor) : std::ostream(nullptr), buffer_(descriptor) {
+    rdbuf(&buffer_);
+    exceptions(std::ios::badbit);
+  }
+
+  int descriptor() const { return buffer_.descriptor(); }
+
+ private:
+  class Buffer : public std::streambuf {
+   public:
+    explicit Buffer(int descriptor) : descriptor_(descriptor) { clear(); }
+    int descriptor() const { return descriptor_; }
+
+   protected:
+    int_type overflow(int_type c) override;
+    std::streamsize xsputn(const char* text, std::streamsize size) override;
+    int sync() override;
+
+   private:
+    void clear() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
+    void write_all(const char* text, std::size_t size) const;
+    void flush();
+
+    int descriptor_;
+    std::array<char, 1 << 16> bytes_{};
+  };
+
+  Buffer buffer_;
+};
+
+}  // namespace fxtrace::cli

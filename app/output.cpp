@@ -1,0 +1,217 @@
+#include "app/output.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/descriptor_stream.h"
+
+namespace fxtrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxLinks = 40;  // as Linux has it
+constexpr mode_t kPermissions = 0777;
+
+// The path of the temporary file that exists now, for a signal handler.
+std::array<char, 4096> unfinished{};
+std::atomic<bool> has_unfinished = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// A file of its own beside `target`, removed unless it took target's place.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target)
+      : path_((target.parent_path() / ".fxtrace-XXXXXX").string()) {
+    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category());
+    if (path_.size() >= unfinished.size()) return;
+    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
+    has_unfinished = true;
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!renamed_) ::unlink(path_.c_str());
+    has_unfinished = false;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+  void rename_to(const std::string& target) {
+    // Closing may tell of a write that failed.
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    if (closed != 0 || ::rename(path_.c_str(), target.c_str()) != 0) {
+      throw std::system_error(errno, std::generic_category());
+    }
+    renamed_ = true;
+  }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
+mode_t mode_of_new_files() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+// The number of one of this process's descriptors, when `path` stands for it: /proc/self/fd/3.
+std::optional<int> own_descriptor(const fs::path& path) {
+  std::error_code failed;
+  if (fs::canonical(path.parent_path(), failed) != fs::canonical("/proc/self/fd", failed) || failed)
+    return {};
+  const std::string number = path.filename().string();
+  int descriptor = -1;
+  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
+  if (failure != std::errc() || end != number.data() + number.size()) return {};
+  return descriptor;
+}
+
+// Runs f; a reader that is gone ends it without an error.
+template <class F>
+void until_closed(F&& f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::broken_pipe) throw;
+  }
+}
+
+}  // namespace
+
+void remove_unfinished_output() noexcept {
+  if (has_unfinished) ::unlink(unfinished.data());
+}
+
+void write_stdout(Console& console, const WriteFunction& write) {
+  try {
+    until_closed([&] {
+      write(console.out());
+      console.out().flush();
+    });
+  } catch (const std::system_error& error) {
+    throw input_error("cannot be written: " + error.code().message()).at("stdout");
+  }
+  if (!console.out() && !(console.out().exceptions() & std::ios::badbit)) {
+    throw input_error("cannot be written").at("stdout");
+  }
+}
+
+Output::Output(const std::string& name, const InputFile& model, Console& console)
+    : name_(name), console_(console) {
+  if (name_.empty()) throw usage_error("-o needs the name of a file", {"-o - writes to stdout"});
+  if (name_ == "-") {
+    if (const auto* out = dynamic_cast<const DescriptorStream*>(&console.out()))
+      descriptor_ = out->descriptor();
+  } else {
+    resolve();
+  }
+  check_not(model);
+}
+
+// What `name_` is: follows symbolic links, also those whose target is still to be made.
+void Output::resolve() {
+  fs::path path = name_;
+  std::error_code failed;
+  for (int links = 0;; ++links) {
+    if (const auto descriptor = own_descriptor(path)) {
+      kind_ = Kind::kDescriptor;
+      descriptor_ = *descriptor;
+      return;
+    }
+    if (!fs::is_symlink(fs::symlink_status(path, failed))) break;
+    if (links == kMaxLinks) throw cannot_write(ELOOP);
+    const fs::path next = fs::read_symlink(path, failed);
+    if (failed) throw cannot_write(failed.value());
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  target_ = path.string();
+
+  struct stat status{};
+  if (::stat(target_.c_str(), &status) != 0) {
+    if (errno != ENOENT) throw cannot_write(errno);
+    const fs::path folder = path.parent_path().empty() ? "." : path.parent_path();
+    if (!fs::is_directory(folder, failed)) {
+      throw input_error("cannot be written: there is no directory " + folder.string()).at(name_);
+    }
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) throw cannot_write(errno);
+    kind_ = Kind::kFile;
+    return;
+  }
+  if (S_ISDIR(status.st_mode)) throw cannot_write(EISDIR);
+  if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(errno);
+  // Pipes and devices have nothing that a rename could keep.
+  kind_ = S_ISREG(status.st_mode) ? Kind::kFile : Kind::kStream;
+}
+
+void Output::check_not(const InputFile& model) const {
+  const auto& identity = model.identity();
+  if (!identity) return;
+  struct stat status{};
+  const bool exists =
+      descriptor_ >= 0 ? ::fstat(descriptor_, &status) == 0 : ::stat(target_.c_str(), &status) == 0;
+  if (!exists || !S_ISREG(status.st_mode) || FileIdentity{status.st_dev, status.st_ino} != *identity) return;
+  throw usage_error("the output would overwrite the model " + model.display(), {"give -o another file name"});
+}
+
+Error Output::cannot_write(int code) const {
+  return input_error("cannot be written: " + std::generic_category().message(code)).at(name_);
+}
+
+void Output::write(const WriteFunction& write) const {
+  if (kind_ == Kind::kStdout) return write_stdout(console_, write);
+  try {
+    if (kind_ == Kind::kFile) return replace_file(write);
+    if (kind_ == Kind::kDescriptor) return write_descriptor(descriptor_, write);
+    const int descriptor = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) throw cannot_write(errno);
+    struct Close {
+      int descriptor;
+      ~Close() { ::close(descriptor); }
+    } close{descriptor};
+    write_descriptor(descriptor, write);
+  } catch (const std::system_error& error) {
+    throw cannot_write(error.code().value());
+  }
+}
+
+void Output::write_descriptor(int descriptor, const WriteFunction& write) const {
+  until_closed([&] {
+    DescriptorStream stream(descriptor);
+    write(stream);
+    stream.flush();
+  });
+}
+
+void Output::replace_file(const WriteFunction& write) const {
+  TemporaryFile temporary(target_);
+  DescriptorStream stream(temporary.descriptor());
+  write(stream);
+  stream.flush();
+  struct stat status{};
+  mode_t mode = mode_of_new_files();
+  if (::stat(target_.c_str(), &status) == 0) {
+    mode = status.st_mode & kPermissions;
+    // Only root can give a file away; for others the new file is their own.
+    if (::fchown(temporary.descriptor(), status.st_uid, status.st_gid) != 0) errno = 0;
+  }
+  if (::fchmod(temporary.descriptor(), mode) != 0) throw std::system_error(errno, std::generic_category());
+  temporary.rename_to(target_);
+}
+
+}  // namespace fxtrace::cli
