@@ -79,7 +79,7 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
     if (options_.hooks == Hooks::kRun && !type.getForwardPreHooks().empty()) tracer_->mark_stale();
   }
   const auto& schema = forward.getSchema();
-  auto [args, kwargs] = this->arguments(schema, arguments, 1, node);
+  auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   // Hooks may change what forward gives.
   const bool has_hooks = !program_.object(module)->type()->getForwardHooks().empty();
@@ -119,7 +119,6 @@ void Interpreter::call_function(const IrNode* node) {
   if (skip_hook(function, values, node)) return;
 
   const std::string name = demangle(function.qualname().qualifiedName());
-  const auto& schema = function.getSchema();
   const c10::TypePtr& type = node->output()->type();
   const bool plain = std::all_of(values.begin(), values.end(), is_plain) && !may_hold_tensor(*type);
   if (plain || tracer_ == nullptr || !tracer_->rules().is_wrapped(name)) {
@@ -130,7 +129,7 @@ void Interpreter::call_function(const IrNode* node) {
     auto result = run_silently(function, values);
     if (result && is_plain(*result)) return set(node->output(), std::move(*result));
   }
-  auto [args, kwargs] = arguments(schema, values, 0, node);
+  auto [args, kwargs] = call_arguments(function, values, 0, node);
   set(node->output(),
       record_call(name, std::move(args), std::move(kwargs), type, node, result_of(function, values)));
 }

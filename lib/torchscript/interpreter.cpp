@@ -41,7 +41,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
                                     const c10::Argument* formal, Known known) -> BoundInput {
     std::vector<Argument> defaults;
     if (formal != nullptr && formal->default_value()) {
-      defaults.push_back(argument(*formal->default_value(), nullptr, formal->real_type().get()));
+      defaults.push_back(argument(*formal->default_value(), nullptr, meaning_of(*formal)));
     }
     const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));
     return {make_proxy(id, type, std::move(known)), Argument(id)};
@@ -220,7 +220,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
       }
       const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
       at::IValue cast =
-          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->flavor);
+          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->meaning);
       static_cast<Proxy*>(cast.toCapsule().get())->known = proxy->known;
       set(node->output(), std::move(cast));
       return true;

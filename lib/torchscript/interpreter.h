@@ -6,11 +6,13 @@
 #include <ATen/core/function_schema.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/shapes/known.h"
 #include "torchscript/torchscript_program.h"
@@ -95,15 +97,23 @@ class Interpreter {
   bool is_structural(const c10::FunctionSchema& schema, const Values& values) const;
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  bool record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  void set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor, std::vector<Known> known);
+  bool record_in_python(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  at::IValue formatted(const Values& values, const IrNode* node);
+  void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning, std::vector<Known> known);
+  NumberMeaning compared_meaning(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
                          const c10::TypePtr& type, const IrNode* node, Known known = {});
   // Positional arguments and keyword-only ones, those at their defaults left out.
-  std::pair<std::vector<Argument>, Kwargs> arguments(const c10::FunctionSchema& schema, const Values& values,
-                                                     std::size_t first, const IrNode* node);
-  Argument argument(const at::IValue& value, const IrNode* node, const c10::Type* formal = nullptr);
-  Argument number_argument(std::int64_t number, const c10::Type* formal) const;
+  // `meaning` tells what the integers among them are.
+  std::pair<std::vector<Argument>, Kwargs> arguments(
+      const c10::FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
+      const std::function<NumberMeaning(std::size_t)>& meaning = nullptr);
+  // Of a call of a function or method with code.
+  std::pair<std::vector<Argument>, Kwargs> call_arguments(torch::jit::Function& function,
+                                                          const Values& values, std::size_t first,
+                                                          const IrNode* node);
+  Argument argument(const at::IValue& value, const IrNode* node,
+                    NumberMeaning meaning = NumberMeaning::kNumber);
   at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
                        const IrNode* node);
   Meta meta(const c10::TypePtr& type, const Known& known = {}) const;

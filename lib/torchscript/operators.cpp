@@ -34,11 +34,6 @@ constexpr const char* kTorchvision[] = {
     "torchvision::_cuda_version() -> int",
 };
 
-std::set<std::string>& declared() {
-  static std::set<std::string> names;
-  return names;
-}
-
 bool is_known(const std::string& name) {
   return !torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)).empty();
 }
@@ -49,7 +44,6 @@ void declare(const std::string& schema_text) {
       schema_text,
       [name = schema.name()](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); },
       c10::AliasAnalysisKind::FROM_SCHEMA));
-  declared().insert(schema.name());
 }
 
 bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -73,8 +67,6 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
 }
 
 }  // namespace
-
-bool is_declared_operator(const std::string& name) { return declared().count(name) != 0; }
 
 std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options) {
   for (const auto& library : options.op_libraries) {

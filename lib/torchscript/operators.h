@@ -15,9 +15,6 @@ using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, 
 // operators at once, or says which library or schema is wrong.
 std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options);
 
-// Whether the operator ("torchvision::nms") was only declared: it has a schema and cannot run.
-bool is_declared_operator(const std::string& name);
-
 // Schemas that the calls in `code` make plain, for operators without one: name -> schema, or an explanation
 // of what is not plain.
 struct InferredSchema {

@@ -1,6 +1,7 @@
 #include "torchscript/python_targets.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -56,6 +57,8 @@ const Table& plain_targets() {
       {"aten::extend", "operator.iadd"},
       {"aten::_set_item", "operator.setitem"},
       {"aten::Delete", "operator.delitem"},
+      {"aten::count", "operator.countOf"},
+      {"aten::index", "operator.indexOf"},
   };
   return table;
 }
@@ -80,6 +83,7 @@ const Table& python_targets() {
       {"aten::__isnot__", "operator.is_not"},
       {"aten::tensor", "torch.tensor"},
       {"aten::as_tensor", "torch.as_tensor"},
+      {"aten::save", "torch.save"},
   };
   return table;
 }
@@ -111,6 +115,17 @@ bool has_tensor(const c10::FunctionSchema& schema) {
     if (const auto* list = type->castRaw<c10::ListType>()) type = list->getElementType().get();
     return type->kind() == c10::TypeKind::TensorType;
   });
+}
+
+// torch.ops cannot take a value for these: they have no type in Python.
+bool takes_any_type(const c10::FunctionSchema& schema) {
+  const std::function<bool(const c10::Type&)> has_variable = [&](const c10::Type& type) {
+    return type.kind() == c10::TypeKind::VarType ||
+           std::any_of(type.containedTypes().begin(), type.containedTypes().end(),
+                       [&](const c10::TypePtr& inner) { return has_variable(*inner); });
+  };
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                     [&](const c10::Argument& argument) { return has_variable(*argument.type()); });
 }
 
 }  // namespace
@@ -151,6 +166,7 @@ PythonTarget python_target(const c10::FunctionSchema& schema) {
         return {std::string(base), TargetForm::kUnsupported};
     }
   }
+  if (takes_any_type(schema)) return {std::string(base), TargetForm::kUnsupported};
   std::string target = std::string(space) + "." + std::string(base) + ".";
   target += schema.overload_name().empty() ? "default" : schema.overload_name();
   return {target, TargetForm::kOperator};

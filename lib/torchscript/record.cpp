@@ -3,11 +3,13 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <unordered_set>
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/operators.h"
+#include "torchscript/plain_operators.h"
 #include "torchscript/python_targets.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
@@ -17,17 +19,6 @@ namespace prim = c10::prim;
 namespace {
 
 constexpr std::size_t kMaxContainer = std::size_t{1} << 22;  // elements of a list, characters of a string
-
-// Operators on lists and dicts that only move their elements around: LibTorch's own do it for proxies too.
-const std::unordered_set<std::string>& structural_operators() {
-  static const std::unordered_set<std::string> names = {
-      "aten::append",      "aten::insert",    "aten::extend",       "aten::pop",        "aten::reverse",
-      "aten::clear",       "aten::copy",      "aten::list",         "aten::add",        "aten::add_",
-      "aten::__getitem__", "aten::_set_item", "aten::Delete",       "aten::len",        "aten::mul",
-      "aten::slice",       "aten::keys",      "aten::values",       "aten::items",      "aten::update",
-      "aten::get",         "aten::dict",      "aten::__contains__", "aten::setdefault", "aten::popitem"};
-  return names;
-}
 
 bool is_container(const at::IValue& value) { return value.isList() || value.isGenericDict(); }
 
@@ -63,15 +54,68 @@ bool is_excessive(const std::string& name, const std::vector<at::IValue>& values
   return false;
 }
 
+// Where LibTorch's own arithmetic would end the process or not end at all: what Python raises.
+std::optional<std::string> arithmetic_error(const std::string& name, const std::vector<at::IValue>& values) {
+  static const std::unordered_set<std::string_view> divisions = {
+      "aten::remainder", "aten::floordiv", "aten::__round_to_zero_floordiv",
+      "aten::divmod",    "aten::fmod",     "aten::mathremainder"};
+  constexpr std::int64_t kLargestFactorial = 20;
+  if (name == "aten::factorial" && values.at(0).isInt() && values[0].toInt() > kLargestFactorial) {
+    return "OverflowError: factorial(" + std::to_string(values[0].toInt()) + ") has more than 64 bits";
+  }
+  if (!divisions.contains(name) || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
+    return std::nullopt;
+  }
+  if (values[1].toInt() == 0) return "ZeroDivisionError: division by zero";
+  if (values[1].toInt() == -1 && values[0].toInt() == std::numeric_limits<std::int64_t>::min()) {
+    return "OverflowError: the quotient has more than 64 bits";
+  }
+  return std::nullopt;
+}
+
 bool is_too_large(const at::IValue& value) {
   if (value.isString()) return value.toStringRef().size() > kMaxContainer;
   return value.isList() && value.toListRef().size() > kMaxContainer;
 }
 
-// Operators whose effect is on the process, not on a value: never carried out here.
-bool changes_process(const std::string& name) { return name == "aten::manual_seed" || name == "aten::seed"; }
+Argument number_argument(std::int64_t number, NumberMeaning meaning) {
+  switch (meaning) {
+    case NumberMeaning::kDtype:
+      return Argument::Dtype{dtype_name(static_cast<at::ScalarType>(number))};
+    case NumberMeaning::kLayout:
+      return Argument::Layout{layout_name(number)};
+    case NumberMeaning::kMemoryFormat:
+      return Argument::MemoryFormat{memory_format_name(number)};
+    default:
+      return number;
+  }
+}
+
+NumberMeaning formal_meaning(const c10::FunctionSchema& schema, std::size_t index) {
+  return index < schema.arguments().size() ? meaning_of(schema.arguments()[index]) : NumberMeaning::kNumber;
+}
 
 }  // namespace
+
+// What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
+NumberMeaning Interpreter::compared_meaning(const IrNode* node, const c10::FunctionSchema& schema,
+                                            const Values& values) {
+  static const std::unordered_set<std::string_view> comparisons = {
+      "aten::eq",    "aten::ne",     "aten::__contains__", "aten::index",
+      "aten::count", "aten::remove", "aten::__is__",       "aten::__isnot__"};
+  if (!comparisons.contains(schema.name())) return NumberMeaning::kNumber;
+  for (const at::IValue& value : values) {
+    if (const Proxy* proxy = find_proxy(value);
+        proxy != nullptr && proxy->meaning != NumberMeaning::kNumber) {
+      return proxy->meaning;
+    }
+  }
+  for (const IrValue* input : node->inputs()) {
+    const NumberMeaning meaning = program_.meanings().by_source(input);
+    if (meaning != NumberMeaning::kNumber) return meaning;
+  }
+  return NumberMeaning::kNumber;
+}
 
 void Interpreter::run_operator(const IrNode* node) {
   if (node->kind() == prim::tolist) {
@@ -94,7 +138,7 @@ void Interpreter::run_operator(const IrNode* node) {
       std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
         return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
       });
-  if (!makes_tensor && !is_declared_operator(schema->name()) && !changes_process(schema->name()) &&
+  if (!makes_tensor && runs_on_plain_values(schema->name()) &&
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
   }
@@ -104,7 +148,7 @@ void Interpreter::run_operator(const IrNode* node) {
 }
 
 bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
-  if (structural_operators().count(schema.name()) == 0) return false;
+  if (!moves_elements(schema.name())) return false;
   if (values.empty()) return schema.name() == "aten::dict";  // an empty one
   const auto& formals = schema.arguments();
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
@@ -127,6 +171,9 @@ void Interpreter::execute(const IrNode* node, Values values) {
          node);
   };
   if (is_excessive(schema.name(), values)) refuse();
+  if (auto error = arithmetic_error(schema.name(), values)) {
+    fail(FailureKind::kRaised, std::move(*error), node);
+  }
   // LibTorch inserts the list's own range into it, which std::vector does not allow.
   if (schema.name() == "aten::extend" && values.size() == 2 && values[0].is(values[1])) {
     values[1] = values[1].toList().copy();
@@ -175,18 +222,22 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
     }
   }
   std::vector<Known> results = infer_results(node, schema, values);
-  if (tracer_ == nullptr) return set_recorded(node, NodeId{}, Proxy::Flavor::kValue, std::move(results));
-  if (record_container_change(node, schema, values) || record_format(node, schema, values)) return;
+  if (tracer_ == nullptr) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
+  if (record_container_change(node, schema, values) || record_in_python(node, schema, values)) return;
   PythonTarget target = python_target(schema);
-  auto [args, kwargs] = arguments(schema, values, 0, node);
-  Proxy::Flavor flavor = Proxy::Flavor::kValue;
+  const NumberMeaning compared = compared_meaning(node, schema, values);
+  auto [args, kwargs] = arguments(schema, values, 0, node, [&](std::size_t index) {
+    const NumberMeaning meaning = formal_meaning(schema, index);
+    return meaning == NumberMeaning::kNumber ? compared : meaning;
+  });
+  NumberMeaning result_meaning = NumberMeaning::kNumber;
   switch (target.form) {
     case TargetForm::kUnsupported:
       fail(FailureKind::kUnsupportedOp, schema.name() + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
       args = {argument(values[0], node), target.name};
-      if (target.name == "dtype") flavor = Proxy::Flavor::kDtype;
-      if (target.name == "layout") flavor = Proxy::Flavor::kLayout;
+      if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
+      if (target.name == "layout") result_meaning = NumberMeaning::kLayout;
       target.name = "builtins.getattr";
       break;
     case TargetForm::kSlice: {
@@ -198,19 +249,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
     case TargetForm::kExtendOne:
       args = {argument(values[0], node), Argument::List{{argument(values.at(1), node)}}};
       break;
-    case TargetForm::kSame: {
-      // A Python function knows nothing of TorchScript's defaults; and where a dtype is compared, so is a
-      // dtype.
-      const bool dtype = std::any_of(values.begin(), values.end(), [](const at::IValue& value) {
-        const Proxy* proxy = find_proxy(value);
-        return proxy != nullptr && proxy->flavor == Proxy::Flavor::kDtype;
-      });
-      static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
-      if (dtype) {
-        for (std::size_t i = 0; i < args.size(); ++i) args[i] = argument(values[i], node, dtype_type.get());
-      }
-      break;
-    }
+    case TargetForm::kSame:  // a Python function knows nothing of TorchScript's defaults
     case TargetForm::kOperator:
       break;
   }
@@ -226,7 +265,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   const NodeId recorded = tracer_->call_function(std::move(target.name), std::move(args), std::move(kwargs),
                                                  std::move(known), location(node));
-  set_recorded(node, recorded, flavor, std::move(results));
+  set_recorded(node, recorded, result_meaning, std::move(results));
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
@@ -261,8 +300,7 @@ bool Interpreter::record_container_change(const IrNode* node, const c10::Functio
 }
 
 // "{} and {}".format(a, b) as "" + str(a) + " and " + str(b): str.format itself cannot stand in a graph.
-bool Interpreter::record_format(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
-  if (schema.name() != "aten::format" || !values[0].isString()) return false;
+at::IValue Interpreter::formatted(const Values& values, const IrNode* node) {
   const std::string& text = values[0].toStringRef();
   const c10::TypePtr string = c10::StringType::get();
   std::size_t next = 1;
@@ -285,19 +323,45 @@ bool Interpreter::record_format(const IrNode* node, const c10::FunctionSchema& s
     from = at + 2;
   }
   add(text.substr(from));
-  set(node->output(), result);
-  return true;
+  return result;
 }
 
-void Interpreter::set_recorded(const IrNode* node, NodeId recorded, Proxy::Flavor flavor,
+// What Python does by other means than a function of the same arguments.
+bool Interpreter::record_in_python(const IrNode* node, const c10::FunctionSchema& schema,
+                                   const Values& values) {
+  const std::string& name = schema.name();
+  const bool is_text = !values.empty() && values[0].isString();
+  if (name == "aten::format" && is_text) {
+    set(node->output(), formatted(values, node));
+    return true;
+  }
+  if (name == "aten::percentFormat" && is_text && values.size() == 2) {
+    set(node->output(), record_call("operator.mod", {argument(values[0], node), argument(values[1], node)},
+                                    {}, c10::StringType::get(), node));
+    return true;
+  }
+  if (name == "aten::hash") {
+    const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
+    if (proxy == nullptr || proxy->type->kind() != c10::TypeKind::IntType) {
+      // Of text and floats it is another number than Python's.
+      fail(FailureKind::kUnsupportedOp, "hash() of a value that depends on an input and is no integer", node);
+    }
+    set(node->output(),
+        record_call("builtins.hash", {argument(values[0], node)}, {}, c10::IntType::get(), node));
+    return true;
+  }
+  return false;
+}
+
+void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                                std::vector<Known> known) {
   const auto results = node->outputs();
   known.resize(results.size());
   if (results.size() == 1) {
     const c10::TypePtr& type = results[0]->type();
     if (type->kind() == c10::TypeKind::NoneType) return set(results[0], at::IValue());
-    return set(results[0], flavor == Proxy::Flavor::kValue ? make_proxy(recorded, type, std::move(known[0]))
-                                                           : make_proxy(recorded, type, flavor));
+    return set(results[0], meaning == NumberMeaning::kNumber ? make_proxy(recorded, type, std::move(known[0]))
+                                                             : make_proxy(recorded, type, meaning));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->hasUses()) continue;
@@ -320,9 +384,21 @@ at::IValue Interpreter::record_call(std::string target, std::vector<Argument> ar
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
 }
 
-std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::FunctionSchema& schema,
-                                                                const Values& values, std::size_t first,
-                                                                const IrNode* node) {
+std::pair<std::vector<Argument>, Kwargs> Interpreter::call_arguments(torch::jit::Function& function,
+                                                                     const Values& values, std::size_t first,
+                                                                     const IrNode* node) {
+  return arguments(function.getSchema(), values, first, node, [&](std::size_t index) {
+    const NumberMeaning meaning = program_.meanings().of_parameter(function, index);
+    if (meaning != NumberMeaning::kNumber || node == nullptr) return meaning;
+    const std::size_t offset = node->kind() == prim::CallFunction ? 1 : 0;  // the function itself
+    return index + offset < node->inputs().size() ? program_.meanings().by_source(node->input(index + offset))
+                                                  : meaning;
+  });
+}
+
+std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(
+    const c10::FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
+    const std::function<NumberMeaning(std::size_t)>& meaning) {
   std::vector<Argument> args;
   Kwargs kwargs;
   std::size_t needed = 0;  // positional arguments up to the last that is not at its default
@@ -334,13 +410,10 @@ std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::Funct
       continue;
     }
     const c10::Argument& formal = formals[i];
-    static const c10::TypePtr dtype_type = c10::ScalarTypeType::get();
-    const c10::Type* type = formal.real_type().get();
-    // aten::to.prim_dtype, its kin and script functions call a dtype an integer even in their schemas.
-    if (formal.name() == "dtype" && without_optional(type)->kind() == c10::TypeKind::IntType)
-      type = dtype_type.get();
-    Argument value = argument(values[i], node, type);
-    const bool at_default = formal.default_value() && argument(*formal.default_value(), node, type) == value;
+    const NumberMeaning number = meaning ? meaning(i) : meaning_of(formal);
+    Argument value = argument(values[i], node, number);
+    const bool at_default =
+        formal.default_value() && argument(*formal.default_value(), node, number) == value;
     if (formal.kwarg_only()) {
       if (!at_default) kwargs.emplace_back(formal.name(), std::move(value));
     } else {
@@ -352,22 +425,7 @@ std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(const c10::Funct
   return {std::move(args), std::move(kwargs)};
 }
 
-Argument Interpreter::number_argument(std::int64_t number, const c10::Type* formal) const {
-  if (formal == nullptr) return number;
-  switch (formal->kind()) {
-    case c10::TypeKind::ScalarTypeType:
-      return Argument::Dtype{dtype_name(static_cast<at::ScalarType>(number))};
-    case c10::TypeKind::LayoutType:
-      return Argument::Layout{layout_name(number)};
-    case c10::TypeKind::MemoryFormatType:
-      return Argument::MemoryFormat{memory_format_name(number)};
-    default:
-      return number;
-  }
-}
-
-Argument Interpreter::argument(const at::IValue& value, const IrNode* node, const c10::Type* formal) {
-  formal = without_optional(formal);
+Argument Interpreter::argument(const at::IValue& value, const IrNode* node, NumberMeaning meaning) {
   if (tracer_ == nullptr) return Argument::None{};  // nobody looks at it
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->node.valid()) {
@@ -377,7 +435,7 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
   }
   if (value.isNone()) return Argument::None{};
   if (value.isBool()) return value.toBool();
-  if (value.isInt()) return number_argument(value.toInt(), formal);
+  if (value.isInt()) return number_argument(value.toInt(), meaning);
   if (value.isDouble()) return value.toDouble();
   if (value.isComplexDouble()) {
     const auto number = value.toComplexDouble();
@@ -402,13 +460,8 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, cons
     if (made != materialized_.end()) return find_proxy(made->second.proxy)->node;
   }
   if (value.isList()) {
-    const c10::Type* element = nullptr;
-    if (formal != nullptr && formal->kind() == c10::TypeKind::ListType)
-      element = formal->containedTypes()[0].get();
-    // A comparison of a dtype with a list of dtypes.
-    if (formal != nullptr && formal->kind() == c10::TypeKind::ScalarTypeType) element = formal;
     Argument::List list;
-    for (const auto& item : value.toListRef()) list.items.push_back(argument(item, node, element));
+    for (const auto& item : value.toListRef()) list.items.push_back(argument(item, node, meaning));
     return list;
   }
   if (value.isTuple()) {

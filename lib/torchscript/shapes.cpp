@@ -1,6 +1,5 @@
 // What is known of values that depend on inputs: sizes that operators and leaves give, and questions that
 // they answer.
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -9,6 +8,7 @@
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/plain_operators.h"
 #include "torchscript/shapes/infer.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
@@ -41,22 +41,6 @@ std::optional<SymInt> read_element(const at::Tensor& tensor) {
   const auto values = elements(tensor);
   const auto* number = values && values->size() == 1 ? values->front().get_if<std::int64_t>() : nullptr;
   return number == nullptr ? std::nullopt : std::optional<SymInt>(*number);
-}
-
-// Only these are carried out without a tensor: others may do more, as torch.from_file does.
-bool makes_tensor_of_numbers(std::string_view name) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "aten::tensor", "aten::as_tensor", "aten::scalar_tensor", "prim::NumToTensor", "aten::_list_to_tensor",
-      "aten::arange", "aten::zeros",     "aten::ones",          "aten::full",        "aten::linspace",
-      "aten::eye"};
-  return std::ranges::find(kNames, name) != kNames.end();
-}
-
-// Or none at all, as torch.empty does.
-bool gives_random_values(const c10::FunctionSchema& schema) {
-  if (schema.name().find("empty") != std::string::npos) return true;
-  const auto op = c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  return op && op->hasTag(at::Tag::nondeterministic_seeded);
 }
 
 // What the tensors hold depends on the call.
@@ -281,8 +265,7 @@ at::Tensor Interpreter::find_constant(const at::IValue& value) const {
 // and they are small.
 std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
                                                         const Values& values) const {
-  const bool built_in = schema.name().starts_with("aten::") || schema.name().starts_with("prim::");
-  if (!built_in || schema.is_mutable() || gives_random_values(schema)) return std::nullopt;
+  if (!runs_on_small_tensors(schema.name()) || schema.is_mutable()) return std::nullopt;
   bool has_constant = makes_tensor_of_numbers(schema.name());
   torch::jit::Stack stack;
   for (std::size_t i = 0; i < values.size(); ++i) {

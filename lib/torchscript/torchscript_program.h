@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "torchscript/number_meanings.h"
 #include "torchscript/archive.h"
 #include "torchscript/shapes/known.h"
 #include "trace/options.h"
@@ -50,6 +51,7 @@ class TorchScriptProgram : public Program {
   // Where the node comes from in Python.  `function` names the method or function that holds it.
   std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
   const TorchScriptArchive& archive() const { return *archive_; }
+  NumberMeanings& meanings() { return meanings_; }
   // What was known of a module's arguments in all of its calls from the graph of `caller`, and from any
   // graph: that is what is known of its inputs where it gets a graph of its own.
   void forget_calls(ModuleId caller) { calls_.erase(caller.index); }
@@ -73,6 +75,7 @@ class TorchScriptProgram : public Program {
   std::unordered_set<const c10::ClassType*> searched_types_;
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
+  NumberMeanings meanings_;
   std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<Known>>> calls_;  // by caller, module
 };
 

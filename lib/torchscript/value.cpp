@@ -4,8 +4,8 @@
 
 namespace fxtrace {
 
-at::IValue make_proxy(NodeId node, c10::TypePtr type, Proxy::Flavor flavor) {
-  return at::IValue::make_capsule(c10::make_intrusive<Proxy>(node, std::move(type), flavor));
+at::IValue make_proxy(NodeId node, c10::TypePtr type, NumberMeaning meaning) {
+  return at::IValue::make_capsule(c10::make_intrusive<Proxy>(node, std::move(type), meaning));
 }
 
 at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known) {

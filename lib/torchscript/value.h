@@ -7,26 +7,24 @@
 #include <ATen/core/jit_type.h>
 
 #include "graph/argument.h"
+#include "torchscript/number_meanings.h"
 #include "torchscript/shapes/known.h"
 
 namespace fxtrace {
 
 struct Proxy : torch::CustomClassHolder {
-  // What Python has where TorchScript has an integer.
-  enum class Flavor { kValue, kDtype, kLayout };
-
-  Proxy(NodeId node_id, c10::TypePtr static_type, Flavor f = Flavor::kValue)
-      : node(node_id), type(std::move(static_type)), flavor(f) {}
+  Proxy(NodeId node_id, c10::TypePtr static_type, NumberMeaning number = NumberMeaning::kNumber)
+      : node(node_id), type(std::move(static_type)), meaning(number) {}
 
   // Invalid for a value that is never looked at (an attribute that __setstate__ would have computed).
   NodeId node;
   c10::TypePtr type;
-  Flavor flavor;
+  NumberMeaning meaning;  // of an integer
   // Null when nothing is known.  Proxies of the same value share it: lists change, and tensors change shape.
   std::shared_ptr<Known> known;
 };
 
-at::IValue make_proxy(NodeId node, c10::TypePtr type, Proxy::Flavor flavor = Proxy::Flavor::kValue);
+at::IValue make_proxy(NodeId node, c10::TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
 at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known);
 
 // What is known of the proxy that `value` is; unknown for anything else.
