@@ -326,9 +326,13 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     hierarchy_.modules()[item.module].parameters.push_back(parameters_.size());
     parameters_.push_back(std::move(record));
   }
+  std::map<std::string, std::vector<std::string>> other_names;
+  for (const auto& [name, first] : alias_of) other_names[first].push_back(name);
   for (auto& [value, lifted] : lifted_) {
     const auto first = alias_of.find(lifted.target);
     if (first != alias_of.end()) lifted.target = first->second;
+    lifted.names = other_names[lifted.target];
+    lifted.names.push_back(lifted.target);
   }
 }
 

@@ -23,7 +23,8 @@ namespace fxtrace {
 
 // A parameter, buffer, constant or object that the program has as an input of its graph.
 struct LiftedInput {
-  std::string target;  // qualified name; of tied tensors the first
+  std::string target;              // qualified name; of tied tensors the first
+  std::vector<std::string> names;  // all of them
   ParameterKind kind = ParameterKind::kParameter;
   std::optional<TensorRecord> constant;  // of a constant: where its value is
 };

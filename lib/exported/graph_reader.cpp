@@ -1,5 +1,6 @@
 #include "exported/graph_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
@@ -104,6 +105,7 @@ class Reading {
     if (const auto single = graph.find("is_single_tensor_return")) {
       graph_.single_output = single->boolean() && graph_.outputs.size() == 1;
     }
+    place_regions();
     read_metas(graph);
     return std::move(graph_);
   }
@@ -223,7 +225,6 @@ class Reading {
     if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
       operation.name = graph_.values[operation.outputs[0].value.index].name;
     }
-    if (!operation.has_stack) adopt_call_of_bodies(operation);
     graph_.operations.push_back(std::move(operation));
   }
 
@@ -296,8 +297,8 @@ class Reading {
     operation.outputs.push_back({define(name, place), path});
   }
 
-  // Operators that torch.export wraps around others (no_grad, autocast) may have no stack of their own.
-  void adopt_call_of_bodies(Operation& operation) const {
+  // The innermost call that runs everything in the bodies; nothing when no call is told of.
+  std::optional<CallId> call_of_bodies(const Operation& operation) const {
     std::optional<CallId> common;
     const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
       for (const Operation& inner : graph.operations) {
@@ -308,9 +309,33 @@ class Reading {
       }
     };
     for (const ProgramBody& body : operation.bodies) look(body.graph, look);
-    if (!common) return;
-    operation.call = *common;
-    operation.has_stack = true;
+    return common;
+  }
+
+  // Operators that torch.export wraps around others (no_grad, autocast) may have no stack of their own, and
+  // in strict mode they have the root's: where a call goes on before or behind the region, the region is in
+  // it.
+  void place_regions() {
+    auto& operations = graph_.operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      Operation& operation = operations[i];
+      if (operation.bodies.empty() || (operation.has_stack && !is_region(operation))) continue;
+      const auto inside = call_of_bodies(operation);
+      if (!inside) continue;
+      if (!operation.has_stack) {
+        operation.call = *inside;
+        operation.has_stack = true;
+        continue;
+      }
+      if (hierarchy_.common_call(*inside, operation.call) != operation.call) continue;
+      const auto look = [&](const Operation& beside) {
+        if (!beside.has_stack) return;
+        const CallId shared = hierarchy_.common_call(*inside, beside.call);
+        if (hierarchy_.common_call(shared, operation.call) == operation.call) operation.call = shared;
+      };
+      if (i > 0) look(operations[i - 1]);
+      if (i + 1 < operations.size()) look(operations[i + 1]);
+    }
   }
 
   void read_metas(const JsonValue& graph) {
@@ -324,6 +349,7 @@ class Reading {
       }
     };
     each("tensor_values", read_tensor_meta);
+    find_given_back(graph);
     const auto symbolic_meta = [](const char* type) {
       return [type](const JsonValue& value) {
         Meta meta;
@@ -342,6 +368,45 @@ class Reading {
       meta.type = std::string(value.at("class_fqn").string());
       return meta;
     });
+  }
+
+  // Operations that may give their argument itself back do so when nothing about the tensor changes.
+  void find_given_back(const JsonValue& graph) {
+    const auto tensors = graph.find("tensor_values");
+    if (!tensors) return;
+    struct Candidate {
+      std::size_t operation;
+      ValueId argument, result;
+    };
+    std::vector<Candidate> candidates;
+    std::unordered_map<std::string_view, std::optional<JsonValue>> metas;
+    for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
+      const auto argument = may_give_back(graph_.operations[i]);
+      if (!argument) continue;
+      const ValueId result = graph_.operations[i].outputs[0].value;
+      candidates.push_back({i, *argument, result});
+      metas.emplace(graph_.values[argument->index].name, std::nullopt);
+      metas.emplace(graph_.values[result.index].name, std::nullopt);
+    }
+    if (candidates.empty()) return;
+    const auto fields = tensors->fields();
+    for (auto field = fields.begin(); field != fields.end(); ++field) {
+      const auto wanted = metas.find(field.key());
+      if (wanted != metas.end()) wanted->second = *field;
+    }
+    for (const auto& [operation, argument, result] : candidates) {
+      const auto& before = metas.at(graph_.values[argument.index].name);
+      const auto& after = metas.at(graph_.values[result.index].name);
+      if (before && after && is_same_tensor(*before, *after))
+        graph_.operations[operation].given_back = argument;
+    }
+  }
+
+  static bool is_same_tensor(const JsonValue& a, const JsonValue& b) {
+    constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
+                                                 "storage_offset", "layout", "device"};
+    return std::all_of(kFields.begin(), kFields.end(),
+                       [&](const char* field) { return a.at(field).equals(b.at(field)); });
   }
 
   static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind

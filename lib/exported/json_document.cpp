@@ -241,6 +241,21 @@ JsonValue JsonValue::at(std::string_view key) const {
   return *found;
 }
 
+bool JsonValue::equals(const JsonValue& other) const {
+  const std::uint32_t count = document_->entries_[at_].next - at_;
+  if (other.document_->entries_[other.at_].next - other.at_ != count) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& a = document_->entries_[at_ + i];
+    const auto& b = other.document_->entries_[other.at_ + i];
+    if (a.kind != b.kind || a.next - at_ != b.next - other.at_) return false;
+    if (a.kind == Kind::kInteger && a.integer != b.integer) return false;
+    if (a.kind == Kind::kNumber && a.number != b.number) return false;
+    if (a.kind == Kind::kString && document_->text(at_ + i) != other.document_->text(other.at_ + i))
+      return false;
+  }
+  return true;
+}
+
 JsonValue::Alternative JsonValue::alternative() const {
   const Range range = fields();
   auto field = range.begin();

@@ -59,6 +59,9 @@ class JsonValue {
   struct Alternative;
   Alternative alternative() const;
 
+  // Whether both are the same text; fields of objects in the same order.
+  bool equals(const JsonValue& other) const;
+
   // Throws Error(kInput): `what` at this value's place.
   [[noreturn]] void fail(const std::string& what) const;
 

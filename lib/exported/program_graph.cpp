@@ -52,7 +52,58 @@ bool is_symbolic(std::string_view name) {
   return name.starts_with("sym_") || name == "_assert_scalar" || name == "_assert_tensor_metadata";
 }
 
+// The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
+std::optional<ValueId> changed_in_place(const Operation& operation) {
+  if (!operation.target.starts_with("aten.") || !is_in_place(operator_name(operation.target))) {
+    return std::nullopt;
+  }
+  if (operation.args.empty()) return std::nullopt;
+  const auto* value = operation.args.front().get_if<ValueId>();
+  if (value == nullptr) return std::nullopt;
+  return *value;
+}
+
 }  // namespace
+
+void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
+                              const std::function<void(ValueId, const Argument&)>& f) {
+  const std::string_view target = operation.target;
+  const bool is_loop = target.find("while_loop") != std::string_view::npos ||
+                       target.find("scan") != std::string_view::npos ||
+                       target.find("map") != std::string_view::npos;
+  std::vector<const Argument*> operands;
+  bool behind_body = false;
+  for (const Argument& argument : operation.args) {
+    const auto* list = argument.get_if<Argument::List>();
+    if (argument.is<Argument::GraphRef>()) {
+      behind_body = true;
+      operands.clear();
+    } else if (!behind_body || argument.is<std::string>()) {
+      continue;  // invoke_subgraph has a name behind the body
+    } else if (list == nullptr) {
+      operands.push_back(&argument);
+    } else {
+      if (is_loop) operands.clear();  // only the last list stays the same
+      for (const auto& item : list->items) operands.push_back(&item);
+    }
+  }
+  const auto& inputs = body.inputs;
+  if (operands.size() > inputs.size() || (!is_loop && operands.size() != inputs.size())) return;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    f(inputs[inputs.size() - operands.size() + i].value, *operands[i]);
+  }
+}
+
+bool is_region(const Operation& operation) {
+  static constexpr std::array<std::string_view, 6> kRegions{"higher_order.wrap_with_set_grad_enabled",
+                                                            "higher_order.wrap_with_autocast",
+                                                            "higher_order.wrap",
+                                                            "higher_order.wrap_activation_checkpoint",
+                                                            "higher_order.tag_activation_checkpoint",
+                                                            "higher_order.invoke_subgraph"};
+  return operation.bodies.size() == 1 &&
+         std::find(kRegions.begin(), kRegions.end(), operation.target) != kRegions.end();
+}
 
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   std::vector<std::int64_t> shape;
@@ -99,9 +150,8 @@ std::vector<ValueId> origins(const ProgramGraph& graph) {
   result.reserve(graph.values.size());
   for (std::uint32_t i = 0; i < graph.values.size(); ++i) result.push_back(ValueId{i});
   for (const Operation& operation : graph.operations) {
-    const auto changed = changed_in_place(operation);
-    if (!changed || operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
-    result[operation.outputs[0].value.index] = result[changed->index];
+    for_each_handed_on(
+        operation, [&](ValueId value, ValueId argument) { result[value.index] = result[argument.index]; });
   }
   return result;
 }
@@ -111,6 +161,8 @@ Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>
   Boundary boundary;
   std::unordered_map<std::uint32_t, std::uint32_t> inside;  // value made here: its uses here
   std::unordered_set<std::uint32_t> seen;
+  std::unordered_map<std::uint32_t, ValueId> from;  // value made here: the one from outside that it is
+  bool changes_something = false;
   for (const auto index : operations) {
     const Operation& operation = graph.operations[index];
     for_each_use(operation, [&](ValueId value) {
@@ -121,12 +173,30 @@ Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>
         boundary.entering.push_back(value);
       }
     });
+    bool hands_on = false;
+    for_each_handed_on(operation, [&](ValueId value, ValueId argument) {
+      const auto earlier = from.find(argument.index);
+      if (earlier == from.end() && inside.count(argument.index) != 0) return;
+      from.emplace(value.index, earlier == from.end() ? argument : earlier->second);
+      hands_on = true;
+    });
+    changes_something = changes_something || (!hands_on && effect_of(operation) == Effect::kWrites);
     for (const auto& output : operation.outputs) inside.emplace(output.value.index, 0);
   }
   for (const auto index : operations) {
     for (const auto& [value, path] : graph.operations[index].outputs) {
-      if (uses[value.index] > inside.at(value.index) && !is_own(value)) boundary.leaving.push_back(value);
+      if (uses[value.index] <= inside.at(value.index) || is_own(value)) continue;
+      const auto same = from.find(value.index);
+      if (same == from.end()) {
+        boundary.leaving.push_back(value);
+      } else {
+        boundary.handed_on.emplace_back(value, same->second);
+      }
     }
+  }
+  if (boundary.leaving.empty() && !changes_something) {
+    for (const auto& [value, same] : boundary.handed_on) boundary.leaving.push_back(value);
+    boundary.handed_on.clear();
   }
   return boundary;
 }
@@ -156,14 +226,60 @@ std::string_view asserted_condition(const Operation& operation, const ProgramGra
   return *text;
 }
 
-std::optional<ValueId> changed_in_place(const Operation& operation) {
-  if (!operation.target.starts_with("aten.") || !is_in_place(operator_name(operation.target))) {
-    return std::nullopt;
+void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f) {
+  if (is_region(operation)) {
+    const ProgramGraph& body = operation.bodies.front().graph;
+    std::unordered_map<std::uint32_t, const Argument*> by_input;
+    for_each_lasting_operand(operation, body, [&](ValueId input, const Argument& operand) {
+      by_input.emplace(input.index, &operand);
+    });
+    const auto origin = origins(body);
+    for (const auto& [value, path] : operation.outputs) {
+      const std::size_t index = path.empty() ? 0 : static_cast<std::size_t>(path.front());
+      const auto* result = index < body.outputs.size() ? body.outputs[index].get_if<ValueId>() : nullptr;
+      const auto operand = result != nullptr ? by_input.find(origin[result->index].index) : by_input.end();
+      const auto* same = operand != by_input.end() ? operand->second->get_if<ValueId>() : nullptr;
+      if (same != nullptr) f(value, *same);
+    }
+    return;
   }
-  if (operation.args.empty()) return std::nullopt;
+  if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) return;
+  const auto argument = operation.given_back ? operation.given_back : changed_in_place(operation);
+  if (argument) f(operation.outputs[0].value, *argument);
+}
+
+std::optional<ValueId> may_give_back(const Operation& operation) {
+  static constexpr std::array<std::string_view, 11> kUnlessCopied{
+      "to",       "type_as",    "contiguous", "conj", "resolve_conj", "resolve_neg",
+      "positive", "lift_fresh", "flatten",    "real", "cpu"};
+  static constexpr std::array<std::string_view, 3> kAtLeast{"atleast_1d", "atleast_2d", "atleast_3d"};
+  static constexpr std::array<std::string_view, 4> kDropouts{"dropout", "feature_dropout", "alpha_dropout",
+                                                             "feature_alpha_dropout"};
+  if (!operation.target.starts_with("aten.") || operation.args.empty()) return std::nullopt;
+  if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) return std::nullopt;
   const auto* value = operation.args.front().get_if<ValueId>();
   if (value == nullptr) return std::nullopt;
-  return *value;
+  const auto name = operator_name(operation.target);
+  const auto is_among = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_among(kDropouts)) {
+    const bool drops = operation.args.size() != 3 ||
+                       (operation.args[1] != Argument(0.0) && operation.args[2] != Argument(false));
+    return drops ? std::nullopt : std::optional(*value);
+  }
+  if (name == "to") {
+    // ..., non_blocking, copy: the only booleans that are given by position.
+    const auto is_flag = [](const Argument& argument) { return argument.is<bool>(); };
+    const auto first = std::find_if(operation.args.begin(), operation.args.end(), is_flag);
+    const bool by_position = operation.args.end() - first > 1 && *(first + 1) == Argument(true);
+    const bool by_name = std::any_of(operation.kwargs.begin(), operation.kwargs.end(), [](const auto& item) {
+      return item.first == "copy" && item.second == Argument(true);
+    });
+    if (by_position || by_name) return std::nullopt;
+  }
+  if (is_among(kUnlessCopied) || is_among(kAtLeast)) return *value;
+  return std::nullopt;
 }
 
 }  // namespace fxtrace

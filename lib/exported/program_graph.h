@@ -52,6 +52,8 @@ struct Operation {
   std::string_view stack_trace;     // text of Python's frames, outermost first; stands in the program's JSON
   std::vector<ProgramBody> bodies;  // graphs among the arguments
   bool holds = false;               // a check that the dimensions decide
+  // The argument that is also the result: `to` the dtype that it has, dropout that drops nothing.
+  std::optional<ValueId> given_back;
 };
 
 struct ProgramGraph {
@@ -86,16 +88,19 @@ Argument replace_values(const Argument& argument, const std::function<Argument(V
 // By value: how often operations and the graph's outputs use it.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 
-// By value: of the result of an in-place operation what it changed, of any other value itself.
+// By value: of one that is an earlier value itself (see handed_on()) the first such, of any other itself.
 std::vector<ValueId> origins(const ProgramGraph& graph);
 
 // What operations that are to be one call take and give.
 struct Boundary {
   std::vector<ValueId> entering;  // in the order of first use
   std::vector<ValueId> leaving;   // in the order in which they are made
+  // Values that others use and that are an entering value itself, or one of the model's own, with that one.
+  // torch.export makes whoever reads x later read what the call has handed on.
+  std::vector<std::pair<ValueId, ValueId>> handed_on;
 };
 // `uses` as count_uses(), or fewer where a use does not count.  Values for which is_own() holds neither enter
-// nor leave.
+// nor leave.  Where nothing else leaves operations that change nothing, what they hand on is their result.
 Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
                      const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own);
 
@@ -111,7 +116,21 @@ Effect effect_of(const Operation& operation);
 // The condition that the operation checks, in the program's words: "u0 <= s77".  Empty for other operations.
 std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph);
 
-// The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
-std::optional<ValueId> changed_in_place(const Operation& operation);
+// Calls f(result, argument) for every result of the operation that is one of its arguments itself: what it
+// changes in place (aten.add_.Tensor), gives back as it is, or hands through a region (no_grad, autocast).
+void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f);
+
+// The argument that is also the result, if the operation leaves it as it is, which depends on the tensors:
+// aten.to.dtype, aten.contiguous.default.
+std::optional<ValueId> may_give_back(const Operation& operation);
+
+// A higher-order operator that runs its one body once, as if the body stood there: no_grad, autocast,
+// checkpoint.
+bool is_region(const Operation& operation);
+
+// Calls f(input, operand) for the inputs of one of the operation's bodies that are the same in every run of
+// it: the last inputs are the operator's last operands, except for those that a loop changes.
+void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
+                              const std::function<void(ValueId, const Argument&)>& f);
 
 }  // namespace fxtrace

@@ -9,6 +9,7 @@
 
 #include "exported/exported_program.h"
 #include "exported/fold.h"
+#include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "support/error.h"
@@ -282,11 +283,20 @@ class Recorder {
       tracer_.guard(std::string(condition), source);
     }
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
+    std::vector<NodeId> for_bodies;
+    for (const ProgramBody& body : operation.bodies) {
+      for_each_lasting_operand(operation, body.graph, [&](ValueId, const Argument& operand) {
+        const auto* value = operand.get_if<ValueId>();
+        if (value != nullptr && frame.nodes[value->index].valid())
+          for_bodies.push_back(frame.nodes[value->index]);
+        if (value != nullptr && is_models_own(frame, *value)) for_bodies.push_back(node_of(frame, *value));
+      });
+    }
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
     const Meta meta = is_single ? frame.graph.values[operation.outputs[0].value.index].meta : Meta{};
-    const NodeId node = tracer_.call_function(operation.target, std::move(args), std::move(kwargs), meta,
-                                              source, operation.name);
+    const NodeId node = tracer_.call_with_bodies(operation.target, std::move(args), std::move(kwargs), meta,
+                                                 source, operation.name, for_bodies);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
@@ -330,100 +340,103 @@ class Recorder {
     tracer_.end_body();
   }
 
-  // Inputs of a body that are the model's own tensors in every run of it: the last inputs are the operator's
-  // last operands, except for those that a loop changes.
+  // Inputs of a body that are the model's own tensors in every run of it.
   static void bind_inputs(const Frame& outer, const Operation& operation, Frame& body) {
-    const std::string_view target = operation.target;
-    const bool is_loop = target.find("while_loop") != std::string_view::npos ||
-                         target.find("scan") != std::string_view::npos ||
-                         target.find("map") != std::string_view::npos;
-    std::vector<const Argument*> operands;
-    bool behind_body = false;
-    const auto add = [&](const Argument& argument) {
-      if (argument.is<Argument::GraphRef>()) {
-        behind_body = true;
-        operands.clear();
-        return;
-      }
-      if (!behind_body) return;
-      const auto* list = argument.get_if<Argument::List>();
-      if (list == nullptr) {
-        operands.push_back(&argument);
-        return;
-      }
-      if (is_loop) operands.clear();  // only the last list stays the same
-      for (const auto& item : list->items) operands.push_back(&item);
-    };
-    for (const auto& argument : operation.args) add(argument);
-    const auto& inputs = body.graph.inputs;
-    if (operands.size() > inputs.size() || (!is_loop && operands.size() != inputs.size())) return;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const auto* value = operands[i]->get_if<ValueId>();
-      if (value == nullptr) continue;
+    for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Argument& operand) {
+      const auto* value = operand.get_if<ValueId>();
+      if (value == nullptr) return;
       const auto lifted = outer.lifted.find(outer.origin[value->index].index);
-      const std::uint32_t input = inputs[inputs.size() - operands.size() + i].value.index;
-      if (lifted != outer.lifted.end()) body.lifted.emplace(input, lifted->second);
-    }
+      if (lifted != outer.lifted.end()) body.lifted.emplace(input.index, lifted->second);
+    });
   }
 
   // --- leaves ---
 
   void record_leaf(Frame& frame, CallId leaf, const std::vector<std::uint32_t>& operations) {
     go_to(calls_[leaf].parent);
-    const auto [entering, leaving] = boundary_of(frame.graph, operations, frame.uses,
-                                                 [&](ValueId value) { return is_models_own(frame, value); });
+    const auto reached = reached_modules(frame.graph, operations, leaf);
+    const auto is_own = [&](ValueId value) { return is_leafs_own(frame, value, reached); };
+    const Boundary boundary = boundary_of(frame.graph, operations, frame.uses, is_own);
     const Operation& first = frame.graph.operations[operations.front()];
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
 
-    const bool in_program = &frame.graph == &program_.graph();
-    const CallSignature* signature = in_program ? program_.find_signature(calls_[leaf]) : nullptr;
-    if (signature != nullptr && !fits(frame, *signature, operations, entering, leaving)) signature = nullptr;
-    std::vector<Argument> args;
-    Kwargs kwargs;
-    if (signature != nullptr) {
-      std::vector<Argument> leaves;
-      for (const auto& input : signature->inputs) leaves.push_back(with_nodes(frame, input));
-      const Argument both = signature->in_spec.unflatten(leaves);
-      const auto& parts = both.get_if<Argument::Tuple>()->items;
-      if (const auto* tuple = parts[0].get_if<Argument::Tuple>()) args = tuple->items;
-      for (const auto& [key, argument] : parts[1].get_if<Argument::Dict>()->items) {
-        kwargs.emplace_back(*key.get_if<std::string>(), argument);
-      }
-    } else {
-      for (const ValueId value : entering) args.push_back(with_nodes(frame, value));
+    const auto is_there = [&](ValueId value) {
+      return frame.nodes[value.index].valid() || frame.fixed.count(value.index) != 0 ||
+             is_models_own(frame, value);
+    };
+    const LeafOperations body{frame.graph, operations, boundary};
+    std::optional<LeafCall> call;
+    if (&frame.graph == &program_.graph()) {
+      const CallSignature* signature = program_.find_signature(calls_[leaf]);
+      if (signature != nullptr) call = recorded_call(body, *signature, is_there);
     }
+    if (!call) {
+      const auto name_of_own = [&](ValueId value) -> std::string_view {
+        const auto lifted = frame.lifted.find(frame.origin[value.index].index);
+        return lifted != frame.lifted.end() ? std::string_view(lifted->second->target) : std::string_view();
+      };
+      const auto path_of_call = [&](const Operation& operation) -> std::string_view {
+        return program_.modules()[calls_[operation.call].module.index].path;
+      };
+      const ModuleInfo& module = program_.modules()[calls_[leaf].module.index];
+      call = torch_nn_call(body, module.type, {name_of_own, path_of_call});
+    }
+    if (!call) call = plain_call(boundary);
 
-    std::vector<std::vector<Argument>> paths;  // by value that leaves
-    if (signature != nullptr) {
-      const auto all = signature->out_spec.paths();
-      std::unordered_map<std::uint32_t, std::size_t> position;
-      for (std::size_t i = 0; i < signature->outputs.size(); ++i) {
-        if (const auto* value = signature->outputs[i].get_if<ValueId>()) position.emplace(value->index, i);
-      }
-      for (const ValueId value : leaving) paths.push_back(all[position.at(value.index)]);
-    } else {
-      for (std::size_t i = 0; i < leaving.size(); ++i) {
-        if (leaving.size() == 1) {
-          paths.emplace_back();
-        } else {
-          paths.push_back({static_cast<std::int64_t>(i)});
-        }
-      }
-    }
-    const bool is_single = leaving.size() == 1 && paths[0].empty();
+    std::vector<Argument> args;
+    for (const auto& argument : call->args) args.push_back(with_nodes(frame, argument));
+    Kwargs kwargs;
+    for (const auto& [name, argument] : call->kwargs) kwargs.emplace_back(name, with_nodes(frame, argument));
+    const auto& results = call->results;
+    const bool is_single = results.size() == 1 && results[0].path.empty();
     const NodeId node =
         tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
-                          is_single ? frame.graph.values[leaving[0].index].meta : Meta{}, source);
+                          is_single ? frame.graph.values[results[0].value.index].meta : Meta{}, source);
     std::vector<std::string> names;
     for (const auto index : operations) names.push_back(name_of(frame, frame.graph.operations[index]));
     tracer_.set_program_nodes(node, std::move(names));
     Items<Argument> made;
-    for (std::size_t i = 0; i < leaving.size(); ++i) {
-      if (frame.fixed.count(leaving[i].index) != 0) continue;
-      const Meta& meta = frame.graph.values[leaving[i].index].meta;
-      frame.nodes[leaving[i].index] = paths[i].empty() ? node : item(node, paths[i], made, meta, source, "");
+    for (const auto& [value, path] : results) {
+      if (frame.fixed.count(value.index) != 0) continue;
+      const Meta& meta = frame.graph.values[value.index].meta;
+      frame.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
     }
+    for (const auto& [value, same] : call->handed_on) frame.nodes[value.index] = frame.nodes[same.index];
+  }
+
+  // The leaf's module, and the modules that run within its call.
+  std::vector<ModuleId> reached_modules(const ProgramGraph& graph,
+                                        const std::vector<std::uint32_t>& operations, CallId leaf) const {
+    std::vector<ModuleId> reached{calls_[leaf].module};
+    std::unordered_set<CallId> seen{leaf};
+    const auto look = [&](const Operation& operation, const auto& self) -> void {
+      for (CallId call = operation.call; operation.has_stack && call != kRootCall && seen.insert(call).second;
+           call = calls_[call].parent) {
+        reached.push_back(calls_[call].module);
+      }
+      for (const ProgramBody& inner : operation.bodies) {
+        for (const Operation& in_body : inner.graph.operations) self(in_body, self);
+      }
+    };
+    for (const auto index : operations) look(graph.operations[index], look);
+    return reached;
+  }
+
+  // Whether the leaf reaches the value without being given it: the parameters and buffers of its modules, and
+  // what a forward has in itself.
+  bool is_leafs_own(const Frame& frame, ValueId value, const std::vector<ModuleId>& reached) const {
+    const std::uint32_t origin = frame.origin[value.index].index;
+    const auto lifted = frame.lifted.find(origin);
+    if (lifted == frame.lifted.end()) return frame.objects.count(origin) != 0;
+    if (lifted->second->constant || lifted->second->kind == ParameterKind::kCustomObject) return true;
+    const auto is_below = [&](ModuleId module) {
+      const std::string prefix = program_.modules()[module.index].path + ".";
+      const auto& names = lifted->second->names;
+      return std::any_of(names.begin(), names.end(),
+                         [&](const auto& name) { return name.starts_with(prefix); });
+    };
+    return std::any_of(reached.begin(), reached.end(), is_below);
   }
 
   // Older files have no names for operations with several results.
@@ -431,34 +444,6 @@ class Recorder {
     if (!operation.name.empty()) return operation.name;
     if (operation.outputs.empty()) return operation.target;
     return frame.graph.values[operation.outputs.front().value.index].name;
-  }
-
-  // Whether the call, put together from what the graph says, is the call that the signature tells of.
-  static bool fits(const Frame& frame, const CallSignature& signature,
-                   const std::vector<std::uint32_t>& operations, const std::vector<ValueId>& entering,
-                   const std::vector<ValueId>& leaving) {
-    const auto all_among = [](const std::vector<ValueId>& values, const std::vector<Argument>& arguments) {
-      std::unordered_set<std::uint32_t> known;
-      for (const auto& argument : arguments) {
-        if (const auto* value = argument.get_if<ValueId>()) known.insert(value->index);
-      }
-      return std::all_of(values.begin(), values.end(),
-                         [&](ValueId value) { return known.count(value.index) != 0; });
-    };
-    if (!all_among(entering, signature.inputs) || !all_among(leaving, signature.outputs)) return false;
-    std::unordered_set<std::uint32_t> made;
-    for (const auto index : operations) {
-      for (const auto& output : frame.graph.operations[index].outputs) made.insert(output.value.index);
-    }
-    for (const auto& input : signature.inputs) {
-      const auto* value = input.get_if<ValueId>();
-      if (value == nullptr) continue;
-      if (made.count(value->index) != 0) return false;
-      const bool is_there = frame.nodes[value->index].valid() || frame.fixed.count(value->index) != 0;
-      if (!is_there && !is_models_own(frame, *value)) return false;
-    }
-    const auto& keys = signature.in_spec.children[1].keys;
-    return std::all_of(keys.begin(), keys.end(), [](const Argument& key) { return key.is<std::string>(); });
   }
 
   // --- inputs and outputs of the program ---

@@ -165,7 +165,14 @@ NodeId GraphTracer::constant(const void* identity, const std::function<Constant(
 
 NodeId GraphTracer::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                                   std::optional<SourceLocation> source, std::string name_hint) {
-  use_parameters(args, kwargs);
+  return call_with_bodies(std::move(target), std::move(args), std::move(kwargs), std::move(meta),
+                          std::move(source), std::move(name_hint), {});
+}
+
+NodeId GraphTracer::call_with_bodies(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                                     std::optional<SourceLocation> source, std::string name_hint,
+                                     const std::vector<NodeId>& for_bodies) {
+  use_parameters(args, kwargs, for_bodies);
   return append({Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs),
                  scopes_.back().scope, std::move(meta), std::move(source), std::move(name_hint)});
 }
@@ -232,13 +239,15 @@ void GraphTracer::visit_parameter(std::size_t index) {
   undo_.push_back({Undo::kParameter, {}, {}, {}, nullptr});
 }
 
-void GraphTracer::use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs) {
+void GraphTracer::use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
+                                 const std::vector<NodeId>& except) {
   const auto& parameter_nodes = recording().parameter_nodes;
   if (parameter_nodes.empty()) return;
   std::vector<std::size_t> used;
   const auto look = [&](NodeId id) {
     const auto it = parameter_nodes.find(id.index);
     if (it == parameter_nodes.end()) return;
+    if (std::find(except.begin(), except.end(), id) != except.end()) return;
     if (std::find(used.begin(), used.end(), it->second) == used.end()) used.push_back(it->second);
   };
   for (const auto& arg : args) for_each_node(arg, look);

@@ -101,6 +101,11 @@ class GraphTracer {
   // the one around it.  No inlined call may fail in between.
   void begin_body(std::string name);
   void end_body();
+  // The call of the operator whose bodies were recorded.  Parameters among `for_bodies` are used where the
+  // bodies use them, not by the call.
+  NodeId call_with_bodies(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                          std::optional<SourceLocation> source, std::string name_hint,
+                          const std::vector<NodeId>& for_bodies);
   // Using this node is using the parameter: a body gets parameters as its inputs.
   void stands_for_parameter(NodeId node, const std::string& qualified_name);
 
@@ -175,7 +180,8 @@ class GraphTracer {
   Recording& recording() { return recordings_.back(); }
   const Recording& recording() const { return recordings_.back(); }
   NodeId append(Graph::NodeSpec spec);
-  void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs);
+  void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
+                      const std::vector<NodeId>& except = {});
   void visit_parameter(std::size_t index);
   void begin_call(ModuleId module);
   void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);

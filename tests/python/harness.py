@@ -229,6 +229,11 @@ def count_nodes(graph: dict) -> int:
     return len(graph["nodes"]) + sum(map(count_nodes, graph["subgraphs"].values()))
 
 
+def all_nodes(graph: dict) -> list[dict]:
+    """Bodies of control flow included."""
+    return sum((all_nodes(body) for body in graph["subgraphs"].values()), list(graph["nodes"]))
+
+
 def check_collection(collection: dict) -> None:
     """What holds for every collection, beyond its schema."""
     graphs, modules = collection["graphs"], collection["modules"]
@@ -262,10 +267,10 @@ def check_calls(graph: dict) -> None:
     """The calls of a module are numbered in the order of its entries in module_forward_order."""
     calls = collections.Counter(graph["execution"]["module_forward_order"])
     leaf_calls = collections.defaultdict(list)
-    for node in graph["nodes"]:
+    for node in all_nodes(graph):
         scope = node["scope"]
         assert 1 <= scope["call"] <= calls[scope["module_path"]], node
         if node["op"] == "call_module":
             leaf_calls[node["target"]].append(scope["call"])
     for path, numbers in leaf_calls.items():
-        assert numbers == list(range(1, calls[path] + 1)), path
+        assert sorted(numbers) == list(range(1, calls[path] + 1)), path

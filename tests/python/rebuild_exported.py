@@ -44,17 +44,34 @@ def state_of(program: ExportedProgram) -> dict[str, Any]:
     return {**program.constants, **program.state_dict}
 
 
+def is_same(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.numel() == 0:
+        return a is b
+    return (a.data_ptr(), a.shape, a.stride(), a.dtype) == (b.data_ptr(), b.shape, b.stride(), b.dtype)
+
+
 class State:
     """What inputs of a graph stand for a parameter, buffer, constant or object: by the placeholder's name."""
 
-    def __init__(self, values: dict[str, Any], names: dict[str, str]):
+    def __init__(self, values: dict[str, Any], names: dict[str, str], constants: set[str]):
         self.values = values
         self.names = names  # of the placeholder: qualified name
+        self.constants = constants
 
     @classmethod
     def of_program(cls, program: ExportedProgram) -> "State":
         specs = program.graph_signature.input_specs
-        return cls(state_of(program), {spec.arg.name: spec.target for spec in specs if spec.kind in LIFTED})
+        names = {spec.arg.name: spec.target for spec in specs if spec.kind in LIFTED}
+        return cls(state_of(program), names, set(program.constants) - set(program.graph_signature.buffers))
+
+    def belongs_to(self, node: fx.Node, paths: set[str]) -> bool:
+        """Whether the node reads a tensor, by any of its names, of one of these modules; or a constant."""
+        name = self.lifted(node)
+        if name is None or name in self.constants:
+            return name is not None
+        value = self.values[name]
+        names = [name] + [other for other, tensor in self.values.items() if is_same(tensor, value)]
+        return any(name.startswith(path + ".") for name in names for path in paths)
 
     def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> "State":
         """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
@@ -68,15 +85,15 @@ class State:
             name = self.lifted(operand) if isinstance(operand, fx.Node) else None
             if name is not None:
                 names[placeholder.name] = name
-        return State(self.values, names)
+        return State(self.values, names, self.constants)
 
     def lifted(self, node: fx.Node) -> str | None:
         """The qualified name that `node` reads or, as the result of an operator in place, has changed."""
         while node.name not in self.names:
-            changed = changed_argument(node)
-            if changed is None:
+            same = given_back(node)
+            if same is None:
                 return None
-            node = changed
+            node = same
         return self.names[node.name]
 
 
@@ -94,6 +111,50 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
             value = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
             return value if isinstance(value, fx.Node) else None
     return None
+
+
+def given_back(node: fx.Node) -> fx.Node | None:
+    """The argument that is the node's result itself, unchanged or changed in place."""
+    if node.target is operator.getitem:
+        return handed_through(node)
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return None
+    changed = changed_argument(node)
+    value, first = node.meta.get("val"), node.args[0] if node.args else None
+    if changed is not None or not isinstance(value, torch.Tensor) or not isinstance(first, fx.Node):
+        return changed
+    if not isinstance(first.meta.get("val"), torch.Tensor) or node.target.namespace != "aten":
+        return None
+    before = first.meta["val"]
+    if str((before.shape, before.dtype, before.stride())) != str((value.shape, value.dtype, value.stride())):
+        return None  # as text: a question about sizes that depend on data would raise
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda other: other.meta["val"])
+    with value.fake_mode, torch.no_grad():
+        return first if node.target(*args, **kwargs) is before else None
+
+
+def handed_through(item: fx.Node) -> fx.Node | None:
+    """The operand that a region (no_grad, autocast) hands through its body as this result."""
+    region, index = item.args
+    if not isinstance(region, fx.Node) or not str(region.target).startswith("wrap"):
+        return None
+    at = next(i for i, arg in enumerate(region.args) if isinstance(arg, fx.Node) and arg.op == "get_attr")
+    body = getattr(region.graph.owning_module, region.args[at].target)
+    node = next(node for node in body.graph.nodes if node.op == "output").args[0][index]
+    while isinstance(node, fx.Node) and node.op != "placeholder":
+        node = given_back(node)
+    placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
+    return None if node is None else region.args[at + 1 + placeholders.index(node)]
+
+
+def changes_something(node: fx.Node) -> bool:
+    if node.target is operator.getitem or not callable(node.target):
+        return False
+    if isinstance(node.target, torch._ops.OpOverload):
+        return node.target._schema.is_mutable or node.target.namespace != "aten"
+    return "torch" not in getattr(node.target, "__module__", "") or isinstance(
+        node.target, torch._ops.HigherOrderOperator
+    )
 
 
 def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
@@ -127,6 +188,7 @@ class Leaf(torch.nn.Module):
         state: State,
         mutations: dict[str, list[str]],
         signature: Any,
+        path: str,
     ):
         super().__init__()
         by_name = nodes_by_name(graph_module)
@@ -144,22 +206,49 @@ class Leaf(torch.nn.Module):
         self.graph_module_ = [graph_module]  # in a list: it is no submodule
         self.state = state
         self.signature = signature
+        paths = self._paths(path)
         self.entering = list(
-            dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside))
+            dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside, paths))
         )
-        self.leaving = []
         self.writes = []
+        used = []
         for node in self.nodes:
             if node.name in mutations:
                 self.writes += [(node, target) for target in mutations[node.name]]
-            if state.lifted(node) is None and self._is_used_outside(node, inside, mutations):
-                self.leaving.append(node)
+            if not state.belongs_to(node, paths) and self._is_used_outside(node, inside, mutations):
+                used.append(node)
+        from_outside = [node for node in self.nodes if self._outside(node, inside) is not None]
+        self.leaving = [node for node in used if node not in from_outside]
+        if not self.leaving and not any(
+            changes_something(node) for node in self.nodes if node not in from_outside
+        ):
+            self.leaving = used
 
-    def _enters(self, user: fx.Node, inside: set) -> list[fx.Node]:
+    def _paths(self, path: str) -> set[str]:
+        """The leaf's module, and the modules that run within its call."""
+        paths = {path}
+        nodes = list(self.nodes)
+        for node in nodes:
+            stack = [item[0].partition("@")[0] for item in node.meta.get("nn_module_stack", {}).values()]
+            paths.update(stack[stack.index(path) :] if path in stack else stack[1:])
+            for body in node.all_input_nodes:
+                if body.op == "get_attr":
+                    nodes += getattr(body.graph.owning_module, body.target).graph.nodes
+        return paths
+
+    @staticmethod
+    def _outside(node: fx.Node, inside: set) -> fx.Node | None:
+        """The node outside of the leaf that this one hands on."""
+        found: fx.Node | None = node
+        while found is not None and found in inside:
+            found = given_back(found)
+        return found
+
+    def _enters(self, user: fx.Node, inside: set, paths: set[str]) -> list[fx.Node]:
         return [
             node
             for node in user.all_input_nodes
-            if node not in inside and node.op != "get_attr" and self.state.lifted(node) is None
+            if node not in inside and node.op != "get_attr" and not self.state.belongs_to(node, paths)
         ]
 
     @staticmethod
@@ -260,7 +349,7 @@ class ProgramRebuilder(Rebuilder):
 
     def _leaf(self, node_json: dict) -> Leaf:
         names = node_json["program_nodes"]
-        leaf = Leaf(names, self.source, self.state, self._unwritten_mutations(), self._signature(node_json))
+        leaf = Leaf(names, self.source, self.state, self._unwritten_mutations(), self._signature(node_json), node_json["target"])
         results = len(leaf.leaving)
         positions = [
             user["args"][1]
@@ -307,6 +396,9 @@ class ProgramRebuilder(Rebuilder):
             raise RebuildError("several recorded calls give results of these nodes")
         return fitting[0] if fitting else None
 
+    def _for_body(self, body: fx.GraphModule, state: State) -> "ProgramRebuilder":
+        return ProgramRebuilder(self.program, self.record, body, state)
+
     def _body(self, graph: fx.Graph, name: str) -> fx.Node:
         body = getattr(self.source, name, None)
         if not isinstance(body, fx.GraphModule):
@@ -315,11 +407,23 @@ class ProgramRebuilder(Rebuilder):
             node for node in self.source.graph.nodes if node.op == "get_attr" and node.target == name
         ]
         (caller,) = reader.users
-        rebuilder = ProgramRebuilder(
-            self.program, self.record, body, self.state.of_body(caller, reader, body)
-        )
+        rebuilder = self._for_body(body, self.state.of_body(caller, reader, body))
         self.attributes[name] = rebuilder.graph_module(self.graph_json["subgraphs"][name])
         return graph.create_node("get_attr", name)
+
+
+class EagerRebuilder(ProgramRebuilder):
+    """Leaves are the modules of the model that was exported."""
+
+    def __init__(self, model: torch.nn.Module, program: ExportedProgram, *others: Any):
+        super().__init__(program, *others)
+        self.eager = model
+
+    def _leaf(self, node_json: dict) -> torch.nn.Module:
+        return self.eager.get_submodule(node_json["target"])
+
+    def _for_body(self, body: fx.GraphModule, state: State) -> ProgramRebuilder:
+        return EagerRebuilder(self.eager, self.program, self.record, body, state)
 
 
 def record_reader(path: str) -> Callable[..., torch.Tensor]:
@@ -348,6 +452,13 @@ def rebuild(path: str, graph_json: dict, program: ExportedProgram | None = None)
     """Its parameters and buffers are those of `program`, which is loaded from `path` unless given.  It takes
     the leaves of the program's inputs, one after the other."""
     return ProgramRebuilder(program or load(path), record_reader(path)).graph_module(graph_json)
+
+
+def rebuild_eager(
+    path: str, graph_json: dict, model: torch.nn.Module, program: ExportedProgram
+) -> fx.GraphModule:
+    """The same with the modules of `model` as leaves."""
+    return EagerRebuilder(model, program, record_reader(path)).graph_module(graph_json)
 
 
 def main() -> int:

@@ -1,0 +1,53 @@
+"""Leaves of exported programs are calls of the model's own modules: the graph, rebuilt with the eager modules
+as leaves, gives what the program gives, bit for bit."""
+
+import copy
+import os
+
+import harness
+import leaf_modules
+import pytest
+import rebuild_exported
+import torch
+from torch.utils import _pytree as pytree
+
+MODES = ("nonstrict", "strict", "decomposed")
+
+
+@pytest.fixture(autouse=True)
+def slow_attention():
+    """The program has attention's ordinary way; its fast path gives other last bits."""
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(True)
+
+
+def export(case: leaf_modules.Case, mode: str) -> tuple[torch.nn.Module, torch.export.ExportedProgram]:
+    torch.manual_seed(0)
+    model = case.module().eval()
+    exported = torch.export.export(
+        model, case.args(), case.kwargs, strict=mode == "strict", dynamic_shapes=case.dynamic
+    )
+    return model, exported.run_decompositions() if mode == "decomposed" else exported
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", leaf_modules.CASES, ids=lambda case: case.name)
+def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
+    if mode in case.not_for:
+        pytest.skip(case.not_for[mode])
+    model, exported = export(case, mode)
+    path = os.fspath(tmp_path / "model.pt2")
+    torch.export.save(exported, path)
+    collection = program.trace(path, *case.options)
+    harness.check_collection(collection)
+    graph = collection["graphs"][0]
+    leaves = [node["target"] for node in graph["nodes"] if node["op"] == "call_module"]
+    assert set(case.leaves) <= set(leaves)
+    run = harness.ExportedRun(path, rebuild_exported.load(path), case.args(), case.kwargs)
+    run.compare(graph)  # leaves run the program's own nodes
+    rebuilt = rebuild_exported.rebuild_eager(path, graph, model, run.program)
+    with torch.no_grad():
+        actual = rebuilt(*run._leaves(*copy.deepcopy((case.args(), case.kwargs))))
+    text = harness.difference(pytree.tree_leaves(run.expected), pytree.tree_leaves(actual))
+    assert text is None, f"{text}\n{rebuilt.code}"
