@@ -31,6 +31,10 @@ std::string Console::label(const char* text, const char* colour) const {
 
 void Console::note(const std::string& message) { err_ << "fxtrace: " << one_line(message) << std::endl; }
 
+void Console::remark(const char* kind, const std::string& message) {
+  err_ << kind << ": " << one_line(message) << std::endl;
+}
+
 void Console::warning(const std::string& message) {
   err_ << "fxtrace: " << label("warning:", "1;33") << " " << one_line(message) << std::endl;
 }

@@ -21,6 +21,8 @@ class Console {
   // Each is one line, "fxtrace: ..."; control characters of names that come from files do not reach the
   // terminal.
   void note(const std::string& message);
+  // Of what the user can do about it: "note: ...", "hint: ...".
+  void remark(const char* kind, const std::string& message);
   void warning(const std::string& message);
   void error(const Error& error);
 

@@ -53,6 +53,7 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
             std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
   for (const auto& warning : result.warnings) console.warning(warning);
+  for (const auto& note : result.notes) console.remark("note", note);
   result.collection.model.file = input.base_name();
   result.collection.options_json = options_json(options, strict);
   return std::move(result.collection);

@@ -87,6 +87,11 @@ void TraceArguments::add_to(CLI::App& app) {
       [this](const std::string& text) { concrete_.push_back(text); });
   single("--input-names", input_names_, "A,B", what,
          "only these inputs of the root remain; the others take their defaults, or None");
+  single(
+      "--defaults", defaults_, "needed|never", what,
+      "an input that control flow asks about, and of which no option speaks, takes its default (needed, the "
+      "default), or makes the module fail that asks (never)")
+      ->check(one_of({"needed", "never"}));
   single("--config", config_file_, "FILE", what,
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
@@ -175,6 +180,7 @@ Config TraceArguments::resolve() const {
   if (no_default_leaves_) options.default_leaves = false;
   if (max_depth_) options.max_depth = max_depth_;
   if (hooks_) options.hooks = *hooks_ == "skip" ? Hooks::kSkip : Hooks::kRun;
+  if (defaults_) options.defaults = *defaults_ == "never" ? Defaults::kNever : Defaults::kNeeded;
   for (const auto& text : concrete_) options.concrete.push_back(read_concrete(text));
   if (input_names_) options.input_names = split_names(*input_names_);
   std::size_t position = 0;

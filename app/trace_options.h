@@ -34,7 +34,7 @@ class TraceArguments {
   std::vector<Rule> rules_;  // in the order given, across the options
   bool no_default_leaves_ = false;
   std::optional<std::int64_t> max_depth_;
-  std::optional<std::string> hooks_;
+  std::optional<std::string> hooks_, defaults_;
   std::vector<std::string> concrete_;  // NAME=VALUE
   std::optional<std::string> input_names_;
   std::vector<std::string> inputs_;      // NAME=SPEC, SPEC

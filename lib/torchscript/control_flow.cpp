@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
@@ -108,6 +109,32 @@ bool only_guards(const Value* value) {
 
 }  // namespace
 
+// Through what Python computes of them: what a tensor or a module gives depends on data too.
+void Interpreter::ask(const at::IValue& value) const {
+  const Proxy* proxy = find_proxy(value);
+  if (fixable_.empty() || tracer_ == nullptr || proxy == nullptr || !proxy->node.valid()) return;
+  const Graph& graph = tracer_->graph();
+  std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
+  std::unordered_set<std::uint32_t> seen;
+  std::vector<NodeId> pending{proxy->node};
+  while (!pending.empty()) {
+    const NodeId id = pending.back();
+    pending.pop_back();
+    if (!seen.insert(id.index).second) continue;
+    const auto input = fixable_.find(id.index);
+    if (input != fixable_.end()) asked.insert(*input);
+    const auto& made_by = graph.node(id);
+    if (made_by.op != Opcode::kCallFunction || made_by.meta.type == "Tensor") continue;
+    const auto visit = [&](NodeId used) { pending.push_back(used); };
+    for (const Argument& argument : made_by.args) for_each_node(argument, visit);
+    for (const auto& [name, argument] : made_by.kwargs) for_each_node(argument, visit);
+  }
+  if (asked.empty()) return;
+  std::vector<FixedInput> inputs;
+  for (auto& [index, input] : asked) inputs.push_back(std::move(input));
+  throw InputsAsked(std::move(inputs));
+}
+
 void Interpreter::choose(const IrNode* node, bool branch) {
   const IrBlock& block = *node->blocks()[branch ? 0 : 1];
   run_block(block);
@@ -119,6 +146,7 @@ void Interpreter::run_if(const IrNode* node) {
   const at::IValue condition = value(node->input(0));
   if (condition.isBool()) return choose(node, condition.toBool());
   if (assume(node, condition)) return;
+  ask(condition);
   if (silent_ && run_both(node)) return;
   fail(FailureKind::kDataDependentControlFlow,
        "an `if` depends on an input: " + describe(condition) + explain(condition), node);
@@ -198,6 +226,7 @@ void Interpreter::run_loop(const IrNode* node) {
   const at::IValue limit = value(node->input(0));
   at::IValue condition = value(node->input(1));
   if (!limit.isInt()) {
+    ask(limit);
     fail(FailureKind::kDataDependentControlFlow,
          "the length of a loop depends on an input: " + describe(limit) + explain(limit), node);
   }
@@ -206,6 +235,7 @@ void Interpreter::run_loop(const IrNode* node) {
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
   for (std::int64_t trip = 0; trip < limit.toInt(); ++trip) {
     if (!condition.isBool()) {
+      ask(condition);
       fail(FailureKind::kDataDependentControlFlow,
            "whether a loop goes on depends on an input: " + describe(condition) + explain(condition), node);
     }

@@ -49,9 +49,17 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
   const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
-  RootInputs inputs(schema, options, dimensions_, make_placeholder,
-                    [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); });
+  RootInputs inputs(
+      schema, options, dimensions_, make_placeholder,
+      [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); },
+      [&](const std::string& name) { return tracer_->is_fixed(name); });
   std::vector<BoundInput> bound = inputs.bind();
+  for (std::size_t i = 0; i < bound.size() && options_.defaults == Defaults::kNeeded; ++i) {
+    const c10::Argument& formal = schema.arguments()[i + 1];
+    if (!formal.default_value() || !inputs.remains_unasked(formal.name())) continue;
+    fixable_.emplace(find_proxy(bound[i].value)->node.index,
+                     FixedInput{formal.name(), python_text(*formal.default_value())});
+  }
   if (root.index != 0 && is_forward(method)) use_call(root, bound);
   for (auto& [value, given] : bound) {
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
@@ -228,6 +236,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
     case prim::TupleIndex: {
       const at::IValue& tuple = value(node->input(0));
       const at::IValue& index = value(node->input(1));
+      ask(index);
       if (!index.isInt())
         fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
       std::int64_t i = index.toInt();
@@ -263,6 +272,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
       const at::IValue& container = value(node->input(0));
       const at::IValue& key = value(node->input(1));
       if (!container.isObject() || !(key.isInt() || key.isString())) {
+        ask(key);
         fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input", node);
       }
       const auto& type = *container.toObjectRef().type();
@@ -342,6 +352,7 @@ void Interpreter::is_instance(const IrNode* node) {
     possible = possible || candidate->isSubtypeOf(*type);
   }
   if (possible && !is_plain(object)) {
+    ask(object);
     fail(FailureKind::kDataDependentControlFlow,
          "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input",
          node);
@@ -372,7 +383,10 @@ void Interpreter::construct(const IrNode* node) {
       const auto& dict_type = type->expectRef<c10::DictType>();
       c10::impl::GenericDict dict(dict_type.getKeyType(), dict_type.getValueType());
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
-        if (!is_plain(values[i])) fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
+        if (!is_plain(values[i])) {
+          ask(values[i]);
+          fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
+        }
         dict.insert_or_assign(values[i], values[i + 1]);
       }
       return set(node->output(), dict);

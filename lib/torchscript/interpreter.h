@@ -81,6 +81,10 @@ class Interpreter {
   at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type);
   void count_step(const IrNode* node);
 
+  // --- what control flow asks of inputs (control_flow.cpp) ---
+  // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
+  void ask(const at::IValue& value) const;
+
   // --- calls (calls.cpp) ---
   void call_method(const IrNode* node);
   void call_function(const IrNode* node);
@@ -168,7 +172,8 @@ class Interpreter {
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
 
-  ModuleId root_;        // of the graph that is traced
+  ModuleId root_;                                          // of the graph that is traced
+  std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
   Dimensions dimensions_;
   std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code

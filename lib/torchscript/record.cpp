@@ -233,6 +233,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   NumberMeaning result_meaning = NumberMeaning::kNumber;
   switch (target.form) {
     case TargetForm::kUnsupported:
+      for (const at::IValue& value : values) ask(value);
       fail(FailureKind::kUnsupportedOp, schema.name() + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
       args = {argument(values[0], node), target.name};

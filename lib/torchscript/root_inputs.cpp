@@ -3,8 +3,11 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "support/error.h"
@@ -13,17 +16,38 @@
 namespace fxtrace {
 namespace {
 
-// How a plain value is written in Python.
-std::string python_text(const at::IValue& value) {
-  if (value.isNone()) return "None";
-  if (value.isBool()) return value.toBool() ? "True" : "False";
-  std::ostringstream text;
-  if (value.isString()) {
-    text << '"' << value.toStringRef() << '"';
-  } else {
-    text << value;
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      result += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 15U]};
+    } else {
+      result += c;
+    }
   }
-  return text.str();
+  return result + '"';
+}
+
+// Reads back as the same number.
+std::string python_float(double number) {
+  if (std::isnan(number)) return "float(\"nan\")";
+  if (std::isinf(number)) return number > 0 ? "float(\"inf\")" : "float(\"-inf\")";
+  std::array<char, 32> buffer{};
+  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  std::string text(buffer.data(), written.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+template <class Items>
+std::string joined(const Items& items) {
+  std::string text;
+  for (const at::IValue& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
+  return text;
 }
 
 const char* json_kind(const Argument& value) {
@@ -37,13 +61,38 @@ const char* json_kind(const Argument& value) {
 
 }  // namespace
 
+std::string python_text(const at::IValue& value) {
+  if (value.isNone()) return "None";
+  if (value.isBool()) return value.toBool() ? "True" : "False";
+  if (value.isDouble()) return python_float(value.toDouble());
+  if (value.isString()) return quoted(value.toStringRef());
+  if (value.isDevice()) return "torch.device(" + quoted(value.toDevice().str()) + ")";
+  if (value.isList()) return "[" + joined(value.toListRef()) + "]";
+  if (value.isTuple()) {
+    const auto& items = value.toTupleRef().elements();
+    return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
+  }
+  if (value.isGenericDict()) {
+    std::string text;
+    for (const auto& entry : value.toGenericDict()) {
+      text += (text.empty() ? "" : ", ") + python_text(entry.key()) + ": " + python_text(entry.value());
+    }
+    return "{" + text + "}";
+  }
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
-                       const Dimensions& dimensions, MakePlaceholder make_placeholder, Guard guard)
+                       const Dimensions& dimensions, MakePlaceholder make_placeholder, Guard guard,
+                       TakesDefault takes_default)
     : schema_(schema),
       options_(options),
       dimensions_(dimensions),
       make_placeholder_(std::move(make_placeholder)),
-      guard_(std::move(guard)) {
+      guard_(std::move(guard)),
+      takes_default_(std::move(takes_default)) {
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
 }
 
@@ -172,12 +221,16 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
   }
   const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
   // Dummy inputs stand for a call with them: what it leaves out has its default.
-  if (!decision.named && !dummies_.empty() && default_value != nullptr) decision.kind = Kind::kDefault;
+  if (!decision.named && default_value != nullptr && (!dummies_.empty() || takes_default_(name))) {
+    decision.kind = Kind::kDefault;
+  }
   if (decision.kind == Kind::kRemains) {
     // Who names an input passes it.
-    return decision.named && formal.type()->kind() == c10::TypeKind::OptionalType
-               ? present(formal.type(), place)
-               : make_placeholder_(name, formal.type(), &formal, {});
+    if (decision.named && formal.type()->kind() == c10::TypeKind::OptionalType) {
+      return present(formal.type(), place);
+    }
+    if (!decision.named) unasked_.insert(name);
+    return make_placeholder_(name, formal.type(), &formal, {});
   }
   const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
   if (default_value == nullptr && !may_be_none) {

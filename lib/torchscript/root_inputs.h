@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct BoundInput {
   std::optional<Argument> argument;
 };
 
+// How a plain value is written in Python.
+std::string python_text(const at::IValue& value);
+
 class RootInputs {
  public:
   // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
@@ -31,13 +35,18 @@ class RootInputs {
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
+  // Whether the input takes its default if no option speaks of it.
+  using TakesDefault = std::function<bool(const std::string& name)>;
+
   RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const Dimensions& dimensions,
-             MakePlaceholder make_placeholder, Guard guard);
+             MakePlaceholder make_placeholder, Guard guard, TakesDefault takes_default);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
   // has none.
   std::vector<BoundInput> bind();
+  // Whether bind() left the input whole though no option speaks of it.
+  bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
 
  private:
   // An input, or a part of one.
@@ -76,6 +85,8 @@ class RootInputs {
   std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;
   Guard guard_;
+  TakesDefault takes_default_;
+  std::set<std::string> unasked_;
 };
 
 }  // namespace fxtrace

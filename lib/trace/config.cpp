@@ -280,6 +280,9 @@ class Reader {
         });
       }
     });
+    on(items, "defaults", [&](const Value& v) {
+      options.defaults = one_of(v, {"needed", "never"}) == "needed" ? Defaults::kNeeded : Defaults::kNever;
+    });
     on(items, "param_shapes_constant", [&](const Value& v) { options.param_shapes_constant = boolean(v); });
     on(items, "op_library", [&](const Value& v) { append(v, options.op_libraries); });
     on(items, "op_schema", [&](const Value& v) { append(v, options.op_schemas); });
@@ -555,6 +558,7 @@ std::vector<std::string> config_keys() {
           "input_names",
           "input",
           "dim",
+          "defaults",
           "param_shapes_constant",
           "op_library",
           "op_schema",
@@ -600,6 +604,7 @@ std::string options_json(const TraceOptions& options, bool strict) {
   if (options.input_names) json["input_names"] = *options.input_names;
   for (const InputSpec& input : options.inputs) json["input"][input.name] = input.text;
   for (const DimensionRange& range : merged(options.dimensions)) json["dim"][range.name] = range_text(range);
+  if (options.defaults != defaults.defaults) json["defaults"] = "never";
   if (options.param_shapes_constant) json["param_shapes_constant"] = true;
   for (const auto& library : options.op_libraries) json["op_library"].push_back(base_name(library));
   for (const auto& schema : options.op_schemas) json["op_schema"].push_back(schema);

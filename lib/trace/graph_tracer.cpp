@@ -61,6 +61,10 @@ void FailedModules::add(ModuleId module, Failure failure) {
   if (failures_.emplace(module, std::move(failure)).second) order_.push_back(module);
 }
 
+void FailedModules::resize(std::size_t count) {
+  for (; order_.size() > count; order_.pop_back()) failures_.erase(order_.back());
+}
+
 // --- GraphTracer: nodes ---
 
 namespace {
@@ -76,8 +80,8 @@ Meta meta_of(const Constant& value) {
 }  // namespace
 
 GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
-                         FailedModules& failed, ModuleId root)
-    : facts_(facts), rules_(rules), options_(options), failed_(failed), root_(root) {
+                         FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed)
+    : facts_(facts), rules_(rules), options_(options), failed_(failed), root_(root), fixed_(fixed) {
   recordings_.emplace_back();
   recording().result.module = facts_.info(root).path;
   recording().result.type = facts_.info(root).type;
@@ -86,6 +90,11 @@ GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const
   ++call_count_[root.index];
   first_calls_.push_back(root);
   uses_[root.index];
+}
+
+bool GraphTracer::is_fixed(const std::string& input) const {
+  return std::any_of(fixed_.begin(), fixed_.end(),
+                     [&](const FixedInput& fixed) { return fixed.name == input; });
 }
 
 Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {

@@ -29,6 +29,22 @@ class TraceFailure : public std::exception {
   Failure failure;
 };
 
+// An input of a graph that is fixed because control flow asks for its value.
+struct FixedInput {
+  std::string name;
+  std::string value;  // as Python writes it
+  bool is_default = true;
+};
+
+// Thrown by a front end that is asked for the values of these inputs and can tell them: nothing that was
+// recorded holds, and the graph is to be traced again with the inputs fixed.  Passes through module calls.
+class InputsAsked : public std::exception {
+ public:
+  explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
+  const char* what() const noexcept override { return "the values of inputs are asked for"; }
+  std::vector<FixedInput> inputs;
+};
+
 // Facts about a program that every graph of a trace shares.
 class ModuleFacts {
  public:
@@ -60,6 +76,8 @@ class FailedModules {
   void add(ModuleId module, Failure failure);
   const std::vector<ModuleId>& order() const { return order_; }
   const Failure& failure(ModuleId module) const { return failures_.at(module); }
+  // Takes back all but the first `count`.
+  void resize(std::size_t count);
 
  private:
   std::vector<ModuleId> order_;
@@ -68,11 +86,13 @@ class FailedModules {
 
 class GraphTracer {
  public:
+  // `fixed`: inputs that earlier runs of the same graph were asked for; must outlive this.
   GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
-              FailedModules& failed, ModuleId root);
+              FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed);
 
   const TraceOptions& options() const { return options_; }
   const LeafRules& rules() const { return rules_; }
+  bool is_fixed(const std::string& input) const;
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
@@ -195,6 +215,7 @@ class GraphTracer {
   const TraceOptions& options_;
   FailedModules& failed_;
   ModuleId root_;
+  const std::vector<FixedInput>& fixed_;
   std::vector<Recording> recordings_;  // the graph, then the bodies that are open
   std::vector<OpenScope> scopes_;
   bool stale_ = false;

@@ -35,6 +35,9 @@ struct WrapRule {
 
 enum class Hooks { kRun, kSkip };
 
+// Whether an input that control flow asks about, and that no other option speaks of, takes its default.
+enum class Defaults { kNeeded, kNever };
+
 // What an input of the root is fixed to, as concrete_args of torch.fx.  The value is made of None, bool,
 // numbers, strings, lists and dicts with strings for keys; where it holds kConcretePlaceholder an input
 // remains.
@@ -74,6 +77,7 @@ struct TraceOptions {
   std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
   std::vector<InputSpec> inputs;                        // likewise
   std::vector<DimensionRange> dimensions;
+  Defaults defaults = Defaults::kNeeded;
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
   std::vector<std::string> op_schemas;

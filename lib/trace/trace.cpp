@@ -1,6 +1,7 @@
 #include "trace/trace.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -31,6 +32,7 @@ class RecursiveTrace {
   struct Traced {
     ModuleGraph graph;
     std::vector<ModuleId> inlined;
+    std::vector<FixedInput> fixed;
     bool stub = false;
   };
 
@@ -95,25 +97,69 @@ class RecursiveTrace {
       traced_.erase(known);
     }
     retraced_ = true;
+    while (!trace_graph(root)) {
+    }
+  }
+
+  // Traces the graph with the modules for leaves that are known to fail, and keeps it.  False when that has
+  // to be done again, because more of them are known now.
+  bool trace_graph(ModuleId root) {
     const std::string method = root.index == 0 ? options_.method : "forward";
+    const bool stub = is_stub(root);
+    const std::size_t failures = failed_.order().size();
+    std::vector<FixedInput> fixed;
     for (;;) {
-      const bool stub = is_stub(root);
-      GraphTracer tracer(facts_, rules_, options_, failed_, root);
+      GraphTracer tracer(facts_, rules_, options_, failed_, root, fixed);
       try {
         program_.run(root, method, stub, tracer);
+      } catch (InputsAsked& asked) {
+        failed_.resize(failures);
+        fixed.insert(fixed.end(), std::make_move_iterator(asked.inputs.begin()),
+                     std::make_move_iterator(asked.inputs.end()));
+        continue;
       } catch (TraceFailure& thrown) {
         if (stub) throw;
         // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
-        if (tracer.stale()) continue;
+        if (tracer.stale()) return false;
         if (thrown.failure.module.empty()) thrown.failure.module = facts_.info(root).path;
         failed_.add(root, std::move(thrown.failure));
-        continue;
+        return false;
       }
-      if (tracer.stale()) continue;
+      // Who asked for an input may be a leaf now.
+      const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
+      if (tracer.stale() || asked_in_vain) return false;
       std::vector<ModuleId> inlined = tracer.inlined();
-      traced_.emplace(root, Traced{tracer.take(), std::move(inlined), stub});
-      return;
+      traced_.emplace(root, Traced{tracer.take(), std::move(inlined), std::move(fixed), stub});
+      return true;
     }
+  }
+
+  // Which inputs have their defaults, a line for each.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    std::vector<std::pair<std::string, std::vector<std::string>>> submodules;  // what, and in which graphs
+    for (const ModuleId root : order_) {
+      for (const FixedInput& input : traced_.at(root).fixed) {
+        if (!input.is_default) continue;
+        std::string text = input.name + " has its default, " + input.value;
+        if (root.index == 0) {
+          notes.push_back(text + "; --concrete or --input gives it another");
+          continue;
+        }
+        auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
+        if (place == submodules.end()) place = submodules.insert(place, {std::move(text), {}});
+        place->second.push_back(facts_.info(root).path);
+      }
+    }
+    constexpr std::size_t kShown = 3;
+    for (const auto& [text, modules] : submodules) {
+      std::string where;
+      for (std::size_t i = 0; i < modules.size() && i < kShown; ++i)
+        where += (i == 0 ? "" : ", ") + modules[i];
+      if (modules.size() > kShown) where += " and " + std::to_string(modules.size() - kShown) + " more";
+      notes.push_back(text + ", in the graph" + (modules.size() == 1 ? "" : "s") + " of " + where);
+    }
+    return notes;
   }
 
   TraceResult finish() {
@@ -164,6 +210,7 @@ class RecursiveTrace {
         collection.unused_parameters.push_back(parameter.name);
       }
     }
+    result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     for (const auto& rule : rules_.unmatched()) {
       result.warnings.push_back("rule '" + rule + "' matched nothing");

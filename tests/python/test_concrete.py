@@ -156,7 +156,7 @@ def test_what_is_fixed_is_a_guard(program, archive):
         "pair.power == 2",
         "mask is None",
         'mode == "sub"',
-        "named[3] == 4.",
+        "named[3] == 4.0",
     }
 
 
