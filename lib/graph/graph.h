@@ -42,6 +42,7 @@ class Graph {
   void set_source(NodeId id, std::optional<SourceLocation> source) {
     nodes_[id.index].source = std::move(source);
   }
+  void set_method(NodeId id, std::string method) { nodes_[id.index].method = std::move(method); }
   void set_program_nodes(NodeId id, std::vector<std::string> names) {
     nodes_[id.index].program_nodes = std::move(names);
   }

@@ -59,6 +59,9 @@ struct Node {
   Scope scope;
   Meta meta;
   std::optional<SourceLocation> source;
+  // Of a call_module that runs another recorded method than forward: "forward1" of a traced module, where
+  // that code differs from forward's.  Empty for all others.
+  std::string method;
   // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
   std::vector<std::string> program_nodes;
 };

@@ -1,6 +1,7 @@
 // Calls: submodules (inlined or left as leaves), methods, functions, hooks and context managers.
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/shapes/size_arithmetic.h"
@@ -43,40 +44,46 @@ void Interpreter::call_method(const IrNode* node) {
   }
   if (function == nullptr) fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
   const auto module = program_.find_module(&receiver.toObjectRef());
-  if (module && is_forward(name) && shapes_) {
+  // A scripted module may have a method that it calls forward1 itself.
+  const bool is_own = node->input(0) == node->owningGraph()->inputs()[0];
+  const bool is_call =
+      module && (is_forward(name) || (!is_own && is_traced_call(*receiver.toObjectRef().type(), name)));
+  if (is_call && shapes_) {
     std::vector<Known> known;
     for (std::size_t i = 1; i < values.size(); ++i) known.push_back(known_of_value(values[i]));
     program_.remember_call(root_, *module, std::move(known));
   }
-  if (module && is_forward(name) && tracer_ != nullptr) {
+  if (is_call && tracer_ != nullptr && open_calls_.count(node) == 0) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }
   set(node->output(), call_graph_function(*function, values, node));
 }
 
+// Runs `body` as a call of the module; false when that failed, and then nothing is left of it.
+bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body) {
+  const std::size_t changes = mark();
+  const std::size_t frames = frames_.size();
+  const std::size_t outer_mark = std::exchange(call_mark_, changes);
+  const std::int64_t outer_steps = std::exchange(steps_, 0);
+  const bool outer_grad = grad_enabled_;
+  std::optional<Dimensions> dimensions;
+  if (shapes_) dimensions = dimensions_;
+  const bool followed = tracer_->inline_call(module, body);
+  call_mark_ = outer_mark;
+  steps_ = outer_steps;
+  if (followed) return true;
+  frames_.resize(frames);
+  grad_enabled_ = outer_grad;
+  roll_back(changes);
+  if (dimensions) dimensions_ = std::move(*dimensions);
+  return false;
+}
+
 at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forward, Values arguments,
                                     const IrNode* node) {
   if (!tracer_->is_leaf(module)) {
-    const std::size_t changes = mark();
-    const std::size_t frames = frames_.size();
-    const std::size_t outer_mark = std::exchange(call_mark_, changes);
-    const std::int64_t outer_steps = std::exchange(steps_, 0);
-    const bool outer_grad = grad_enabled_;
-    std::optional<Dimensions> dimensions;
-    if (shapes_) dimensions = dimensions_;
     at::IValue result;
-    const bool followed =
-        tracer_->inline_call(module, [&] { result = call_graph_function(forward, arguments, node); });
-    call_mark_ = outer_mark;
-    steps_ = outer_steps;
-    if (followed) return result;
-    frames_.resize(frames);
-    grad_enabled_ = outer_grad;
-    roll_back(changes);
-    if (dimensions) dimensions_ = std::move(*dimensions);
-    // A leaf runs its own hooks; those before the call are recorded already.
-    const auto& type = *program_.object(module)->type();
-    if (options_.hooks == Hooks::kRun && !type.getForwardPreHooks().empty()) tracer_->mark_stale();
+    if (follow_call(module, [&] { result = call_graph_function(forward, arguments, node); })) return result;
   }
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
@@ -84,9 +91,86 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   // Hooks may change what forward gives.
   const bool has_hooks = !program_.object(module)->type()->getForwardHooks().empty();
   Known known = has_hooks ? Known{} : result_of(forward, arguments);
-  const NodeId id =
-      tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known), location(node));
+  const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
+  const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
+                                       location(node), same ? "" : forward.name());
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
+}
+
+namespace {
+
+// The module whose hook the node calls, as a value of the code; null for any other node.
+const torch::jit::Value* hooked_module(const torch::jit::Node* node) {
+  constexpr std::size_t kPreHook = 3;  // inputs: the function, the module, its inputs
+  constexpr std::size_t kHook = 4;     // and its output
+  if (node->kind() != c10::prim::CallFunction) return nullptr;
+  if (node->inputs().size() != kPreHook && node->inputs().size() != kHook) return nullptr;
+  const auto type = node->input(1)->type()->cast<c10::ClassType>();
+  const auto function = node->input(0)->type()->cast<c10::FunctionType>();
+  if (!type || !function || !type->is_module() || !type->name()) return nullptr;
+  const auto& name = function->function()->qualname();
+  const bool is_hook =
+      name.prefix() == type->name()->qualifiedName() && type->findMethod(name.name()) != function->function();
+  return is_hook ? node->input(1) : nullptr;
+}
+
+// A hook is called around the module's forward by the code that calls it.  The last node of such a call that
+// begins with `first`, and its forward; null when `first` begins none.
+struct HookedCall {
+  const torch::jit::Node* forward = nullptr;
+  const torch::jit::Node* last = nullptr;
+};
+HookedCall find_hooked_call(const torch::jit::Node* first) {
+  HookedCall call;
+  const auto is_forward_of = [](const torch::jit::Node* node, const torch::jit::Value* module) {
+    return node->kind() == c10::prim::CallMethod && node->input(0) == module &&
+           is_forward(node->s(c10::attr::name));
+  };
+  const torch::jit::Value* module = hooked_module(first);
+  if (module == nullptr) {
+    if (first->kind() != c10::prim::CallMethod || !is_forward_of(first, first->input(0))) return call;
+    module = first->input(0);
+    const auto type = module->type()->cast<c10::ClassType>();
+    if (!type || type->getForwardHooks().empty()) return call;
+  }
+  for (const torch::jit::Node* node = first; node->kind() != c10::prim::Return; node = node->next()) {
+    if (is_forward_of(node, module)) {
+      if (call.forward != nullptr) break;
+      call.forward = node;
+    } else if (hooked_module(node) == module) {
+      const bool after = node->inputs().size() > 3;
+      if (after != (call.forward != nullptr)) break;  // a hook before the next call
+      if (after) call.last = node;
+    } else if (node->kind() == c10::prim::CallMethod || hooked_module(node) != nullptr) {
+      break;
+    }
+  }
+  if (call.forward == nullptr || (call.last == nullptr && first == call.forward)) return {};
+  if (call.last == nullptr) call.last = call.forward;
+  return call;
+}
+
+}  // namespace
+
+// Hooks run inside the call of their module: their nodes and what they use are the module's.  Gives the last
+// node of the call that begins with `first`; null when none does, or nothing needs to be done about its
+// hooks.
+const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
+  if (tracer_ == nullptr || options_.hooks != Hooks::kRun) return nullptr;
+  const HookedCall call = find_hooked_call(first);
+  if (call.last == nullptr) return nullptr;
+  const at::IValue& receiver = value(call.forward->input(0));
+  const auto module = receiver.isObject() ? program_.find_module(&receiver.toObjectRef()) : std::nullopt;
+  if (!module || tracer_->is_leaf(*module)) return nullptr;
+  const bool followed = follow_call(*module, [&] {
+    open_calls_.insert(call.forward);
+    const Restore close([&] { open_calls_.erase(call.forward); });
+    for (const IrNode* node = first;; node = node->next()) {
+      run_node(node);
+      if (node == call.last) break;
+    }
+  });
+  return followed ? call.last : nullptr;  // a leaf runs its own hooks
 }
 
 bool Interpreter::skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node) {

@@ -140,7 +140,13 @@ Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const
 }
 
 void Interpreter::run_block(const IrBlock& block) {
-  for (const IrNode* node : block.nodes()) run_node(node);
+  for (const IrNode* node = *block.nodes().begin(); node != block.return_node(); node = node->next()) {
+    if (const IrNode* last = run_hooked_call(node)) {
+      node = last;
+    } else {
+      run_node(node);
+    }
+  }
 }
 
 // --- one node ---

@@ -91,6 +91,8 @@ class Interpreter {
   at::IValue call_module(ModuleId module, torch::jit::Function& forward, Values arguments,
                          const IrNode* node);
   at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
+  bool follow_call(ModuleId module, const std::function<void()>& body);
+  const IrNode* run_hooked_call(const IrNode* first);
   bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
   void context_manager(const IrNode* node, bool enter);
@@ -171,6 +173,7 @@ class Interpreter {
   std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
+  std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

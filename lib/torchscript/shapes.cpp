@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/plain_operators.h"
@@ -14,18 +15,6 @@
 
 namespace fxtrace {
 namespace {
-
-// Inner proxies have no nodes, so nothing but what is known of them may leave a silent run.
-class Restore {
- public:
-  explicit Restore(std::function<void()> f) : f_(std::move(f)) {}
-  Restore(const Restore&) = delete;
-  Restore& operator=(const Restore&) = delete;
-  ~Restore() { f_(); }
-
- private:
-  std::function<void()> f_;
-};
 
 constexpr std::int64_t kMaxElements = 64;  // of a tensor that is computed
 
@@ -79,6 +68,7 @@ Known Interpreter::result_of(torch::jit::Function& function, const Values& argum
   return result ? known_of_value(*result) : Known{};
 }
 
+// Inner proxies have no nodes, so nothing but what is known of them may leave a silent run.
 std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& function, const Values& arguments) {
   GraphTracer* const tracer = std::exchange(tracer_, nullptr);
   const bool outer_silent = std::exchange(silent_, true);

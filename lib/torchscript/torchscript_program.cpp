@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <charconv>
 #include <exception>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "torchscript/interpreter.h"
 #include "torchscript/operators.h"
 #include "torchscript/plugin.h"
+#include "torchscript/same_code.h"
 
 namespace fxtrace {
 
@@ -66,6 +68,26 @@ bool is_forward(const std::string& method) {
 torch::jit::Function* find_forward(const c10::ClassType& type) {
   if (torch::jit::Function* forward = type.findMethod("forward")) return forward;
   return type.findMethod("forward__0");
+}
+
+bool is_traced_call(const c10::ClassType& type, const std::string& method) {
+  constexpr std::string_view kForward = "forward";
+  if (method.rfind(kForward, 0) != 0 || type.findMethod("forward") == nullptr) return false;
+  int number = 0;
+  const char* const end = method.data() + method.size();
+  const auto [rest, error] = std::from_chars(method.data() + kForward.size(), end, number);
+  if (error != std::errc() || rest != end || method != "forward" + std::to_string(number)) return false;
+  for (int earlier = 1; earlier < number; ++earlier) {
+    if (type.findMethod("forward" + std::to_string(earlier)) == nullptr) return false;
+  }
+  return number > 0;
+}
+
+bool TorchScriptProgram::does_as_forward(const c10::ClassType& type, torch::jit::Function& method) {
+  if (is_forward(method.name())) return true;
+  const auto [place, is_new] = same_as_forward_.emplace(&method, false);
+  if (is_new) place->second = have_same_code(*find_forward(type), method);
+  return place->second;
 }
 
 TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,

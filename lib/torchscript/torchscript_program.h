@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/number_meanings.h"
 #include "torchscript/archive.h"
+#include "torchscript/number_meanings.h"
 #include "torchscript/shapes/known.h"
 #include "trace/options.h"
 #include "trace/program.h"
@@ -52,6 +52,8 @@ class TorchScriptProgram : public Program {
   std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
   const TorchScriptArchive& archive() const { return *archive_; }
   NumberMeanings& meanings() { return meanings_; }
+  // Whether the method does what a call of its module does: forward itself, or the same code.
+  bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method);
   // What was known of a module's arguments in all of its calls from the graph of `caller`, and from any
   // graph: that is what is known of its inputs where it gets a graph of its own.
   void forget_calls(ModuleId caller) { calls_.erase(caller.index); }
@@ -76,6 +78,7 @@ class TorchScriptProgram : public Program {
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
   NumberMeanings meanings_;
+  std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
   std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<Known>>> calls_;  // by caller, module
 };
 
@@ -83,6 +86,9 @@ class TorchScriptProgram : public Program {
 // TorchScript makes of torch.nn.LSTM's.  Null when it has none.
 torch::jit::Function* find_forward(const c10::ClassType& type);
 bool is_forward(const std::string& method);
+// Whether the method is one of those that torch.jit.trace makes of a module's second and later calls:
+// "forward1", "forward2" and so on.
+bool is_traced_call(const c10::ClassType& type, const std::string& method);
 
 // Runs `f` on a thread with a stack large enough for what hostile archives nest; exceptions come through.
 void with_large_stack(const std::function<void()>& f);

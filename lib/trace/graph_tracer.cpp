@@ -305,7 +305,7 @@ bool GraphTracer::runs_in_leaf(ModuleId module) const {
 }
 
 NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                              std::optional<SourceLocation> source) {
+                              std::optional<SourceLocation> source, std::string method) {
   begin_call(module);
   const auto& parameters = facts_.parameters_of(module);
   if (!parameters.empty()) {
@@ -315,8 +315,11 @@ NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwarg
   ++leaf_count_[module.index];
   undo_.push_back({Undo::kLeaf, module, {}, {}, nullptr});
   const ModuleInfo& info = facts_.info(module);
-  return append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs),
-                 scope_of(module, call_count_[module.index]), std::move(meta), std::move(source), ""});
+  const NodeId call =
+      append({Opcode::kCallModule, info.path, std::move(args), std::move(kwargs),
+              scope_of(module, call_count_[module.index]), std::move(meta), std::move(source), ""});
+  if (!method.empty()) recording().result.graph.set_method(call, std::move(method));
+  return call;
 }
 
 NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {

@@ -133,8 +133,9 @@ class GraphTracer {
   bool is_leaf(ModuleId module) const;
   // Whether this graph calls the module, or one that holds it, as a leaf: then its attributes may change.
   bool runs_in_leaf(ModuleId module) const;
+  // `method`: what runs instead of forward (see Node::method).
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                   std::optional<SourceLocation> source);
+                   std::optional<SourceLocation> source, std::string method = {});
   // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& body);
@@ -146,9 +147,6 @@ class GraphTracer {
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names);
   void set_meta(NodeId node, Meta meta);
-  // What was recorded before the failed module was known to be a leaf does not hold: the graph is traced
-  // again.
-  void mark_stale() { stale_ = true; }
   ModuleId current_module() const { return scopes_.back().module; }
   // The stub of a graph whose own root cannot be followed.
   NodeId call_root(std::vector<Argument> args, Meta meta);

@@ -333,6 +333,7 @@ class Writer {
       const std::string type = module != nullptr ? module->type : node.scope.module_type.value_or("");
       lines.push_back(bold(node.target.empty() ? "(root)" : node.target));
       if (!type.empty()) lines.push_back(quiet_type(type));
+      if (!node.method.empty()) lines.push_back(quiet("runs " + node.method));
       if (module != nullptr && module->status == ModuleStatus::kFailed) {
         style = kFailedStyle;
         lines.push_back(failure(*module));

@@ -450,6 +450,7 @@ class Writer {
     json_.close('}');
     meta(node.meta);
     source(node.source);
+    if (!node.method.empty()) text("method", node.method);
     if (!node.program_nodes.empty()) strings("program_nodes", node.program_nodes);
     json_.close('}');
   }

@@ -130,6 +130,18 @@ class Overloaded(torch.nn.Module):
         raise RebuildError("no overload of forward takes these arguments")
 
 
+class Method(torch.nn.Module):
+    """A module that is called by another method than forward."""
+
+    def __init__(self, module: torch.jit.ScriptModule, method: str):
+        super().__init__()
+        self.module = module
+        self.method = method
+
+    def forward(self, *args, **kwargs):
+        return getattr(self.module, self.method)(*args, **kwargs)
+
+
 def _tree(attributes: dict[str, Any]) -> torch.nn.Module:
     """A module that has each attribute under its dotted name, unless it stands inside another of them."""
     root = torch.nn.Module()
@@ -232,9 +244,11 @@ class Rebuilder:
             and not hasattr(value, "forward")
         ):
             value = Overloaded(value)
-        return self._keep(
-            target if target else "root_module", target, value
-        )  # torch.fx has no name for the root
+        seen = target if target else "root_module"  # torch.fx has no name for the root
+        if "method" in node_json:
+            seen, target = f"{seen}_{node_json['method']}", f"{target}.{node_json['method']}"
+            value = Method(value, node_json["method"])
+        return self._keep(seen, target, value)
 
     def _keep(self, seen: str, target: str, value: Any) -> str:
         if self.seen_as.setdefault(seen, target) != target:

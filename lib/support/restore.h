@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+namespace fxtrace {
+
+// Calls a function at the end of a scope, however that is left.
+class Restore {
+ public:
+  explicit Restore(std::function<void()> f) : f_(std::move(f)) {}
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+  ~Restore() { f_(); }
+
+ private:
+  std::function<void()> f_;
+};
+
+}  // namespace fxtrace

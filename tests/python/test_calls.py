@@ -1,0 +1,196 @@
+"""Calls of modules: again and again, with hooks, by other methods."""
+
+import harness
+import peers
+import pytest
+import torch
+from torch import Tensor, nn
+
+
+class Block(nn.Module):
+    """A ResNet's: one ReLU, called twice."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(width, width, 3, padding=1)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1)
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.relu(self.conv2(self.relu(self.conv1(x))) + x)
+
+
+class Refine(nn.Module):
+    """RAFT's: the same block on each round, and a helper that is no forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block(3)
+        self.head = nn.Conv2d(3, 3, 1)
+
+    def update(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.head(x))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(3):
+            x = x + self.update(self.block(x))
+        return x
+
+
+class Pyramid(nn.Module):
+    """What is traced in the second call has other sizes in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = Pool()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.pool(x).sum() + self.pool(x[:, :, ::2, ::2]).sum()
+
+
+class Pool(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        b, c, h, w = x.shape
+        return x.reshape(b, c, int(h) // 2, 2, int(w) // 2, 2).amax((3, 5))
+
+
+def traced(tmp_path, module: nn.Module) -> tuple[str, Tensor]:
+    torch.manual_seed(0)
+    path = str(tmp_path / "model.pt")
+    x = torch.rand(1, 3, 8, 8)
+    torch.jit.trace(module.eval(), x).save(path)
+    return path, x
+
+
+RULES = [[], ["--no-default-leaves"], ["--leaf", "**.Block", "--leaf", "**.Pool"], ["--max-depth", "1"]]
+
+
+@pytest.mark.parametrize("module", [Refine, Pyramid])
+@pytest.mark.parametrize("rules", RULES)
+def test_further_calls_of_traced_modules(program, tmp_path, module, rules):
+    path, x = traced(tmp_path, module())
+    collection = program.trace(path, *rules)
+    assert not harness.failed_modules(collection)
+    harness.check_collection(collection)
+    harness.compare_runs(path, collection["graphs"][0], "forward", (x,), {})
+
+
+def test_they_are_calls_of_forward(program, tmp_path):
+    path, x = traced(tmp_path, Refine())
+    collection = program.trace(path)
+    graph = collection["graphs"][0]
+    assert peers.Peer(Refine().eval()).execution() == graph["execution"]
+    relu = [node for node in graph["nodes"] if node["target"] == "block.relu"]
+    assert [node["scope"]["call"] for node in relu] == [1, 2, 3, 4, 5, 6]
+    assert not any("method" in node for node in graph["nodes"])
+    calls = {module["path"]: module["calls"] for module in collection["modules"]}
+    assert (calls["block"], calls["block.relu"], calls["head"]) == (3, 6, 3)
+
+
+def test_other_code_is_named(program, tmp_path):
+    path, x = traced(tmp_path, Pyramid())
+    graph = program.trace(path, "--leaf", "**.Pool")["graphs"][0]
+    calls = [node for node in graph["nodes"] if node["op"] == "call_module"]
+    assert [node.get("method") for node in calls] == [None, "forward1"]
+
+
+class OwnMethod(nn.Module):
+    """forward1 is a name like any other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward1(self, x: Tensor) -> Tensor:
+        return self.linear(x) * 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.forward1(x) + 1
+
+
+def test_a_method_of_its_own(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(nn.Sequential(OwnMethod())).save(path)
+    collection = program.trace(path)
+    graph = collection["graphs"][0]
+    assert graph["execution"]["module_forward_order"] == ["", "0", "0.linear"]
+    harness.compare_runs(path, graph, "forward", (torch.rand(2, 8),), {})
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.before = nn.Parameter(torch.rand(4))
+        self.after = nn.Parameter(torch.rand(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+
+def scale_input(self, inputs: tuple[Tensor]) -> tuple[Tensor]:
+    return (inputs[0] * self.before,)
+
+
+def scale_output(self, inputs: tuple[Tensor], output: Tensor) -> Tensor:
+    return output * self.after + inputs[0]
+
+
+def choose_output(self, inputs: tuple[Tensor], output: Tensor) -> Tensor:
+    if bool(output.sum() > 0):
+        output = output + 1
+    return output
+
+
+class Hooked(nn.Module):
+    def __init__(self, before: list, after: list) -> None:
+        super().__init__()
+        self.scaled = Scaled()
+        self.plain = nn.Linear(4, 4)
+        for hook in before:
+            self.scaled.register_forward_pre_hook(hook)
+        for hook in after:
+            self.scaled.register_forward_hook(hook)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scaled(self.plain(self.scaled(x)))
+
+
+HOOKS = [
+    ([scale_input], []),
+    ([], [scale_output]),
+    ([scale_input], [scale_output]),
+    ([scale_input, scale_input], [scale_output, scale_output]),
+]
+
+
+@pytest.mark.parametrize("before, after", HOOKS)
+def test_hooks_run_inside_the_call(program, tmp_path, before, after):
+    path = str(tmp_path / "model.pt")
+    torch.manual_seed(0)
+    torch.jit.script(Hooked(before, after)).save(path)
+    collection = program.trace(path)
+    harness.check_collection(collection)
+    graph = collection["graphs"][0]
+    harness.compare_runs(path, graph, "forward", (torch.rand(2, 4),), {})
+    execution = graph["execution"]
+    assert execution["module_forward_order"] == ["", "scaled", "scaled.linear", "plain", "scaled", "scaled.linear"]
+    hooks = [node for node in graph["nodes"] if node["op"] == "call_function"]
+    assert hooks and {node["scope"]["module_path"] for node in hooks} == {"scaled"}
+    assert {node["scope"]["call"] for node in hooks} == {1, 2}
+    users = {entry["module"]: entry["uses"] for entry in execution["module_param_usage"]}
+    own = [use["params"] for use in users["scaled"] if use["module"] == "scaled"]
+    assert own == [["scaled.before"]] * len(before) + [["scaled.after"]] * len(after)
+    assert [use["module"] for use in users[""]] == ["scaled", "plain", "scaled"]
+
+
+def test_a_hook_that_fails_is_its_modules_failure(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.manual_seed(0)
+    torch.jit.script(Hooked([scale_input], [scale_output, choose_output])).save(path)
+    collection = program.trace(path)
+    harness.check_collection(collection)
+    assert harness.failed_modules(collection) == ["scaled"]
+    graph = collection["graphs"][0]
+    assert graph["execution"]["module_forward_order"] == ["", "scaled", "plain", "scaled"]
+    harness.compare_runs(path, graph, "forward", (torch.rand(2, 4),), {})
