@@ -43,6 +43,12 @@ std::optional<at::ScalarType> find_dtype(std::string_view name) {
   return std::nullopt;
 }
 
+std::string path_part(const std::string& name) {
+  std::string part;
+  for (const char c : name) part += c == '.' ? std::string("\\.") : std::string(1, c);
+  return part;
+}
+
 const c10::Type* without_optional(const c10::Type* type) {
   while (type != nullptr && type->kind() == c10::TypeKind::OptionalType) {
     type = type->castRaw<c10::OptionalType>()->getElementType().get();

@@ -466,7 +466,7 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
     if (current.isTensor()) return current;
     fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
   }
-  const std::string target = path->empty() ? name : *path + "." + name;
+  const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
   Meta known = meta(type);
   if (current.isTensor()) {
     known.type = "Tensor";

@@ -172,7 +172,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       const at::Tensor tensor = value.toTensor();
       if (!tensor.defined()) continue;
       ParameterRecord record;
-      record.name = prefix + name;
+      record.name = prefix + path_part(name);
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
       record.dtype = dtype_name(tensor.scalar_type());
@@ -182,7 +182,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       modules_[id.index].parameters.push_back(parameters_.size());
       parameters_.push_back(std::move(record));
     } else if (value.isObject()) {
-      if (!value.toObjectRef().type()->is_module()) paths_.emplace(&value.toObjectRef(), prefix + name);
+      if (!value.toObjectRef().type()->is_module()) paths_.emplace(&value.toObjectRef(), prefix + path_part(name));
     } else if (auto plain = plain_attribute(value)) {
       modules_[id.index].attributes.emplace_back(name, std::move(*plain));
     }
@@ -197,7 +197,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
     if (!value.isObject() || !value.toObjectRef().type()->is_module()) continue;
     const ModuleId child{static_cast<std::uint32_t>(modules_.size())};
     modules_[id.index].children.push_back(child);
-    read_module(value.toObject(), prefix + type.getAttributeName(i), id);
+    read_module(value.toObject(), prefix + path_part(type.getAttributeName(i)), id);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "trace/torch_functions.h"
 #include "trace/graph_tracer.h"
 
 namespace fxtrace {
@@ -306,7 +307,7 @@ bool LeafRules::is_wrapped(std::string_view function) const {
   std::string name(function);
   const auto found = wrapped_.find(name);
   if (found != wrapped_.end()) return found->second;
-  bool wrapped = starts_with_any(function, {"torch.nn.functional.", "torch.functional."});
+  bool wrapped = is_torch_function(function);
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (!function_rules_[i].glob.matches(function)) continue;
     wrapped = function_rules_[i].wrap;

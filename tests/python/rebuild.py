@@ -12,6 +12,7 @@ import io
 import json
 import math
 import pickle
+import re
 import sys
 import types
 from typing import Any, Callable
@@ -59,7 +60,8 @@ def _named_function(method: types.MethodDescriptorType) -> Callable:
 def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
     """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
     value: Any = model
-    for name in path.split(".") if path else []:
+    for part in re.split(r"(?<!\\)\.", path) if path else []:
+        name = part.replace("\\.", ".")
         children = getattr(value, "_modules", {})
         value = children[name] if name in children else getattr(value, name)
     return value
@@ -244,7 +246,8 @@ class Rebuilder:
             and not hasattr(value, "forward")
         ):
             value = Overloaded(value)
-        seen = target if target else "root_module"  # torch.fx has no name for the root
+        # torch.fx has no name for the root, and none with a dot inside.
+        seen = target.replace("\\.", "_") if target else "root_module"
         if "method" in node_json:
             seen, target = f"{seen}_{node_json['method']}", f"{target}.{node_json['method']}"
             value = Method(value, node_json["method"])

@@ -1,0 +1,53 @@
+"""Attributes that no Python code could name: passes that rewrite archives put dots into names."""
+
+import zipfile
+
+import harness
+import torch
+from torch import Tensor, nn
+
+
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.b = nn.Parameter(torch.full((3,), 2.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.b
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a_b = nn.Parameter(torch.full((3,), 5.0))
+        self.a = Inner()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x) + self.a_b
+
+
+def with_a_dot(source: str, target: str) -> None:
+    """The same archive with `a_b` called `a.b`, as TorchScript writes that."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            if entry.filename.endswith("data.pkl"):
+                data = data.replace(b"a_b", b"a.b")
+            if entry.filename.endswith(".py"):
+                data = data.replace(b"self.a_b", b'getattr(self, "a.b")')
+                data = data.replace(b"  a_b : Tensor", b'  __annotations__["a.b"] = Tensor')
+                data = data.replace(b'"a_b"', b'"a.b"')
+            new.writestr(entry.filename, data)
+
+
+def test_names_with_dots(program, tmp_path):
+    plain, path = str(tmp_path / "plain.pt"), str(tmp_path / "model.pt")
+    torch.jit.script(Net()).save(plain)
+    with_a_dot(plain, path)
+    collection = program.trace(path)
+    graph = collection["graphs"][0]
+    attributes = [node["target"] for node in graph["nodes"] if node["op"] == "get_attr"]
+    assert sorted(attributes) == ["a.b", r"a\.b"]
+    assert sorted(graph["execution"]["param_forward_order"]) == ["a.b", r"a\.b"]
+    assert sorted(parameter["name"] for parameter in collection["parameters"]) == ["a.b", r"a\.b"]
+    harness.compare_runs(path, graph, "forward", (torch.rand(3),), {})
