@@ -53,6 +53,9 @@ void Interpreter::call_method(const IrNode* node) {
     for (std::size_t i = 1; i < values.size(); ++i) known.push_back(known_of_value(values[i]));
     program_.remember_call(root_, *module, std::move(known));
   }
+  const ModuleId caller = module_;
+  if (module) module_ = *module;
+  const Restore restore([&] { module_ = caller; });
   if (is_call && tracer_ != nullptr && open_calls_.count(node) == 0) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }
@@ -68,6 +71,8 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   const bool outer_grad = grad_enabled_;
   std::optional<Dimensions> dimensions;
   if (shapes_) dimensions = dimensions_;
+  std::map<std::string, bool> assumed = assumed_;
+  const std::size_t calls = program_.remembered_calls(root_);
   const bool followed = tracer_->inline_call(module, body);
   call_mark_ = outer_mark;
   steps_ = outer_steps;
@@ -75,7 +80,9 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   frames_.resize(frames);
   grad_enabled_ = outer_grad;
   roll_back(changes);
+  program_.forget_calls(root_, calls);  // as a leaf it is followed once more
   if (dimensions) dimensions_ = std::move(*dimensions);
+  assumed_ = std::move(assumed);
   return false;
 }
 
@@ -88,9 +95,9 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
+  Known known = result_of(forward, arguments);
   // Hooks may change what forward gives.
-  const bool has_hooks = !program_.object(module)->type()->getForwardHooks().empty();
-  Known known = has_hooks ? Known{} : result_of(forward, arguments);
+  if (!program_.object(module)->type()->getForwardHooks().empty()) known = Known{};
   const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
   const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
                                        location(node), same ? "" : forward.name());

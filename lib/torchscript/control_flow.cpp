@@ -9,6 +9,7 @@
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/shapes/size_arithmetic.h"
+#include "trace/condition.h"
 
 namespace fxtrace {
 
@@ -145,6 +146,9 @@ void Interpreter::choose(const IrNode* node, bool branch) {
 void Interpreter::run_if(const IrNode* node) {
   const at::IValue condition = value(node->input(0));
   if (condition.isBool()) return choose(node, condition.toBool());
+  bool opposite = false;
+  const auto assumed = assumed_.find(condition_key(condition, opposite));
+  if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
   if (assume(node, condition)) return;
   ask(condition);
   if (silent_ && run_both(node)) return;
@@ -160,6 +164,10 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
     if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
       dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
                          comparison->right);
+    }
+    bool opposite = false;
+    if (std::string key = condition_key(condition, opposite); !key.empty()) {
+      assumed_[std::move(key)] = holds != opposite;
     }
     std::string text = known ? describe(condition) : "";
     const auto source = location(node);
@@ -189,9 +197,16 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   return true;
 }
 
+std::string Interpreter::condition_key(const at::IValue& condition, bool& opposite) const {
+  const Proxy* proxy = find_proxy(condition);
+  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return {};
+  return fxtrace::condition_key(tracer_->graph(), proxy->node, opposite);
+}
+
 // Both ways of an `if`, when nothing but its results can tell which was taken.
 bool Interpreter::run_both(const IrNode* node) {
   const std::size_t changes = mark();
+  const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
   std::array<Values, 2> results;
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
     const IrBlock& block = *node->blocks()[branch];

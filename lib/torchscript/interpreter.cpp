@@ -29,8 +29,8 @@ Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const
 // --- entry points ---
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
-  root_ = root;
-  program_.forget_calls(root);
+  root_ = module_ = root;
+  program_.forget_calls(root, 0);
   const auto& object = program_.object(root);
   torch::jit::Function& function =
       method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
@@ -298,20 +298,39 @@ bool Interpreter::run_value_node(const IrNode* node) {
     case aten::__isnot__:
       return compare_identity(node);
     default:
-      // Symbols that LibTorch has no constant for.
-      static const c10::Symbol is_grad_enabled = c10::Symbol::aten("is_grad_enabled");
-      static const c10::Symbol set_grad_enabled = c10::Symbol::aten("set_grad_enabled");
-      if (node->kind() == is_grad_enabled) {
-        set(node->output(), grad_enabled_);
-        return true;
-      }
-      if (node->kind() == set_grad_enabled) {
-        const at::IValue& enabled = value(node->input(0));
-        if (enabled.isBool()) grad_enabled_ = enabled.toBool();
-        return true;
-      }
-      return false;
+      return ask_process(node);
   }
+}
+
+// What is asked of the process that runs the model is answered as for an ordinary one, and a guard says so.
+bool Interpreter::ask_process(const IrNode* node) {
+  // Symbols that LibTorch has no constant for.
+  static const c10::Symbol is_grad_enabled = c10::Symbol::aten("is_grad_enabled");
+  static const c10::Symbol set_grad_enabled = c10::Symbol::aten("set_grad_enabled");
+  static const std::unordered_map<c10::Symbol, std::string> off = {
+      {c10::Symbol::aten("is_autocast_enabled"), "torch.is_autocast_enabled()"},
+      {c10::Symbol::aten("is_autocast_cpu_enabled"), "torch.is_autocast_cpu_enabled()"},
+      {c10::Symbol::aten("is_vulkan_available"), "torch.is_vulkan_available()"},
+      {c10::Symbol::aten("_nnpack_available"), "torch._nnpack_available()"},
+      {c10::Symbol::aten("_use_cudnn_rnn_flatten_weight"), "torch._use_cudnn_rnn_flatten_weight()"},
+  };
+  if (node->kind() == set_grad_enabled) {
+    const at::IValue& enabled = value(node->input(0));
+    if (enabled.isBool()) grad_enabled_ = enabled.toBool();
+    return true;
+  }
+  const auto found = off.find(node->kind());
+  if (node->kind() != is_grad_enabled && found == off.end()) return false;
+  const bool answer = found == off.end() && grad_enabled_;
+  set(node->output(), answer);
+  // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
+  const auto& uses = node->output()->uses();
+  const bool decides = std::any_of(uses.begin(), uses.end(),
+                                   [](const auto& use) { return use.user->kind() != prim::SetAttr; });
+  if (tracer_ != nullptr && decides && (answer || found != off.end())) {
+    tracer_->guard(answer ? "torch.is_grad_enabled()" : "not " + found->second, std::nullopt);
+  }
+  return true;
 }
 
 bool Interpreter::compare_identity(const IrNode* node) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,6 +21,18 @@
 #include "trace/graph_tracer.h"
 
 namespace fxtrace {
+
+// Runs at the end of a scope.
+class Restore {
+ public:
+  explicit Restore(std::function<void()> f) : f_(std::move(f)) {}
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+  ~Restore() { f_(); }
+
+ private:
+  std::function<void()> f_;
+};
 
 class Interpreter {
  public:
@@ -68,6 +81,7 @@ class Interpreter {
   void unpack(const IrNode* node);
   void construct(const IrNode* node);
   void is_instance(const IrNode* node);
+  bool ask_process(const IrNode* node);
   bool compare_identity(const IrNode* node);
   bool compare_tensors(const IrNode* node, const at::IValue& left, const at::IValue& right);
 
@@ -80,6 +94,9 @@ class Interpreter {
   bool run_both(const IrNode* node);
   at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type);
   void count_step(const IrNode* node);
+  // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
+  // `opposite` is turned round when the key is that of the opposite.
+  std::string condition_key(const at::IValue& condition, bool& opposite) const;
 
   // --- what control flow asks of inputs (control_flow.cpp) ---
   // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
@@ -144,6 +161,10 @@ class Interpreter {
   void compute_contents(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                         std::vector<Known>& results) const;
   void change_known(const Proxy& proxy, Known known);
+  // A list that an operator changes in place; false when that is another kind of operator.
+  bool change_list(const c10::FunctionSchema& schema, const Values& values, std::vector<Known>& results);
+  void report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+                      const std::string& error);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
   std::string explain(const at::IValue& value) const;
 
@@ -174,6 +195,9 @@ class Interpreter {
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
+  std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
+  ModuleId module_;                      // whose forward runs
+  bool both_ways_ = false;               // in run_both(): what runs may not be what is meant
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

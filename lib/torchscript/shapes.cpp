@@ -4,7 +4,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 #include "support/restore.h"
 #include "torchscript/convert.h"
@@ -30,17 +30,6 @@ std::optional<SymInt> read_element(const at::Tensor& tensor) {
   const auto values = elements(tensor);
   const auto* number = values && values->size() == 1 ? values->front().get_if<std::int64_t>() : nullptr;
   return number == nullptr ? std::nullopt : std::optional<SymInt>(*number);
-}
-
-// What the tensors hold depends on the call.
-void forget_contents(Known& known) {
-  if (auto* info = std::get_if<TensorInfo>(&known.value)) info->content = nullptr;
-  if (auto* items = std::get_if<Known::Sequence>(&known.value)) {
-    for (Known& item : *items) forget_contents(item);
-  }
-  if (auto* dict = std::get_if<Known::Dict>(&known.value)) {
-    for (Known& item : dict->values) forget_contents(item);
-  }
 }
 
 // Sizes of another graph that depend on data keep their names, and no new one gets them.
@@ -143,15 +132,21 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     results[0] = evaluate_plain(schema, values, dimensions_).known;
   }
   if (gives_tensor && results[0].is_unknown()) {
-    results = infer_shapes(schema, values, dimensions_);
+    Inferred inferred = infer_shapes(schema, values, dimensions_);
+    if (!inferred.error.empty()) report_invalid(node, schema, values, inferred.error);
+    results = std::move(inferred.results);
     results.resize(node->outputs().size());
     compute_contents(node, schema, values, results);
   }
-  // An integer that the data decides: x.item().
-  if (results[0].is_unknown() && node->outputs().size() == 1 && !values.empty() &&
-      node->output()->type()->kind() == c10::TypeKind::IntType && find_tensor_info(values[0])) {
+  // An integer that the data decides: int(x.item()).
+  static const std::set<std::string> kElements{"aten::item", "aten::Int", "aten::IntImplicit"};
+  const bool by_data =
+      results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType && !values.empty() &&
+      (kElements.contains(schema.name()) || find_tensor_info(values[0]));
+  if (by_data && results[0].is_unknown()) {
     results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
   }
+  if (change_list(schema, values, results)) return results;
   // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
   for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
@@ -163,14 +158,60 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   return results;
 }
 
+// What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
+bool Interpreter::change_list(const c10::FunctionSchema& schema, const Values& values,
+                              std::vector<Known>& results) {
+  const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
+  const Known::Sequence* sequence = proxy == nullptr ? nullptr : known_of(values[0]).sequence();
+  if (sequence == nullptr || proxy->type->kind() != c10::TypeKind::ListType) return false;
+  auto changed = changed_list(schema, values);
+  if (!changed) return false;
+  if (schema.name() == "aten::pop") results[0] = std::move(changed->taken);
+  // xs += ys gives the list again.
+  if (schema.name() == "aten::add_") results[0] = Known{changed->rest};
+  change_known(*proxy, Known{std::move(changed->rest)});
+  return true;
+}
+
+// "conv1: aten.conv2d of float32[1,5,8,8] and float32[4,3,3,3] raises (net.py:12): ..."
+void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+                                 const std::string& error) {
+  // Where both ways of an `if` are looked at, one of them may never be taken.
+  if (both_ways_) return;
+  std::string tensors;
+  const auto add = [&](const TensorInfo& info) {
+    tensors += tensors.empty() ? " of " : ", ";
+    tensors += info.dtype ? dtype_name(*info.dtype) : "?";
+    tensors += "[";
+    for (std::size_t i = 0; i < info.sizes.size(); ++i) tensors += (i == 0 ? "" : ",") + info.sizes[i].text();
+    tensors += "]";
+  };
+  for (const at::IValue& value : values) {
+    if (is_plain(value)) continue;
+    const Known known = known_of_value(value);
+    if (known.tensor() != nullptr) add(*known.tensor());
+    if (known.sequence() == nullptr) continue;
+    for (const Known& item : *known.sequence()) {
+      if (item.tensor() != nullptr) add(*item.tensor());
+    }
+  }
+  std::string op = schema.name();
+  if (const auto colons = op.find("::"); colons != std::string::npos) op.replace(colons, 2, ".");
+  const ModuleInfo& module = program_.modules()[module_.index];
+  std::string text =
+      (module.path.empty() ? "the root module" : module.path) + ": " + op + tensors + " raises";
+  if (const auto source = location(node))
+    text += " (" + source->file + ":" + std::to_string(source->line) + ")";
+  program_.report_invalid(module_, node, text + ": " + error);
+}
+
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
   if (!shapes_) return;
-  const std::vector<Known> known = program_.known_arguments(root);
+  const std::vector<Known>& known = program_.use_known_arguments(root);
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown()) continue;
     Known input = known[i];
-    forget_contents(input);
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->node, meta(proxy->type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.

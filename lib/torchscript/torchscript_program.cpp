@@ -242,19 +242,64 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
   return it == paths_.end() ? nullptr : &it->second;
 }
 
+std::size_t TorchScriptProgram::remembered_calls(ModuleId caller) const {
+  const auto calls = calls_.find(caller);
+  return calls == calls_.end() ? 0 : calls->second.size();
+}
+
+void TorchScriptProgram::forget_calls(ModuleId caller, std::size_t from) {
+  if (remembered_calls(caller) > from) calls_[caller].resize(from);
+}
+
 void TorchScriptProgram::remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments) {
-  const auto [place, is_new] = calls_[caller.index].try_emplace(module.index, arguments);
-  if (!is_new) place->second = common(place->second, arguments);
+  // What tensors hold depends on the call.
+  for (Known& argument : arguments) forget_contents(argument);
+  std::vector<RememberedCall>& calls = calls_[caller];
+  // In a loop.
+  const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == arguments;
+  if (!again) calls.push_back({module, std::move(arguments)});
 }
 
 std::vector<Known> TorchScriptProgram::known_arguments(ModuleId module) const {
   std::optional<std::vector<Known>> result;
-  for (const auto& [caller, modules] : calls_) {
-    const auto call = modules.find(module.index);
-    if (call == modules.end()) continue;
-    result = result ? common(*result, call->second) : call->second;
+  for (const auto& [caller, calls] : calls_) {
+    for (const RememberedCall& call : calls) {
+      if (call.module != module) continue;
+      result = result ? common(*result, call.arguments) : call.arguments;
+    }
   }
   return result.value_or(std::vector<Known>());
+}
+
+const std::vector<Known>& TorchScriptProgram::use_known_arguments(ModuleId module) {
+  return used_arguments_[module] = known_arguments(module);
+}
+
+void TorchScriptProgram::begin_trace() {
+  calls_.clear();
+  used_arguments_.clear();
+  invalid_.clear();
+  first_invalid_.clear();
+}
+
+void TorchScriptProgram::report_invalid(ModuleId module, const torch::jit::Node* node,
+                                        const std::string& message) {
+  if (invalid_.empty()) first_invalid_ = message;
+  invalid_.emplace(module, node);
+}
+
+std::vector<std::string> TorchScriptProgram::warnings() const {
+  if (invalid_.empty()) return {};
+  std::string text = first_invalid_ + "; shapes are unknown from there";
+  if (const std::size_t more = invalid_.size() - 1; more > 0) {
+    text += ", and from " + std::to_string(more) + " more call" + (more == 1 ? "" : "s") + " like that";
+  }
+  return {std::move(text)};
+}
+
+bool TorchScriptProgram::inputs_changed(ModuleId root) const {
+  const auto used = used_arguments_.find(root);
+  return used != used_arguments_.end() && used->second != known_arguments(root);
 }
 
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,6 +36,9 @@ class TorchScriptProgram : public Program {
   std::string producer_version() const override;
   void check_method(ModuleId module, const std::string& method) const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+  bool inputs_changed(ModuleId root) const override;
+  void begin_trace() override;
+  std::vector<std::string> warnings() const override;
 
   // --- for the interpreter ---
   // The module under its first path; absent for objects that are no modules of the tree.
@@ -54,13 +58,18 @@ class TorchScriptProgram : public Program {
   NumberMeanings& meanings() { return meanings_; }
   // Whether the method does what a call of its module does: forward itself, or the same code.
   bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method);
-  // What was known of a module's arguments in all of its calls from the graph of `caller`, and from any
-  // graph: that is what is known of its inputs where it gets a graph of its own.
-  void forget_calls(ModuleId caller) { calls_.erase(caller.index); }
+  // What is known of a module's arguments in all of its calls, from the graph of any caller: that is what is
+  // known of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it
+  // did, forgets its calls from that on.
+  std::size_t remembered_calls(ModuleId caller) const;
+  void forget_calls(ModuleId caller, std::size_t from);
   void remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments);
-  std::vector<Known> known_arguments(ModuleId module) const;
+  const std::vector<Known>& use_known_arguments(ModuleId module);
+  // An operator that torch would not carry out for what is known of its arguments: told once for each place.
+  void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
 
  private:
+  std::vector<Known> known_arguments(ModuleId module) const;
   void read_modules();
   void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
                    std::optional<ModuleId> parent);
@@ -79,7 +88,14 @@ class TorchScriptProgram : public Program {
   std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
   NumberMeanings meanings_;
   std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
-  std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<Known>>> calls_;  // by caller, module
+  struct RememberedCall {
+    ModuleId module;
+    std::vector<Known> arguments;
+  };
+  std::map<ModuleId, std::vector<RememberedCall>> calls_;  // by caller
+  std::map<ModuleId, std::vector<Known>> used_arguments_;  // of graphs that were recorded
+  std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
+  std::string first_invalid_;
 };
 
 // The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what

@@ -44,6 +44,10 @@ class Program {
   virtual std::string kind() const = 0;              // "torchscript"
   virtual std::string producer_version() const = 0;  // of the format: "3", "8.20"
 
+  // What earlier traces of the program found out is forgotten.
+  virtual void begin_trace() {}
+  // What the runs since then found that a user should know, in the order in which it was found.
+  virtual std::vector<std::string> warnings() const { return {}; }
   // Throws Error(kUsage) when the module has no such method.
   virtual void check_method(ModuleId module, const std::string& method) const = 0;
 
@@ -51,6 +55,9 @@ class Program {
   // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When
   // `root_is_leaf`, records the placeholders, one call of the root and the output instead.
   virtual void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) = 0;
+  // Whether calls of `root` in the graphs of others, as they were last run, tell something else of its inputs
+  // than when its own graph was: then that is to be run again.
+  virtual bool inputs_changed(ModuleId /*root*/) const { return false; }
 };
 
 }  // namespace fxtrace

@@ -19,8 +19,11 @@ class RecursiveTrace {
 
   TraceResult run() {
     program_.check_method(ModuleId{0}, options_.method);
-    // A module that fails in a later graph may stand inlined in an earlier one: such graphs are traced again
-    // until nothing new fails.  Every round but the last finds at least one more failed module.
+    program_.begin_trace();
+    // A module that fails in a later graph may stand inlined in an earlier one, and a later graph may call a
+    // module that has its own already: such graphs are traced again until nothing changes.  That ends: failed
+    // modules only get more, and what is known of a module's inputs depends only on the graphs of modules
+    // that hold it.
     do {
       retraced_ = false;
       walk();
@@ -83,7 +86,7 @@ class RecursiveTrace {
   }
 
   bool still_valid(const Traced& traced, ModuleId root) const {
-    if (traced.stub != is_stub(root)) return false;
+    if (traced.stub != is_stub(root) || program_.inputs_changed(root)) return false;
     return std::none_of(traced.inlined.begin(), traced.inlined.end(),
                         [&](ModuleId module) { return failed_.contains(module); });
   }
@@ -212,6 +215,7 @@ class RecursiveTrace {
     }
     result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
+    result.warnings = program_.warnings();
     for (const auto& rule : rules_.unmatched()) {
       result.warnings.push_back("rule '" + rule + "' matched nothing");
     }

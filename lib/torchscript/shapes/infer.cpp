@@ -98,22 +98,6 @@ class Silent : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-// Operators whose kernels did not work on meta tensors.
-class Failures {
- public:
-  bool known(const c10::OperatorName& name) const { return names_.contains(name); }
-  // An operator that has no kernel at all inside will never have one; other errors may be due to the
-  // arguments of this call, but exceptions are slow.
-  void add(const c10::OperatorName& name, bool for_good) {
-    constexpr int kTries = 20;
-    if (for_good || ++counts_[name] >= kTries) names_.insert(name);
-  }
-
- private:
-  std::unordered_set<c10::OperatorName> names_;
-  std::unordered_map<c10::OperatorName, int> counts_;
-};
-
 bool has_meta_kernel(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::Meta);
 }
@@ -124,11 +108,19 @@ bool is_composite(const c10::OperatorHandle& op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
+// Whether what a kernel complains of is that there is no data, and not what it was given.
+bool is_about_meta(std::string_view message) {
+  static constexpr std::array<std::string_view, 6> kTexts{"meta",    "Meta",    "data pointer",
+                                                          "storage", "backend", "not implemented"};
+  return std::ranges::any_of(
+      kTexts, [&](std::string_view text) { return message.find(text) != std::string_view::npos; });
+}
+
 // No data can be touched: every tensor is on the device meta, and so is every device that is asked for.
+// Raises what the kernel says of the arguments.
 Results run_on_meta(const c10::OperatorHandle& op, const std::vector<at::IValue>& values) {
-  static Failures failures;
   const c10::FunctionSchema& schema = op.schema();
-  if (values.size() != schema.arguments().size() || failures.known(op.operator_name())) return std::nullopt;
+  if (values.size() != schema.arguments().size()) return std::nullopt;
   torch::jit::Stack stack;
   bool on_meta = false;
   try {
@@ -156,10 +148,12 @@ Results run_on_meta(const c10::OperatorHandle& op, const std::vector<at::IValue>
   try {
     op.callBoxed(&stack);
   } catch (const c10::NotImplementedError&) {
-    failures.add(op.operator_name(), true);
     return std::nullopt;
+  } catch (const c10::Error& error) {
+    std::string message = readable_message(error.what_without_backtrace());
+    if (is_about_meta(message)) return std::nullopt;
+    throw Raises{std::move(message)};
   } catch (const std::exception&) {
-    failures.add(op.operator_name(), false);
     return std::nullopt;
   }
   std::vector<Known> results;
@@ -172,11 +166,11 @@ Results run_on_meta(const c10::OperatorHandle& op, const std::vector<at::IValue>
 // Null when there is none for this operator.
 const torch::jit::Code* find_shape_function(const c10::OperatorName& name) {
   static std::unordered_map<c10::OperatorName, std::unique_ptr<torch::jit::Code>> known;
-  const auto [place, is_new] = known.try_emplace(name);
-  if (!is_new) return place->second.get();
   // The registry knows operators by the address of their schema.
   const std::shared_ptr<torch::jit::Operator> op = torch::jit::findOperatorFor(name);
   if (op == nullptr) return nullptr;
+  const auto [place, is_new] = known.try_emplace(name);
+  if (!is_new) return place->second.get();
   if (const auto graph = torch::jit::shapeComputeGraphForSchema(op->schema())) {
     place->second = std::make_unique<torch::jit::Code>(*graph, "shape of " + name.name);
   }
@@ -263,22 +257,86 @@ std::string_view written_argument(const c10::FunctionSchema& schema) {
   return {};
 }
 
+// CPU kernels that there are for floating types only, whatever their meta kernels say.
+void check_floating(const RuleArguments& args) {
+  static const std::unordered_set<std::string_view> kNames{"_softmax",
+                                                           "_log_softmax",
+                                                           "adaptive_avg_pool1d",
+                                                           "adaptive_avg_pool2d",
+                                                           "adaptive_max_pool2d",
+                                                           "batch_norm",
+                                                           "bernoulli",
+                                                           "celu",
+                                                           "elu",
+                                                           "frac",
+                                                           "gelu",
+                                                           "glu",
+                                                           "grid_sampler",
+                                                           "group_norm",
+                                                           "hardshrink",
+                                                           "hardsigmoid",
+                                                           "hardswish",
+                                                           "im2col",
+                                                           "instance_norm",
+                                                           "layer_norm",
+                                                           "leaky_relu",
+                                                           "log_sigmoid",
+                                                           "log_softmax",
+                                                           "logcumsumexp",
+                                                           "max_pool1d",
+                                                           "mish",
+                                                           "native_batch_norm",
+                                                           "native_group_norm",
+                                                           "native_layer_norm",
+                                                           "poisson",
+                                                           "rms_norm",
+                                                           "rrelu",
+                                                           "selu",
+                                                           "silu",
+                                                           "softmax",
+                                                           "softplus",
+                                                           "softshrink",
+                                                           "upsample_bicubic2d",
+                                                           "upsample_bilinear2d",
+                                                           "upsample_linear1d",
+                                                           "upsample_nearest1d",
+                                                           "upsample_nearest2d",
+                                                           "upsample_nearest3d",
+                                                           "upsample_trilinear3d",
+                                                           "_upsample_bilinear2d_aa",
+                                                           "_upsample_bicubic2d_aa",
+                                                           "_upsample_nearest_exact1d",
+                                                           "_upsample_nearest_exact2d",
+                                                           "_upsample_nearest_exact3d"};
+  std::string_view name = without_namespace(args.schema().name());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  if (!kNames.contains(name) || args.given("dtype") || !args.is_tensor(first_argument(args))) return;
+  const Known known = known_of_value(args.values()[0]);
+  const TensorInfo* info = known.tensor();
+  if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
+  if (*info->dtype == at::kLong || *info->dtype == at::kInt || *info->dtype == at::kShort) {
+    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
+  }
+}
+
 std::vector<Known> infer(const RuleArguments& args) {
   const c10::FunctionSchema& schema = args.schema();
   for (const c10::Argument& argument : schema.arguments()) {
     if (argument.is_out()) throw CannotTell{};
   }
+  const std::optional<c10::OperatorHandle> op =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  check_floating(args);
   std::string_view name = schema.name();
   const std::string_view written = written_argument(schema);
   if (!written.empty()) {
+    if (op && (has_meta_kernel(*op) || is_composite(*op))) run_on_meta(*op, args.values());
     if (!changes_shape(without_namespace(name))) return make(args.tensor(written));
     name.remove_suffix(1);
     const Rule rule = find_rule(name);
     if (rule == nullptr) throw CannotTell{};
     return rule(args);
   }
-  const std::optional<c10::OperatorHandle> op =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
   const Rule rule = find_rule(name);
   // A list may be long, and its length a hostile file's choice: a rule has a limit.
   const bool meta_first = op && has_meta_kernel(*op) && !differs_from_cpu(without_namespace(name)) &&
@@ -288,7 +346,10 @@ std::vector<Known> infer(const RuleArguments& args) {
   }
   if (rule != nullptr) {
     try {
-      return rule(args);
+      std::vector<Known> results = rule(args);
+      // A rule knows more, but does not check all that LibTorch does.
+      if (!meta_first && op && is_composite(*op) && !returns_list(schema)) run_on_meta(*op, args.values());
+      return results;
     } catch (const CannotTell&) {
       // Sizes may be numbers that LibTorch knows more about; but it makes every part of a list.
       if (returns_list(schema)) throw;
@@ -338,10 +399,11 @@ void finish(Known& known, at::Device device, const Dimensions& dimensions) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     info->device = device;
     info->requires_grad.reset();
+    info->contiguous.reset();
     info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
-      if (size.number().value_or(0) < 0) throw CannotTell{};
+      if (size.number().value_or(0) < 0) throw Raises{"a size of the result would be " + size.text()};
     }
   }
   if (auto* sequence = std::get_if<Known::Sequence>(&known.value)) {
@@ -349,22 +411,64 @@ void finish(Known& known, at::Device device, const Dimensions& dimensions) {
   }
 }
 
+// ---- Order in memory ----
+
+bool is_ordinary_format(const RuleArguments& args) {
+  if (!args.given("memory_format")) return true;
+  const at::IValue& format = args.value("memory_format");
+  return format.isInt() && format.toInt() == static_cast<std::int64_t>(at::MemoryFormat::Contiguous);
+}
+
+// What makes a tensor in the order of its dimensions; and what does that for one that is so already.
+bool is_contiguous(const RuleArguments& args, const TensorInfo& result) {
+  static const std::unordered_set<std::string_view> kMakers{
+      "contiguous", "zeros",    "ones",     "empty",     "full",         "rand",   "randn",
+      "randint",    "arange",   "eye",      "linspace",  "randperm",     "tensor", "one_hot",
+      "new_zeros",  "new_ones", "new_full", "new_empty", "scalar_tensor"};
+  static const std::unordered_set<std::string_view> kKeepers{"view",  "_unsafe_view", "reshape", "flatten",
+                                                             "ravel", "unsqueeze",    "detach",  "alias",
+                                                             "clone", "to",           "dropout"};
+  const std::string_view name = without_namespace(args.schema().name());
+  if (kMakers.contains(name)) return is_ordinary_format(args);
+  if (name == "clone" && args.given("memory_format")) return is_ordinary_format(args);
+  if (kKeepers.contains(name)) {
+    return args.is_tensor("self") && args.tensor("self").contiguous == true &&
+           (!args.given("memory_format") || is_ordinary_format(args));
+  }
+  const auto op = c10::Dispatcher::singleton().findSchema(args.schema().operator_name());
+  if (!op || !op->hasTag(at::Tag::pointwise)) return false;
+  bool any = false;
+  for (const c10::Argument& argument : args.schema().arguments()) {
+    if (!args.is_tensor(argument.name())) continue;
+    const TensorInfo info = args.tensor(argument.name());
+    if (info.sizes.empty()) continue;
+    if (info.contiguous != true || info.sizes != result.sizes) return false;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
-std::vector<Known> infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
-                                Dimensions& dimensions) {
+Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
+                      Dimensions& dimensions) {
   const RuleArguments args(schema, values, dimensions);
   try {
     std::vector<Known> results = infer(args);
-    if (results.size() != schema.returns().size()) return unknown_results(schema);
+    if (results.size() != schema.returns().size()) return {unknown_results(schema), {}};
     const at::Device device = result_device(args).value_or(at::kCPU);
     for (Known& result : results) finish(result, device, dimensions);
-    return results;
+    if (auto* info = std::get_if<TensorInfo>(&results[0].value)) {
+      if (is_contiguous(args, *info)) info->contiguous = true;
+    }
+    return {std::move(results), {}};
+  } catch (const Raises& raises) {
+    return {unknown_results(schema), raises.message};
   } catch (const CannotTell&) {
   } catch (const std::exception&) {
     // LibTorch's or SymbolicError: this call cannot be told either.
   }
-  return unknown_results(schema);
+  return {unknown_results(schema), {}};
 }
 
 }  // namespace fxtrace

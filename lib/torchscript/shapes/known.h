@@ -32,6 +32,8 @@ struct TensorInfo {
   std::optional<at::ScalarType> dtype;
   at::Device device = at::kCPU;
   std::optional<bool> requires_grad = std::nullopt;  // known of parameters and of the root's inputs
+  // Whether the elements lie in the order of the dimensions, without gaps.  Rules need not care.
+  std::optional<bool> contiguous = std::nullopt;
   // Null for most.  Rules need not care: the interpreter sets it.
   std::shared_ptr<const TensorContent> content = nullptr;
 
@@ -80,6 +82,9 @@ struct Known {
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
   bool operator==(const Known&) const;
 };
+
+// Of this value and all inside.
+void forget_contents(Known& known);
 
 // What holds of both, element by element; nothing of those that only one has.
 Known common(const Known& first, const Known& second);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "torchscript/convert.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -51,7 +52,9 @@ std::string_view first_argument(const RuleArguments& args) {
 
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank) {
   const std::int64_t limit = std::max<std::int64_t>(rank, 1);
-  if (dim < -limit || dim >= limit) throw CannotTell{};
+  if (dim < -limit || dim >= limit) {
+    throw Raises{"dimension " + std::to_string(dim) + " of a tensor with " + std::to_string(rank)};
+  }
   return dim < 0 ? dim + limit : dim;
 }
 
@@ -69,6 +72,25 @@ bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left
   const std::optional<bool> answer = dimensions.decide(relation, left, right);
   if (!answer) throw CannotTell{};
   return *answer;
+}
+
+void require(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+             std::string_view what) {
+  if (dimensions.decide(relation, left, right) != false) return;
+  throw Raises{std::string(what) + ": " + left.text() + " " + to_string(negated(relation)) + " " +
+               right.text()};
+}
+
+void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what) {
+  if (std::ranges::find(ranks, info.dim()) != ranks.end()) return;
+  std::string expected;
+  for (const std::int64_t rank : ranks) expected += (expected.empty() ? "" : " or ") + std::to_string(rank);
+  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " + expected};
+}
+
+void require_same_dtype(Dtype first, Dtype second, std::string_view what) {
+  if (!first || !second || *first == *second) return;
+  throw Raises{std::string(what) + " differ: " + dtype_name(*first) + " and " + dtype_name(*second)};
 }
 
 bool is_number(const SymInt& value, std::int64_t number) { return value.number() == number; }
@@ -98,9 +120,13 @@ Sizes concatenated(Sizes first, const Sizes& second) {
 SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions) {
   if (a == b || is_number(b, 1)) return a;
   if (is_number(a, 1)) return b;
-  if (dimensions.decide(Relation::kNotEqual, a, 1) == true) return a;
-  if (dimensions.decide(Relation::kNotEqual, b, 1) == true) return b;
-  if (dimensions.decide(Relation::kEqual, a, b) == true) return a;
+  const bool a_is_no_1 = dimensions.decide(Relation::kNotEqual, a, 1) == true,
+             b_is_no_1 = dimensions.decide(Relation::kNotEqual, b, 1) == true;
+  if (a_is_no_1 && b_is_no_1) require(dimensions, Relation::kEqual, a, b, "sizes cannot be broadcast");
+  if (a_is_no_1) return a;
+  if (b_is_no_1) return b;
+  const std::optional<bool> equal = dimensions.decide(Relation::kEqual, a, b);
+  if (equal == true) return a;
   // Either may be 1, and with an empty one the larger is wrong.
   if (dimensions.decide(Relation::kGreater, a, 0) == true &&
       dimensions.decide(Relation::kGreater, b, 0) == true) {

@@ -44,19 +44,26 @@ std::vector<Known> same_as_first(const RuleArguments& args);
 std::string_view first_argument(const RuleArguments& args);
 
 // ---- Dimensions ----
-// From 0; CannotTell when it is out of range.  A tensor of rank 0 has dimensions 0 and -1.
+// From 0; Raises when it is out of range.  A tensor of rank 0 has dimensions 0 and -1.
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank);
 std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank);
 std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
 
 // What is known of the relation; CannotTell when nothing is.
 bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right);
+// Raises with `what` and both sizes where the relation holds for no value of the dimensions.
+void require(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+             std::string_view what);
+void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
+// Raises where both types are known and differ.
+void require_same_dtype(Dtype first, Dtype second, std::string_view what);
 bool is_number(const SymInt& value, std::int64_t number);
 std::int64_t number_of(const SymInt& value);  // CannotTell for an expression
 SymInt product(std::span<const SymInt> sizes);
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from, to)
 Sizes concatenated(Sizes first, const Sizes& second);
-// A size that cannot be told, because either of two may be 1, is a fresh one.
+// Raises for sizes that cannot be broadcast.  A size that cannot be told, because either of two may be 1, is
+// a fresh one.
 Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions);
 Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
 SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace fxtrace {
 
 // Thrown by a rule, or by what it asks for, when the result cannot be told.
 struct CannotTell {};
+
+// Thrown where torch raises for every value that the arguments may have: says why, with the sizes or types.
+struct Raises {
+  std::string message;
+};
 
 // The arguments of an operator, by the names of its schema.  Everything but given() throws CannotTell for
 // what is not there, not known, or of another type.

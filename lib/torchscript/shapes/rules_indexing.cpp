@@ -1,6 +1,7 @@
 // Rules of operators that pick or replace elements by positions, masks and values.
 #include <algorithm>
 
+#include "torchscript/convert.h"
 #include "torchscript/shapes/rule_helpers.h"
 #include "torchscript/shapes/size_arithmetic.h"
 #include "torchscript/value.h"
@@ -71,6 +72,9 @@ std::vector<Known> index_select(const RuleArguments& args) {
 
 // gather, take: where each element comes from.
 std::vector<Known> sizes_of_index(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("index").dtype;
+  if (dtype && *dtype != at::kLong && *dtype != at::kInt)
+    throw Raises{"indices are int64, not " + dtype_name(*dtype)};
   return make(args.tensor("index").sizes, args.tensor("self").dtype);
 }
 

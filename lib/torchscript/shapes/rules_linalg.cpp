@@ -23,7 +23,9 @@ const SymInt& from_back(const Sizes& sizes, std::size_t index) {
 // ---- Products ----
 
 Sizes product_sizes(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
-  if (a.empty() || b.empty()) throw CannotTell{};
+  if (a.empty() || b.empty()) throw Raises{"a product with a tensor without dimensions"};
+  require(dimensions, Relation::kEqual, a.back(), b[b.size() == 1 ? 0 : b.size() - 2],
+          "inner sizes of the product differ");
   const Sizes batch_a = a.size() > 2 ? without_last(a, 2) : Sizes();
   const Sizes batch_b = b.size() > 2 ? without_last(b, 2) : Sizes();
   Sizes sizes = broadcast(batch_a, batch_b, dimensions);
@@ -34,6 +36,7 @@ Sizes product_sizes(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
 
 std::vector<Known> multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
   const TensorInfo a = args.tensor(first), b = args.tensor(second);
+  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
   return make(product_sizes(a.sizes, b.sizes, args.dimensions),
               dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
 }
@@ -47,10 +50,22 @@ std::vector<Known> baddbmm(const RuleArguments& args) { return multiplied(args, 
 
 std::vector<Known> addbmm(const RuleArguments& args) {
   const TensorInfo a = args.tensor("batch1"), b = args.tensor("batch2");
+  require_rank(a, {3}, "the first batch of matrices");
+  require_rank(b, {3}, "the second batch of matrices");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
+  require(args.dimensions, Relation::kEqual, a.sizes[2], b.sizes[1], "inner sizes of the product differ");
   return make({from_back(a.sizes, 2), from_back(b.sizes, 1)}, either(a.dtype, b.dtype));
 }
 
-std::vector<Known> dot(const RuleArguments& args) { return make(Sizes(), args.tensor("self").dtype); }
+std::vector<Known> dot(const RuleArguments& args) {
+  const TensorInfo self = args.tensor("self"), other = args.tensor(args.given("other") ? "other" : "tensor");
+  require_rank(self, {1}, "the first factor");
+  require_rank(other, {1}, "the second factor");
+  require_same_dtype(self.dtype, other.dtype, "dtypes of the factors");
+  require(args.dimensions, Relation::kEqual, self.sizes[0], other.sizes[0], "sizes of the factors differ");
+  return make(Sizes(), self.dtype);
+}
 
 std::vector<Known> vector_dot(const RuleArguments& args) {
   TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
@@ -70,6 +85,14 @@ std::vector<Known> addr(const RuleArguments& args) {
 
 std::vector<Known> linear(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input"), weight = args.tensor("weight");
+  if (input.sizes.empty()) throw Raises{"the input of a linear layer has no dimensions"};
+  require_rank(weight, {1, 2}, "the weight of a linear layer");
+  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  if (args.is_tensor("bias")) {
+    require_same_dtype(input.dtype, args.tensor("bias").dtype, "dtypes of input and bias");
+  }
+  require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes.back(),
+          "features of the input are not what the weight takes");
   Sizes sizes = without_last(input.sizes, 1);
   if (weight.dim() == 2) sizes.push_back(weight.sizes[0]);
   return make(std::move(sizes), either(input.dtype, weight.dtype));
@@ -210,23 +233,34 @@ TensorInfo matrix(const RuleArguments& args) {
   return info;
 }
 
+TensorInfo square_matrix(const RuleArguments& args) {
+  TensorInfo info = args.tensor(first_argument(args));
+  if (info.dim() < 2) throw Raises{"a matrix has " + std::to_string(info.dim()) + " dimensions"};
+  require(args.dimensions, Relation::kEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
+          "the matrix is not square");
+  return info;
+}
+
+// The inverse, a root, a power.
+std::vector<Known> same_square(const RuleArguments& args) { return make(square_matrix(args)); }
+
 TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {
   return {.sizes = concatenated(without_last(info.sizes, 2), last), .dtype = dtype};
 }
 
 std::vector<Known> determinant(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make(without_last(info.sizes, 2), info.dtype);
 }
 
 std::vector<Known> log_determinant(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
 }
 
 // linalg_inv_ex: whether each matrix worked comes second.
 std::vector<Known> with_status(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make_many({info, with_last(info, {}, at::kInt)});
 }
 
@@ -237,23 +271,23 @@ std::vector<Known> pseudo_inverse(const RuleArguments& args) {
 }
 
 std::vector<Known> eigen_symmetric(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make_many({with_last(info, {info.sizes.back()}, real_dtype(info.dtype)), info});
 }
 
 std::vector<Known> eigenvalues_symmetric(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make(with_last(info, {info.sizes.back()}, real_dtype(info.dtype)));
 }
 
 std::vector<Known> eigen(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   const Dtype dtype = complex_dtype(info.dtype);
   return make_many({with_last(info, {info.sizes.back()}, dtype), {.sizes = info.sizes, .dtype = dtype}});
 }
 
 std::vector<Known> eigenvalues(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
+  const TensorInfo info = square_matrix(args);
   return make(with_last(info, {info.sizes.back()}, complex_dtype(info.dtype)));
 }
 
@@ -311,17 +345,17 @@ RuleTable linalg_rules() {
       {"bmm", matmul},
       {"cdist", distances},
       {"chain_matmul", multi_dot},
-      {"cholesky", same_as_first},
-      {"cholesky_inverse", same_as_first},
+      {"cholesky", same_square},
+      {"cholesky_inverse", same_square},
       {"cross", cross},
       {"det", determinant},
       {"dot", dot},
       {"einsum", einsum},
       {"ger", outer},
       {"inner", inner},
-      {"inverse", same_as_first},
+      {"inverse", same_square},
       {"kron", kronecker},
-      {"linalg_cholesky", same_as_first},
+      {"linalg_cholesky", same_square},
       {"linalg_cholesky_ex", with_status},
       {"linalg_cross", cross},
       {"linalg_det", determinant},
@@ -329,11 +363,11 @@ RuleTable linalg_rules() {
       {"linalg_eigh", eigen_symmetric},
       {"linalg_eigvals", eigenvalues},
       {"linalg_eigvalsh", eigenvalues_symmetric},
-      {"linalg_inv", same_as_first},
+      {"linalg_inv", same_square},
       {"linalg_inv_ex", with_status},
       {"linalg_matmul", matmul},
-      {"linalg_matrix_exp", same_as_first},
-      {"linalg_matrix_power", same_as_first},
+      {"linalg_matrix_exp", same_square},
+      {"linalg_matrix_power", same_square},
       {"linalg_multi_dot", multi_dot},
       {"linalg_pinv", pseudo_inverse},
       {"linalg_qr", qr},
@@ -345,8 +379,8 @@ RuleTable linalg_rules() {
       {"linear", linear},
       {"logdet", determinant},
       {"matmul", matmul},
-      {"matrix_exp", same_as_first},
-      {"matrix_power", same_as_first},
+      {"matrix_exp", same_square},
+      {"matrix_power", same_square},
       {"mm", matmul},
       {"mv", matmul},
       {"outer", outer},

@@ -1,5 +1,8 @@
 // Rules of neural networks' layers that are not about images: normalization, activations, embeddings,
 // recurrent layers, attention, losses, spectrograms.
+#include <algorithm>
+
+#include "torchscript/convert.h"
 #include "torchscript/shapes/rule_helpers.h"
 
 namespace fxtrace {
@@ -37,6 +40,53 @@ Sizes with_last(Sizes sizes, SymInt last) {
 }
 
 // ---- Normalization ----
+
+// One of the vectors that a normalization has for its channels: its own type, or that of an input of less
+// precision.
+void require_vector(const RuleArguments& args, std::string_view name, const TensorInfo& input,
+                    const SymInt& channels) {
+  if (!args.is_tensor(name)) return;
+  const TensorInfo vector = args.tensor(name);
+  const bool both_full = (input.dtype == at::kFloat || input.dtype == at::kDouble) &&
+                         (vector.dtype == at::kFloat || vector.dtype == at::kDouble);
+  if (both_full) require_same_dtype(input.dtype, vector.dtype, "dtypes of input and " + std::string(name));
+  require_rank(vector, {1}, name);
+  require(args.dimensions, Relation::kEqual, vector.sizes[0], channels,
+          "channels of " + std::string(name) + " and input differ");
+}
+
+std::vector<Known> channel_norm(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  if (input.dim() < 2)
+    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
+  for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
+    require_vector(args, name, input, input.sizes[1]);
+  }
+  return like_first(args);
+}
+
+std::vector<Known> group_norm(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  if (input.dim() < 2)
+    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
+  require(args.dimensions, Relation::kEqual, mod(input.sizes[1], args.size("num_groups")), 0,
+          "channels are left over by groups");
+  for (const std::string_view name : {"weight", "bias"}) require_vector(args, name, input, input.sizes[1]);
+  return like_first(args);
+}
+
+// Over the last dimensions.
+std::vector<Known> shape_norm(const RuleArguments& args) {
+  const TensorInfo input = args.tensor("input");
+  const Sizes shape = args.sizes("normalized_shape");
+  if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
+  const std::size_t offset = input.sizes.size() - shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    require(args.dimensions, Relation::kEqual, input.sizes[offset + i], shape[i],
+            "sizes of the input are not what is normalized");
+  }
+  return like_first(args);
+}
 
 // (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
 std::vector<Known> native_layer_norm(const RuleArguments& args) {
@@ -78,12 +128,19 @@ std::vector<Known> norm_except_dim(const RuleArguments& args) {
 
 std::vector<Known> embedding(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight"), indices = args.tensor("indices");
-  if (weight.dim() != 2) throw CannotTell{};
+  require_rank(weight, {2}, "the table of an embedding");
+  if (indices.dtype && *indices.dtype != at::kLong && *indices.dtype != at::kInt) {
+    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices.dtype)};
+  }
   return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
 }
 
 std::vector<Known> embedding_bag(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight"), offsets = args.tensor("offsets");
+  const Dtype indices = args.tensor("indices").dtype;
+  if (indices && *indices != at::kLong && *indices != at::kInt) {
+    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices)};
+  }
   if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
   const SymInt bags = offsets.sizes[0] - (args.flag("include_last_offset") ? 1 : 0);
   return first_only(args, tensor_of({bags, weight.sizes[1]}, weight.dtype));
@@ -105,6 +162,13 @@ std::vector<Known> recurrent(const RuleArguments& args) {
   const TensorInfo input = args.tensor(packed ? "data" : "input");
   const std::vector<TensorInfo> states = states_of(args);
   if (input.dim() != (packed ? 2 : 3) || states[0].dim() != 3) throw CannotTell{};
+  if (const std::vector<TensorInfo> weights = args.tensors("params"); !weights.empty()) {
+    require_same_dtype(input.dtype, weights[0].dtype, "dtypes of input and weight");
+    if (weights[0].dim() == 2) {
+      require(args.dimensions, Relation::kEqual, input.sizes.back(), weights[0].sizes[1],
+              "features of the input are not what the weight takes");
+    }
+  }
   const SymInt features = states[0].sizes[2] * (args.flag("bidirectional") ? 2 : 1);
   std::vector<TensorInfo> results = {tensor_of(with_last(input.sizes, features), input.dtype)};
   for (const TensorInfo& state : states) results.push_back(tensor_of(state.sizes, input.dtype));
@@ -112,7 +176,17 @@ std::vector<Known> recurrent(const RuleArguments& args) {
 }
 
 // One step: the new states.
-std::vector<Known> recurrent_cell(const RuleArguments& args) { return make_many(states_of(args)); }
+std::vector<Known> recurrent_cell(const RuleArguments& args) {
+  if (args.is_tensor("w_ih") && args.is_tensor("input")) {
+    const TensorInfo input = args.tensor("input"), weight = args.tensor("w_ih");
+    require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+    if (!input.sizes.empty() && weight.dim() == 2) {
+      require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
+              "features of the input are not what the weight takes");
+    }
+  }
+  return make_many(states_of(args));
+}
 
 // The steps of all sequences one after another, and how many sequences have each step.
 std::vector<Known> pack_padded_sequence(const RuleArguments& args) {
@@ -166,6 +240,12 @@ Sizes attended(const RuleArguments& args, bool weights) {
     if (query.sizes.size() < least || part->sizes.size() < least) throw CannotTell{};
     if (grouped) part->sizes[part->sizes.size() - 3] = query.sizes[query.sizes.size() - 3];
   }
+  require_same_dtype(query.dtype, key.dtype, "dtypes of queries and keys");
+  require_same_dtype(query.dtype, value.dtype, "dtypes of queries and values");
+  require(args.dimensions, Relation::kEqual, query.sizes.back(), key.sizes.back(),
+          "features of queries and keys differ");
+  require(args.dimensions, Relation::kEqual, key.sizes[key.sizes.size() - 2],
+          value.sizes[value.sizes.size() - 2], "lengths of keys and values differ");
   const auto front = [](const TensorInfo& info) { return slice_of(info.sizes, 0, info.sizes.size() - 2); };
   sizes = broadcast(front(query), front(key), args.dimensions);
   if (!weights) sizes = broadcast(sizes, front(value), args.dimensions);
@@ -377,7 +457,7 @@ std::vector<Known> istft(const RuleArguments& args) {
 }
 
 constexpr std::pair<std::string_view, Rule> kRules[] = {
-    {"batch_norm", like_first},
+    {"batch_norm", channel_norm},
     {"native_batch_norm", like_first},
     {"_native_batch_norm_legit", like_first},
     {"_native_batch_norm_legit_no_training", like_first},
@@ -387,10 +467,10 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"cudnn_batch_norm", like_first},
     {"miopen_batch_norm", like_first},
     {"batch_norm_elemt", like_first},
-    {"instance_norm", like_first},
-    {"group_norm", like_first},
-    {"layer_norm", like_first},
-    {"rms_norm", like_first},
+    {"instance_norm", channel_norm},
+    {"group_norm", group_norm},
+    {"layer_norm", shape_norm},
+    {"rms_norm", shape_norm},
     {"native_layer_norm", native_layer_norm},
     {"_fused_rms_norm", native_layer_norm},
     {"native_group_norm", native_group_norm},

@@ -63,6 +63,8 @@ std::vector<Known> float_power(const RuleArguments& args) {
 }
 
 std::vector<Known> where(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("condition").dtype;
+  if (args.given("self") && dtype != at::kByte) require_same_dtype(dtype, at::kBool, "dtypes of conditions");
   if (args.given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   // One tensor of positions for each dimension of the condition.
   const TensorInfo condition = args.tensor("condition");
@@ -118,6 +120,14 @@ std::vector<Known> glu(const RuleArguments& args) {
   return make(std::move(info));
 }
 
+std::vector<Known> channel_shuffle(const RuleArguments& args) {
+  TensorInfo info = args.tensor("self");
+  if (info.dim() < 3) throw Raises{"an image with " + std::to_string(info.dim()) + " dimensions"};
+  require(args.dimensions, Relation::kEqual, mod(info.sizes[1], args.size("groups")), 0,
+          "channels are left over by groups");
+  return make(std::move(info));
+}
+
 std::vector<Known> log_sigmoid_forward(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
   // The buffer is empty on some devices.
@@ -140,7 +150,7 @@ RuleTable pointwise_rules() {
       {"bitwise_not", same_as_first},
       {"ceil", same_as_first},
       {"celu", same_as_first},
-      {"channel_shuffle", same_as_first},
+      {"channel_shuffle", channel_shuffle},
       {"clone", same_as_first},
       {"conj", same_as_first},
       {"conj_physical", same_as_first},

@@ -123,6 +123,8 @@ std::vector<Known> linear_of(const RuleArguments& args, bool gives_float) {
   TensorInfo result = args.tensor("X");
   const TensorInfo weight = *parts_of(args, "W_prepack", 1)[0].tensor();
   if (result.sizes.empty() || weight.dim() != 2) throw CannotTell{};
+  require(args.dimensions, Relation::kEqual, result.sizes.back(), weight.sizes[1],
+          "features of the input are not what the weight takes");
   result.sizes.back() = weight.sizes[0];
   if (gives_float) result.dtype = at::kFloat;
   return make(std::move(result));
@@ -136,6 +138,10 @@ std::vector<Known> conv_of(const RuleArguments& args, bool transposed, bool give
   const Known::Sequence parts = parts_of(args, args.given("packed_weight") ? "packed_weight" : "weight", 6);
   const TensorInfo weight = *parts[0].tensor();
   if (weight.sizes.size() < 3 || input.dim() != weight.dim()) throw CannotTell{};
+  const SymInt in_groups = spread(sizes_of(parts[4]), 1)[0];
+  require(args.dimensions, Relation::kEqual, input.sizes[1],
+          transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
+          "channels of the input are not what the weight takes");
   const std::size_t count = weight.sizes.size() - 2;
   const Sizes stride = spread(sizes_of(parts[1]), count), padding = spread(sizes_of(parts[2]), count),
               dilation = spread(sizes_of(parts[3]), count), groups = spread(sizes_of(parts[4]), 1);

@@ -24,6 +24,10 @@ bool is_left_open(const SymInt& size, const Dimensions& dimensions) {
 
 // The sizes that `asked` stands for when one of them may be -1.
 Sizes complete(const Sizes& sizes, Sizes asked, const Dimensions& dimensions) {
+  const auto fits = [&](const Sizes& result) {
+    require(dimensions, Relation::kEqual, product(sizes), product(result), "numbers of elements differ");
+    return result;
+  };
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (asked[i].is_number() && is_number(asked[i], -1)) open = i;
@@ -34,12 +38,12 @@ Sizes complete(const Sizes& sizes, Sizes asked, const Dimensions& dimensions) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
       if (is_left_open(asked[i], dimensions)) open = i;
     }
-    if (!open) return asked;
+    if (!open) return fits(asked);
   }
   Sizes others = asked;
   others.erase(others.begin() + signed_index(*open));
   asked[*open] = quotient(sizes, others, dimensions);
-  return asked;
+  return fits(asked);
 }
 
 std::vector<Known> reshape(const RuleArguments& args) {
@@ -68,7 +72,9 @@ std::vector<Known> shape_of_other(const RuleArguments& args) {
 std::vector<Known> expand(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   Sizes sizes = args.sizes("size");
-  if (sizes.size() < self.sizes.size()) throw CannotTell{};
+  if (sizes.size() < self.sizes.size()) {
+    throw Raises{std::to_string(self.dim()) + " dimensions are expanded to " + std::to_string(sizes.size())};
+  }
   const std::size_t offset = sizes.size() - self.sizes.size();
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
     const SymInt& own = self.sizes[i];
@@ -76,6 +82,8 @@ std::vector<Known> expand(const RuleArguments& args) {
     // Only 1 can become something else.
     const bool stays =
         asked == own || (own.is_number() && !is_number(own, 1)) || is_left_open(asked, args.dimensions);
+    const bool cannot = own.is_number() && !is_number(own, 1) && !is_left_open(asked, args.dimensions);
+    if (cannot) require(args.dimensions, Relation::kEqual, asked, own, "only 1 can be expanded");
     if (stays) asked = own;
   }
   return make(std::move(sizes), self.dtype);
@@ -93,7 +101,9 @@ std::vector<Known> repeat(const RuleArguments& args) {
 }
 
 std::vector<Known> permuted(const TensorInfo& self, const std::vector<std::int64_t>& order) {
-  if (order.size() != self.sizes.size()) throw CannotTell{};
+  if (order.size() != self.sizes.size()) {
+    throw Raises{std::to_string(order.size()) + " dimensions are named of " + std::to_string(self.dim())};
+  }
   Sizes sizes;
   for (const std::int64_t dim : order) sizes.push_back(self.sizes[dim_index(dim, self)]);
   return make(std::move(sizes), self.dtype);
@@ -290,7 +300,11 @@ std::vector<Known> split(const RuleArguments& args) {
   const std::size_t dim = dim_index(args.number("dim"), self);
   const std::string_view name = args.given("split_size") ? "split_size" : "split_sizes";
   if (args.value(name).isList() || known_of_value(args.value(name)).sequence() != nullptr) {
-    return pieces(self, dim, args.sizes(name));
+    const Sizes sizes = args.sizes(name);
+    SymInt sum = 0;
+    for (const SymInt& size : sizes) sum = sum + size;
+    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim], "the pieces are not the whole");
+    return pieces(self, dim, sizes);
   }
   return pieces(self, dim, equal_pieces(self.sizes[dim], args.size(name), args.dimensions));
 }
@@ -431,7 +445,8 @@ Dtype promoted_list(const std::vector<TensorInfo>& tensors) {
   return promotion.result();
 }
 
-std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t along) {
+std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t along,
+                          const Dimensions& dimensions) {
   if (tensors.empty()) throw CannotTell{};
   const auto is_legacy_empty = [](const TensorInfo& info) {
     return info.dim() == 1 && is_number(info.sizes[0], 0);
@@ -446,9 +461,11 @@ std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t a
       result = tensor;
       continue;
     }
-    if (tensor.dim() != result->dim()) throw CannotTell{};
+    require_rank(tensor, {result->dim()}, "one of the tensors");
     for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
       SymInt& size = result->sizes[i];
+      if (i != dim)
+        require(dimensions, Relation::kEqual, tensor.sizes[i], size, "sizes of the tensors differ");
       size = i == dim ? size + tensor.sizes[i] : same_size(size, tensor.sizes[i]);
     }
   }
@@ -456,7 +473,7 @@ std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t a
 }
 
 std::vector<Known> cat(const RuleArguments& args) {
-  return joined(args.tensors("tensors"), args.number("dim"));
+  return joined(args.tensors("tensors"), args.number("dim"), args.dimensions);
 }
 
 std::vector<Known> stack(const RuleArguments& args) {
@@ -464,8 +481,11 @@ std::vector<Known> stack(const RuleArguments& args) {
   if (tensors.empty()) throw CannotTell{};
   Sizes sizes = tensors[0].sizes;
   for (const TensorInfo& tensor : tensors) {
-    if (tensor.sizes.size() != sizes.size()) throw CannotTell{};
-    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = same_size(sizes[i], tensor.sizes[i]);
+    require_rank(tensor, {static_cast<std::int64_t>(sizes.size())}, "one of the tensors");
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      require(args.dimensions, Relation::kEqual, tensor.sizes[i], sizes[i], "sizes of the tensors differ");
+      sizes[i] = same_size(sizes[i], tensor.sizes[i]);
+    }
   }
   const std::int64_t dim = normalize_dim(args.number("dim"), static_cast<std::int64_t>(sizes.size()) + 1);
   sizes.insert(sizes.begin() + dim, static_cast<std::int64_t>(tensors.size()));
@@ -478,7 +498,7 @@ std::vector<Known> hstack(const RuleArguments& args) {
   for (TensorInfo& tensor : tensors) {
     if (tensor.sizes.empty()) tensor.sizes.emplace_back(1);
   }
-  return joined(tensors, tensors[0].dim() == 1 ? 0 : 1);
+  return joined(tensors, tensors[0].dim() == 1 ? 0 : 1, args.dimensions);
 }
 
 std::vector<Known> vstack(const RuleArguments& args) {
@@ -486,7 +506,7 @@ std::vector<Known> vstack(const RuleArguments& args) {
   for (TensorInfo& tensor : tensors) {
     while (tensor.dim() < 2) tensor.sizes.insert(tensor.sizes.begin(), 1);
   }
-  return joined(tensors, 0);
+  return joined(tensors, 0, args.dimensions);
 }
 
 std::vector<Known> dstack(const RuleArguments& args) {
@@ -495,7 +515,7 @@ std::vector<Known> dstack(const RuleArguments& args) {
     while (tensor.dim() < 2) tensor.sizes.insert(tensor.sizes.begin(), 1);
     if (tensor.dim() == 2) tensor.sizes.emplace_back(1);
   }
-  return joined(tensors, 2);
+  return joined(tensors, 2, args.dimensions);
 }
 
 std::vector<Known> column_stack(const RuleArguments& args) {
@@ -503,7 +523,7 @@ std::vector<Known> column_stack(const RuleArguments& args) {
   for (TensorInfo& tensor : tensors) {
     while (tensor.dim() < 2) tensor.sizes.emplace_back(1);
   }
-  return joined(tensors, 1);
+  return joined(tensors, 1, args.dimensions);
 }
 
 std::vector<Known> meshgrid(const RuleArguments& args) {

@@ -37,8 +37,14 @@ std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
   if (weight.sizes.size() < 3) throw CannotTell{};
   const std::size_t count = weight.sizes.size() - 2;
   // With a batch or without.
-  if (input.sizes.size() != count + 1 && input.sizes.size() != count + 2) throw CannotTell{};
+  const auto rank = static_cast<std::int64_t>(count);
+  require_rank(input, {rank + 1, rank + 2}, "the input of a convolution");
   const std::size_t batch = input.sizes.size() - count - 1;
+  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  const SymInt groups = args.given("groups") ? args.size("groups") : SymInt(1);
+  const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
+  require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
+          "channels of the input are not what the weight takes");
 
   const bool mode = args.given("padding") && args.value("padding").isString();
   const bool same = mode && args.text("padding") == "same";
@@ -48,14 +54,17 @@ std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
   const Sizes extra = each_dim(args, "output_padding", count, 0);
 
   Sizes sizes = slice_of(input.sizes, 0, batch);
-  sizes.push_back(!transposed ? weight.sizes[0]
-                              : weight.sizes[1] * (args.given("groups") ? args.size("groups") : SymInt(1)));
+  sizes.push_back(transposed ? weight.sizes[1] * groups : weight.sizes[0]);
   for (std::size_t i = 0; i < count; ++i) {
     const SymInt& size = input.sizes[batch + 1 + i];
     const SymInt& kernel = weight.sizes[2 + i];
     if (transposed) {
       sizes.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1);
     } else {
+      if (!same) {
+        require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
+                dilation[i] * (kernel - 1) + 1, "the kernel is larger than the padded input");
+      }
       sizes.push_back(
           same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
     }
@@ -84,7 +93,8 @@ std::vector<Known> conv_tbc(const RuleArguments& args) {
 template <std::size_t Count>
 std::vector<Known> pool(const RuleArguments& args) {
   TensorInfo result = first_tensor(args);
-  if (result.sizes.size() != Count + 1 && result.sizes.size() != Count + 2) throw CannotTell{};
+  require_rank(result, {static_cast<std::int64_t>(Count) + 1, static_cast<std::int64_t>(Count) + 2},
+               "the input of a pooling layer");
   const Sizes kernel = each_dim(args, "kernel_size", Count, 1);
   const bool strides = args.given("stride") && !args.sizes("stride").empty();
   const Sizes stride = strides ? spread(args.sizes("stride"), Count) : kernel;
@@ -92,7 +102,11 @@ std::vector<Known> pool(const RuleArguments& args) {
   const bool ceil_mode = args.flag("ceil_mode");
   for (std::size_t i = 0; i < Count; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
+    const SymInt before = size;
     size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
+    if (args.dimensions.decide(Relation::kGreater, size, 0) == false) {
+      throw Raises{"nothing is left of " + before.text() + " by windows of " + kernel[i].text()};
+    }
   }
   return with_indices(args, result);
 }
@@ -100,6 +114,17 @@ std::vector<Known> pool(const RuleArguments& args) {
 // The sizes of the result are an argument.
 template <std::size_t Count>
 std::vector<Known> resize(const RuleArguments& args) {
+  constexpr auto kCount = static_cast<std::int64_t>(Count);
+  require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
+  if (args.is_tensor("indices")) {
+    const TensorInfo input = first_tensor(args), indices = args.tensor("indices");
+    require_rank(indices, {input.dim()}, "the tensor of indices");
+    require_same_dtype(indices.dtype, at::kLong, "dtypes of indices");
+    for (std::size_t i = 0; i < input.sizes.size(); ++i) {
+      require(args.dimensions, Relation::kEqual, indices.sizes[i], input.sizes[i],
+              "sizes of the indices differ");
+    }
+  }
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
@@ -198,7 +223,10 @@ std::vector<Known> interpolate(const RuleArguments& args) {
 // (batch, channels, ...) sampled at (batch, ..., 2 or 3).
 std::vector<Known> grid_sampler(const RuleArguments& args) {
   const TensorInfo input = first_tensor(args), grid = args.tensor("grid");
-  if (input.dim() != grid.dim() || input.dim() < 4) throw CannotTell{};
+  require_rank(input, {4, 5}, "the input of a sampler");
+  require_rank(grid, {input.dim()}, "the grid of a sampler");
+  require_same_dtype(input.dtype, grid.dtype, "dtypes of input and grid");
+  require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2, "positions in the grid");
   return make(concatenated(slice_of(input.sizes, 0, 2), slice_of(grid.sizes, 1, grid.sizes.size() - 1)),
               input.dtype);
 }

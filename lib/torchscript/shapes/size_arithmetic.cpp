@@ -2,6 +2,7 @@
 
 #include <ATen/core/class_type.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string_view>
@@ -124,6 +125,49 @@ Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
                  dimensions);
 }
 
+// Positions in a list of `count` that slice(start, end, step) names, as Python has it.
+std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, const at::IValue& start,
+                                                         const at::IValue& end, const at::IValue& step) {
+  if (!step.isInt() || step.toInt() == 0) return std::nullopt;
+  const auto size = static_cast<std::int64_t>(count);
+  const bool forwards = step.toInt() > 0;
+  const std::int64_t lowest = forwards ? 0 : -1, highest = forwards ? size : size - 1;
+  const auto bound = [&](const at::IValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (value.isNone()) return otherwise;
+    if (!value.isInt()) return std::nullopt;
+    return std::clamp(value.toInt() < 0 ? value.toInt() + size : value.toInt(), lowest, highest);
+  };
+  const auto first = bound(start, forwards ? lowest : highest),
+             last = bound(end, forwards ? highest : lowest);
+  if (!first || !last) return std::nullopt;
+  std::vector<std::size_t> positions;
+  const std::int64_t stride = std::clamp(step.toInt(), -size - 1, size + 1);
+  for (std::int64_t i = *first; forwards ? i < *last : i > *last; i += stride) {
+    positions.push_back(static_cast<std::size_t>(i));
+  }
+  return positions;
+}
+
+// Elements of a list that is known, or that is made while tracing.
+std::optional<Known::Sequence> as_sequence(const at::IValue& value) {
+  if (value.isList()) {
+    Known known = known_of_value(value);
+    return std::get<Known::Sequence>(std::move(known.value));
+  }
+  const auto* sequence = known_of(value).sequence();
+  return sequence == nullptr ? std::nullopt : std::optional(*sequence);
+}
+
+constexpr std::size_t kMostElements = 10'000;  // of a list that is remembered
+
+std::optional<Known::Sequence> joined(const at::IValue& first, const at::IValue& second) {
+  auto sequence = as_sequence(first);
+  const auto more = as_sequence(second);
+  if (!sequence || !more || sequence->size() + more->size() > kMostElements) return std::nullopt;
+  sequence->insert(sequence->end(), more->begin(), more->end());
+  return sequence;
+}
+
 Evaluated sum(const Ratio& a, const Ratio& b, bool is_integer) {
   if (is_integer) return integer(a.numerator + b.numerator);
   if (a.denominator == b.denominator) return ratio(a.numerator + b.numerator, a.denominator);
@@ -135,6 +179,9 @@ template <int Sign>
 Evaluated add_values(const Values& values, const Dimensions&) {
   // The number that the second is multiplied by belongs to tensors.
   if (values.size() != 2) return {};
+  if (Sign > 0) {
+    if (auto list = joined(values[0], values[1])) return {std::nullopt, Known{std::move(*list)}};
+  }
   const auto left = as_ratio(values[0]);
   auto right = as_ratio(values[1]);
   if (!left || !right) return {};
@@ -285,23 +332,18 @@ Evaluated element(const Values& values, const Dimensions&) {
 Evaluated slice(const Values& values, const Dimensions&) {
   const auto* sequence = known_of(values.at(0)).sequence();
   if (sequence == nullptr || values.size() != 4) return {};
-  const auto count = static_cast<std::int64_t>(sequence->size());
-  const auto bound = [&](const at::IValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
-    if (value.isNone()) return otherwise;
-    if (!value.isInt()) return std::nullopt;
-    const std::int64_t at =
-        value.toInt() < 0 ? std::max<std::int64_t>(value.toInt() + count, 0) : value.toInt();
-    return std::min(at, count);
-  };
-  const auto begin = bound(values[1], 0);
-  const auto end = bound(values[2], count);
-  if (!begin || !end || !values[3].isInt() || values[3].toInt() <= 0) return {};
+  const auto positions = sliced_positions(sequence->size(), values[1], values[2], values[3]);
+  if (!positions) return {};
   Known::Sequence part;
-  for (std::int64_t i = *begin; i < *end; i += values[3].toInt()) {
-    part.push_back((*sequence)[static_cast<std::size_t>(i)]);
-    if (values[3].toInt() > count) break;
-  }
+  for (const std::size_t position : *positions) part.push_back((*sequence)[position]);
   return {std::nullopt, Known{std::move(part)}};
+}
+
+// list(xs), xs.copy()
+Evaluated same_list(const Values& values, const Dimensions&) {
+  if (values.size() != 1) return {};
+  auto sequence = as_sequence(values[0]);
+  return sequence ? Evaluated{std::nullopt, Known{std::move(*sequence)}} : Evaluated{};
 }
 
 Evaluated dtype(const Values& values, const Dimensions&) {
@@ -314,6 +356,86 @@ Evaluated dtype(const Values& values, const Dimensions&) {
 Evaluated device(const Values& values, const Dimensions&) {
   const auto info = find_tensor_info(values.at(0));
   return info ? Evaluated{std::nullopt, Known{info->device}} : Evaluated{};
+}
+
+// With the order of memory format: only that of the dimensions is known.
+Evaluated contiguous(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info || !info->contiguous) return {};
+  const bool ordinary =
+      values.size() == 1 ||
+      (values[1].isInt() && values[1].toInt() == static_cast<std::int64_t>(at::MemoryFormat::Contiguous));
+  return ordinary ? boolean(*info->contiguous) : Evaluated{};
+}
+
+// x.stride(dim) of a tensor that has its elements in order.
+Evaluated stride(const Values& values, const Dimensions& dimensions) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info || info->contiguous != true || values.size() != 2 || !values[1].isInt()) return {};
+  std::int64_t dim = values[1].toInt();
+  if (dim < 0) dim += info->dim();
+  if (dim < 0 || dim >= info->dim()) return {};
+  SymInt product = 1;
+  // Strides of dimensions with one element may be anything, and an empty one counts as 1.
+  for (std::int64_t i = dim; i < info->dim(); ++i) {
+    const SymInt& size = info->sizes[static_cast<std::size_t>(i)];
+    if (dimensions.decide(Relation::kGreater, size, 1) != true) return {};
+    if (i > dim) product = product * size;
+  }
+  return integer(dimensions.simplify(product));
+}
+
+Evaluated element_size(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info && info->dtype ? integer(static_cast<std::int64_t>(at::elementSize(*info->dtype)))
+                             : Evaluated{};
+}
+
+Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
+  const auto info = find_tensor_info(values.at(0));
+  if (!info || !info->dtype) return {};
+  SymInt product = static_cast<std::int64_t>(at::elementSize(*info->dtype));
+  for (const SymInt& size : info->sizes) product = product * size;
+  return integer(dimensions.simplify(product));
+}
+
+// Layouts without strides have no sizes here.
+Evaluated layout(const Values& values, const Dimensions&) {
+  if (!find_tensor_info(values.at(0))) return {};
+  return {at::IValue(static_cast<std::int64_t>(at::Layout::Strided)), {}};
+}
+
+// str(x.device)
+Evaluated text(const Values& values, const Dimensions&) {
+  if (const auto found = as_device(values.at(0))) return {at::IValue(found->str()), {}};
+  const auto number = as_integer(values[0]);
+  const auto plain = number && !values[0].isBool() ? number->number() : std::nullopt;
+  return plain ? Evaluated{at::IValue(std::to_string(*plain)), {}} : Evaluated{};
+}
+
+Evaluated device_index(const Values& values, const Dimensions&) {
+  const auto found = as_device(values.at(0));
+  if (!found) return {};
+  return {found->has_index() ? at::IValue(static_cast<std::int64_t>(found->index())) : at::IValue(), {}};
+}
+
+// x.get_device(): -1 on the CPU.
+Evaluated device_number(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info && info->device.is_cpu() ? integer(-1) : Evaluated{};
+}
+
+Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
+  const auto first = find_tensor_info(values.at(0)), second = find_tensor_info(values.at(1));
+  if (!first || !second) return {};
+  if (first->dim() != second->dim()) return boolean(false);
+  bool certain = true;
+  for (std::size_t i = 0; i < first->sizes.size(); ++i) {
+    const auto same = dimensions.decide(Relation::kEqual, first->sizes[i], second->sizes[i]);
+    if (same == false) return boolean(false);
+    certain = certain && same == true;
+  }
+  return certain ? boolean(true) : Evaluated{};
 }
 
 Evaluated device_type(const Values& values, const Dimensions&) {
@@ -374,6 +496,16 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::is_floating_point", ask_dtype<is_floating>},
       {"aten::is_complex", ask_dtype<is_complex>},
       {"aten::is_signed", ask_dtype<is_signed>},
+      {"aten::is_contiguous", contiguous},
+      {"aten::stride", stride},
+      {"aten::element_size", element_size},
+      {"prim::itemsize", element_size},
+      {"prim::nbytes", number_of_bytes},
+      {"aten::is_same_size", same_sizes},
+      {"aten::str", text},
+      {"prim::index", device_index},
+      {"aten::get_device", device_number},
+      {"prim::layout", layout},
       {"prim::dtype", dtype},
       {"prim::device", device},
       {"prim::type", device_type},
@@ -419,8 +551,20 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::__range_length", range_length},
       {"aten::__getitem__", element},
       {"aten::slice", slice},
+      {"aten::list", same_list},
+      {"aten::copy", same_list},
   };
   return table;
+}
+
+// A position in a list, counted from its end when negative.
+std::optional<std::size_t> position_in(const Known::Sequence& list, const at::IValue& value, bool past_end) {
+  if (!value.isInt()) return std::nullopt;
+  const auto count = static_cast<std::int64_t>(list.size());
+  std::int64_t position = value.toInt() < 0 ? value.toInt() + count : value.toInt();
+  if (past_end) position = std::clamp<std::int64_t>(position, 0, count);  // insert() takes any
+  if (position < 0 || position >= count + (past_end ? 1 : 0)) return std::nullopt;
+  return static_cast<std::size_t>(position);
 }
 
 // The element of a tensor, or a number beside it.
@@ -467,6 +611,7 @@ std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
   info.dtype = tensor.scalar_type();
   info.device = tensor.device();
   info.requires_grad = tensor.requires_grad();
+  info.contiguous = tensor.is_contiguous();
   return info;
 }
 
@@ -523,6 +668,43 @@ Evaluated evaluate_plain(const c10::FunctionSchema& schema, const Values& values
   } catch (const std::bad_optional_access&) {
     return {};
   }
+}
+
+std::optional<ChangedList> changed_list(const c10::FunctionSchema& schema, const Values& values) {
+  auto list = values.empty() ? std::nullopt : as_sequence(values[0]);
+  if (!list) return std::nullopt;
+  const std::string& name = schema.name();
+  const auto place = [&](const at::IValue& position, bool past_end = false) {
+    const auto found = position_in(*list, position, past_end);
+    return found ? std::optional(list->begin() + static_cast<std::ptrdiff_t>(*found)) : std::nullopt;
+  };
+  if (name == "aten::reverse") {
+    std::ranges::reverse(*list);
+  } else if (name == "aten::clear") {
+    list->clear();
+  } else if (name == "aten::append" && values.size() == 2 && list->size() < kMostElements) {
+    list->push_back(known_of_value(values[1]));
+  } else if ((name == "aten::extend" || name == "aten::add_") && values.size() == 2) {
+    list = joined(values[0], values[1]);
+    if (!list) return std::nullopt;
+  } else if (name == "aten::insert" && values.size() == 3 && list->size() < kMostElements) {
+    const auto at = place(values[1], true);
+    if (!at) return std::nullopt;
+    list->insert(*at, known_of_value(values[2]));
+  } else if (name == "aten::_set_item" && values.size() == 3) {
+    const auto at = place(values[1]);
+    if (!at) return std::nullopt;
+    **at = known_of_value(values[2]);
+  } else if (name == "aten::pop" || name == "aten::Delete") {
+    const auto at = place(values.size() > 1 ? values[1] : at::IValue(-1));
+    if (!at) return std::nullopt;
+    Known taken = std::move(**at);
+    list->erase(*at);
+    return ChangedList{std::move(*list), std::move(taken)};
+  } else {
+    return std::nullopt;
+  }
+  return ChangedList{std::move(*list), {}};
 }
 
 std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema, const Values& values,

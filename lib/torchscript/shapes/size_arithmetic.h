@@ -28,6 +28,14 @@ struct Evaluated {
 Evaluated evaluate_plain(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
                          const Dimensions& dimensions);
 
+// What an operator makes of a list that it changes; nothing for other operators, and where that is not known.
+struct ChangedList {
+  Known::Sequence rest;
+  Known taken;  // of pop()
+};
+std::optional<ChangedList> changed_list(const c10::FunctionSchema& schema,
+                                        const std::vector<at::IValue>& values);
+
 // The element of an integer tensor without dimensions that is computed from such tensors.  `constant` reads
 // one that stands in the code; nothing for other tensors.
 using ReadConstant = std::function<std::optional<SymInt>(const at::Tensor&)>;
