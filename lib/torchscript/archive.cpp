@@ -238,6 +238,13 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
       for (std::size_t i = 0; i < count; ++i) object->setSlot(i, values.at(class_type->getAttributeName(i)));
     } else {
       states_.emplace(object.get(), input);  // __setstate__ is model code: it does not run
+      // LibTorch's packed parameters are never made: the weight that they are packed from stands for them.
+      const auto* set_state = class_type->findMethod("__setstate__");
+      const bool packed = set_state != nullptr && !set_state->isGraphFunction() && count == 1 &&
+                          input.isTuple() && input.toTupleRef().size() > 0;
+      if (packed && input.toTupleRef().elements()[0].isTensor()) {
+        object->setSlot(0, input.toTupleRef().elements()[0]);
+      }
     }
     return object;
   };

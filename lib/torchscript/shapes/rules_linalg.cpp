@@ -148,6 +148,18 @@ std::vector<Known> distances(const RuleArguments& args) {
   return make(std::move(sizes), promoted(args, {"x1", "x2"}));
 }
 
+// Groups are matrices of a batch, or rows or columns of one matrix, up to where `offs` says.
+std::vector<Known> grouped_product(const RuleArguments& args) {
+  const TensorInfo a = args.tensor("self"), b = args.tensor("mat2");
+  require_rank(a, {2, 3}, "the first factor");
+  require_rank(b, {2, 3}, "the second factor");
+  Sizes sizes;
+  if (a.dim() == b.dim()) sizes.push_back(a.dim() == 3 ? a.sizes[0] : args.tensor("offs").sizes.at(0));
+  sizes.push_back(from_back(a.sizes, 2));
+  sizes.push_back(b.sizes.back());
+  return make(std::move(sizes), dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
+}
+
 // ---- Einstein sums ----
 
 // Subscripts of the operands, and of the result when there is an arrow.  "..." is the letter '.'.
@@ -337,6 +349,7 @@ std::vector<Known> solve(const RuleArguments& args) {
 
 RuleTable linalg_rules() {
   static constexpr std::pair<std::string_view, Rule> kRules[] = {
+      {"_grouped_mm", grouped_product},
       {"addbmm", addbmm},
       {"addmm", addmm},
       {"addmv", addmv},

@@ -1,0 +1,295 @@
+"""Questions whose answer follows from what is known: of lists, devices, layouts, asserts, and of the process."""
+
+import os
+from typing import Dict, List, Optional
+
+import harness
+import pytest
+import rebuild
+import shapes
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Lists(nn.Module):
+    def forward(self, x: Tensor):
+        xs = list(x.unbind(0))
+        ys = xs.copy()
+        ys.reverse()
+        zs = xs + ys[::-1]
+        last = zs.pop()
+        first = zs.pop(0)
+        zs.append(last)
+        zs.insert(1, first)
+        doubled = [z * 2 for z in zs[::2]]
+        doubled += [first[1:], last]
+        total = torch.zeros_like(last)
+        for i, z in enumerate(doubled[:2]):
+            total = total + z * i
+        return torch.cat(doubled[::-1]), total, torch.stack(zs[1:3])
+
+
+class Pyramid(nn.Module):
+    """As torchvision's detectors handle their levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = nn.ModuleList([nn.Conv2d(3, 4, 1), nn.Conv2d(3, 4, 1)])
+        self.head = nn.Conv2d(4, 2, 1)
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        features: List[Tensor] = []
+        for level in self.levels:
+            features.append(level(x))
+            x = F.max_pool2d(x, 2)
+        features.reverse()
+        results = [self.head(feature).flatten(2) for feature in features]
+        per_level = [result.size(-1) for result in results]
+        split = list(torch.cat(results, 2).split(per_level, 2))
+        largest = split.pop()
+        return {"large": largest, "small": split[-1]}
+
+
+class Chosen(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if str(x.device) == "cpu" and x.device.type == "cpu" and x.get_device() < 0:
+            x = x + 1
+        if x.layout == torch.strided and not x.is_sparse:
+            x = x * 2
+        if x.element_size() == 4 and x.is_floating_point() and not x.is_cuda and x.itemsize == 4:
+            x = x - 3
+        y = x.transpose(0, 1).contiguous()
+        if y.is_contiguous() and y.relu().is_contiguous():
+            x = x + y.view(x.size(0), -1)
+        if x.nbytes > 16 and x.is_same_size(x * 2) and x.nelement() == x.numel():
+            x = x.sin()
+        if torch.zeros(3, 4).stride(0) == 4:
+            x = x.cos()
+        return x
+
+
+class Parameter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 6))
+        self.tables = nn.ParameterDict({"a": torch.randn(2, 6)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] == self.weight.shape[-1]:
+            x = x @ self.weight.t()
+        if self.weight.is_contiguous():
+            x = x + 1
+        return x
+
+
+class Gives(nn.Module):
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"a": x, "b": x[:1]}
+
+
+class Keys(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gives = Gives()
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.gives(x)
+        total = torch.zeros(1)
+        for key in found:
+            total = total + found[key].sum()
+        for key, value in found.items():
+            if key == "b":
+                total = total * value.size(0)
+        return total * len(found)
+
+
+CASES = {
+    "lists": (Lists, ["float32[4,5,5]"], []),
+    "pyramid": (Pyramid, ["float32[2,3,8,8]"], []),
+    "chosen": (Chosen, ["float32[3,3]"], []),
+    "parameter": (Parameter, ["float32[2,6]"], []),
+    "keys": (Keys, ["float32[3,2]"], ["--leaf=@gives"]),
+}
+
+
+def archive(tmp_path, module: nn.Module) -> str:
+    path = os.fspath(tmp_path / "model.pt")
+    torch.jit.script(module.eval()).save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_node_is_known(program, tmp_path, name):
+    module, inputs, options = CASES[name]
+    path = archive(tmp_path, module())
+    collection = program.trace(path, *[f"--input={text}" for text in inputs], *options)
+    harness.check_collection(collection)
+    assert [m["failure"] for m in collection["modules"] if m["failure"]] == []
+    values = tuple(torch.randn([int(size) for size in text[8:-1].split(",")]) for text in inputs)
+    model = rebuild.load(path)
+    report, actual = shapes.compare(path, collection["graphs"][0], values, {}, model)
+    assert not report.unknown, report.unknown
+    with torch.no_grad():
+        assert harness.difference(model(*values), actual) is None
+
+
+class Made(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        xs = [x, y, x + y]
+        ys = list(xs)
+        ys.reverse()
+        last = (ys + xs[::-1]).pop()
+        total = last
+        for value in [z * 2 for z in ys.copy()]:
+            total = total + value
+        return total
+
+
+def test_lists_made_while_tracing_need_no_sizes(program, tmp_path):
+    path = archive(tmp_path, Made())
+    collection = program.trace(path)
+    assert harness.failed_modules(collection) == []
+    values = (torch.randn(3), torch.randn(3))
+    rebuilt = rebuild.rebuild(path, collection["graphs"][0], rebuild.load(path))
+    assert harness.difference(Made()(*values), rebuilt(*values)) is None
+
+
+class Unknown(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.transpose(0, 1).is_contiguous():
+            return x
+        return x * 2
+
+
+def test_order_in_memory_that_is_not_known_is_not_claimed(program, tmp_path):
+    collection = program.trace(archive(tmp_path, Unknown()), "--input=float32[3,4]")
+    assert harness.failed_modules(collection) == [""]
+
+
+class Item(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.zeros(int(y.nonzero().sum().item()), 3)
+
+
+def test_an_element_has_a_name(program, tmp_path):
+    graph = program.trace(archive(tmp_path, Item()), "--input=x=float32[2]")["graphs"][0]
+    made = next(node for node in graph["nodes"] if node["target"] == "aten.zeros.default")
+    assert made["meta"]["shape"] == ["u0", 3]
+
+
+# --- what an assert says, and what asks the same later ---
+
+
+class Agrees(nn.Module):
+    def forward(self, x: Tensor, n: int, m: Optional[Tensor]) -> Tensor:
+        assert n > 0
+        assert m is not None
+        assert x.size(0) != 3
+        if 0 < n:
+            x = x * 2
+        if n <= 0 or not n > 0:
+            x = x + 100
+        if x.size(0) == n and False:
+            x = x + 200
+        if m is None:
+            x = x + 300
+        return x + m
+
+
+def test_conditions_that_are_assumed_are_decided(program, tmp_path):
+    path = archive(tmp_path, Agrees())
+    collection = program.trace(path)
+    assert [m["failure"] for m in collection["modules"] if m["failure"]] == []
+    graph = collection["graphs"][0]
+    assert [guard["expr"] for guard in graph["guards"]].count("n > 0") == 1
+    values = (torch.randn(2), 1, torch.randn(2))
+    rebuilt = rebuild.rebuild(path, graph, rebuild.load(path))
+    assert harness.difference(Agrees()(*values), rebuilt(*values)) is None
+
+
+class Insists(nn.Module):
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        assert n > 0
+        while bool(x.sum() > 0):
+            x = x - 1
+        return x
+
+
+class Asks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.insists = Insists()
+
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        y = self.insists(x, n)
+        if n > 0:
+            return y
+        return -y
+
+
+class Changed(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        assert x.size(0) > 1
+        y = x.unsqueeze_(0)
+        if x.size(0) > 1:
+            return y
+        return y + 1
+
+
+class Summed(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        assert bool(x.sum() > 0)
+        x.sub_(10)
+        if bool(x.sum() > 0):
+            return x
+        return x + 1
+
+
+@pytest.mark.parametrize("module, failed", [(Asks, ["", "insists"]), (Changed, [""]), (Summed, [""])])
+def test_what_was_taken_back_or_may_have_changed_decides_nothing(program, tmp_path, module, failed):
+    assert harness.failed_modules(program.trace(archive(tmp_path, module()))) == failed
+
+
+# --- what is asked of the process ---
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, x, x)[0]
+
+
+class Quiet(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            if torch.is_grad_enabled():
+                x = x + 1
+        return x * 2
+
+
+class Cast(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.is_autocast_enabled():
+            return x.half()
+        if torch.is_grad_enabled():
+            return x * 2
+        return x
+
+
+@pytest.mark.parametrize(
+    "module, guards",
+    [
+        (Attention, ["torch.is_grad_enabled()"]),
+        (Quiet, []),
+        (Cast, ["not torch.is_autocast_enabled()", "torch.is_grad_enabled()"]),
+    ],
+)
+def test_what_the_process_says_is_a_guard(program, tmp_path, module, guards):
+    collection = program.trace(archive(tmp_path, module()), "--no-default-leaves", "--input=x=float32[2,3,4]")
+    assert harness.failed_modules(collection) == []
+    found = [guard["expr"] for guard in collection["graphs"][0]["guards"] if "enabled" in guard["expr"]]
+    assert found == guards
