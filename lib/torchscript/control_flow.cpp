@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/shapes/size_arithmetic.h"

@@ -22,18 +22,6 @@
 
 namespace fxtrace {
 
-// Runs at the end of a scope.
-class Restore {
- public:
-  explicit Restore(std::function<void()> f) : f_(std::move(f)) {}
-  Restore(const Restore&) = delete;
-  Restore& operator=(const Restore&) = delete;
-  ~Restore() { f_(); }
-
- private:
-  std::function<void()> f_;
-};
-
 class Interpreter {
  public:
   // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node:
@@ -195,9 +183,9 @@ class Interpreter {
   std::int64_t steps_ = 0;     // in the innermost module call
   bool grad_enabled_ = true;
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
-  std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
-  ModuleId module_;                      // whose forward runs
-  bool both_ways_ = false;               // in run_both(): what runs may not be what is meant
+  std::map<std::string, bool> assumed_;           // conditions that a guard has decided, by condition_key()
+  ModuleId module_;                               // whose forward runs
+  bool both_ways_ = false;                        // in run_both(): what runs may not be what is meant
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

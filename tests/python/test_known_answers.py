@@ -62,7 +62,7 @@ class Chosen(nn.Module):
         y = x.transpose(0, 1).contiguous()
         if y.is_contiguous() and y.relu().is_contiguous():
             x = x + y.view(x.size(0), -1)
-        if x.nbytes > 16 and x.is_same_size(x * 2) and x.nelement() == x.numel():
+        if x.nbytes > 16 and x.is_same_size(x * 2) and x.numel() == 9:
             x = x.sin()
         if torch.zeros(3, 4).stride(0) == 4:
             x = x.cos()
@@ -190,8 +190,6 @@ class Agrees(nn.Module):
             x = x * 2
         if n <= 0 or not n > 0:
             x = x + 100
-        if x.size(0) == n and False:
-            x = x + 200
         if m is None:
             x = x + 300
         return x + m
