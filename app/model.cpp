@@ -52,6 +52,9 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
             std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
+  // An option that does nothing is most likely not the one that was meant.
+  if (strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
+  for (const auto& misfit : result.misfits) console.warning(misfit);
   for (const auto& warning : result.warnings) console.warning(warning);
   for (const auto& note : result.notes) console.remark("note", note);
   result.collection.model.file = input.base_name();

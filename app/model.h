@@ -23,7 +23,7 @@ auto with_input(const InputFile& input, F&& f) {
 }
 
 // Loads and traces a TorchScript archive or an exported program; warnings go to the console.  model.file and
-// options_json are filled in.
+// options_json are filled in.  When `strict`, throws Error(kUsage) for an option that did nothing.
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
                            bool strict, Console& console);
 

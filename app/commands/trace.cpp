@@ -108,25 +108,21 @@ int run(const Arguments& arguments, Console& console) {
     ++modules;
     if (module.status == ModuleStatus::kFailed) ++failed;
   }
-  const bool to_file = arguments.output != "-";
-  const bool refused = config.strict && failed != 0;
-  if (!(refused && to_file)) {
-    output.write([&](std::ostream& out) {
-      if (format == "dot") {
-        DotOptions options;
-        options.parameters = arguments.show_parameters;
-        if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
-        write_dot(collection, out, options);
-      } else {
-        write_json(collection, out);
-      }
-    });
-  }
+  output.write([&](std::ostream& out) {
+    if (format == "dot") {
+      DotOptions options;
+      options.parameters = arguments.show_parameters;
+      if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
+      write_dot(collection, out, options);
+    } else {
+      write_json(collection, out);
+    }
+  });
   if (failed == 0) return kDone;
 
   std::string summary =
       std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
-  if (refused) {
+  if (config.strict) {
     for (const ModuleRecord& module : collection.modules) {
       if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
       summary += (summary.ends_with("trace") ? ": " : "; ") +

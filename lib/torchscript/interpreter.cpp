@@ -52,6 +52,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   RootInputs inputs(
       schema, options, dimensions_, make_placeholder,
       [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); },
+      [&](const std::string& message) { tracer_->misfit(message); },
       [&](const std::string& name) { return tracer_->is_fixed(name); });
   std::vector<BoundInput> bound = inputs.bind();
   for (std::size_t i = 0; i < bound.size() && options_.defaults == Defaults::kNeeded; ++i) {

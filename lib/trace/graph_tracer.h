@@ -112,6 +112,9 @@ class GraphTracer {
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);
   void guard(std::string expr, std::optional<SourceLocation> source);
+  // An option for this graph does nothing.
+  void misfit(std::string message) { misfits_.push_back(std::move(message)); }
+  const std::vector<std::string>& misfits() const { return misfits_; }
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return recording().result.graph; }
@@ -217,6 +220,7 @@ class GraphTracer {
   std::vector<Recording> recordings_;  // the graph, then the bodies that are open
   std::vector<OpenScope> scopes_;
   bool stale_ = false;
+  std::vector<std::string> misfits_;
 
   std::unordered_set<std::string> guard_keys_;                   // what and where
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module

@@ -56,7 +56,7 @@ class RecursiveTrace {
       level.clear();
       for (const ModuleId failed : newly) {
         for (const ModuleId child : direct_submodules(failed)) {
-          if (!rules_.is_leaf(child) && has_graph.insert(child).second) level.push_back(child);
+          if (has_graph.insert(child).second) level.push_back(child);
         }
       }
     }
@@ -128,6 +128,7 @@ class RecursiveTrace {
       // Who asked for an input may be a leaf now.
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
+      if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       traced_.emplace(root, Traced{tracer.take(), std::move(inlined), std::move(fixed), stub});
       return true;
@@ -212,9 +213,8 @@ class RecursiveTrace {
     }
     result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
-    for (const auto& rule : rules_.unmatched()) {
-      result.warnings.push_back("rule '" + rule + "' matched nothing");
-    }
+    result.misfits = rules_.unmatched();
+    result.misfits.insert(result.misfits.end(), misfits_.begin(), misfits_.end());
     return result;
   }
 
@@ -226,6 +226,7 @@ class RecursiveTrace {
   std::map<ModuleId, std::size_t> level_found_;
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
+  std::vector<std::string> misfits_;
   bool retraced_ = false;
 };
 
