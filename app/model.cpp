@@ -37,7 +37,7 @@ LoadResult load(const InputFile& input, const FileInfo& info, const TraceOptions
 }  // namespace
 
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                           bool strict, Console& console) {
+                           bool strict, Console& console, std::optional<Hint>* hint) {
   log::info(input.display() + " is " + info.what);
   const Timer load_time;
   LoadResult loaded = with_input(input, [&] { return load(input, info, options); });
@@ -57,6 +57,7 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   for (const auto& misfit : result.misfits) console.warning(misfit);
   for (const auto& warning : result.warnings) console.warning(warning);
   for (const auto& note : result.notes) console.remark("note", note);
+  if (hint != nullptr) *hint = find_hint(*loaded.program, options, result.collection);
   result.collection.model.file = input.base_name();
   result.collection.options_json = options_json(options, strict);
   return std::move(result.collection);

@@ -10,6 +10,7 @@
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/operators.h"
 #include "torchscript/plugin.h"
@@ -225,6 +226,15 @@ void TorchScriptProgram::check_method(ModuleId module, const std::string& method
   for (const auto* function : type.methods()) known += (known.empty() ? "" : ", ") + function->name();
   throw usage_error("the root module has no method '" + method + "'",
                     {known.empty() ? "it has no methods at all" : "its methods are: " + known});
+}
+
+std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) {
+  const auto& root = objects_.front();
+  torch::jit::Function& function =
+      method == "forward" ? *find_forward(*root->type()) : root->type()->getMethod(method);
+  std::vector<InputGuess> guesses;
+  with_large_stack([&] { guesses = fxtrace::guess_inputs(root, function); });
+  return guesses;
 }
 
 void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,

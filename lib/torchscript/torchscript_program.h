@@ -34,6 +34,7 @@ class TorchScriptProgram : public Program {
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
   void check_method(ModuleId module, const std::string& method) const override;
+  std::vector<InputGuess> guess_inputs(const std::string& method) override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
   // --- for the interpreter ---
