@@ -267,6 +267,51 @@ std::vector<Known> TorchScriptProgram::known_arguments(ModuleId module) const {
   return result.value_or(std::vector<Known>());
 }
 
+namespace {
+
+// What is written into a guard; long lists are no flags.
+bool is_short(const at::IValue& value) {
+  constexpr std::size_t kMaxElements = 16;
+  if (value.isList()) return value.toListRef().size() <= kMaxElements;
+  return !value.isGenericDict();
+}
+
+void keep_common(TorchScriptProgram::PlainArguments& arguments,
+                 const TorchScriptProgram::PlainArguments& other) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    auto& argument = arguments[i];
+    const bool both = argument && i < other.size() && other[i];
+    if (!both || argument->type() != other[i]->type() || *argument != *other[i]) argument.reset();
+  }
+}
+
+}  // namespace
+
+void TorchScriptProgram::remember_plain(ModuleId caller, ModuleId module,
+                                        const std::vector<at::IValue>& arguments) {
+  PlainArguments plain;
+  for (const at::IValue& argument : arguments) {
+    const bool keep = is_plain(argument) && is_short(argument);
+    plain.push_back(keep ? std::optional(argument.deepcopy()) : std::nullopt);
+  }
+  const auto [place, is_new] = plain_calls_[caller.index].try_emplace(module.index, plain);
+  if (!is_new) keep_common(place->second, plain);
+}
+
+TorchScriptProgram::PlainArguments TorchScriptProgram::plain_arguments(ModuleId module) const {
+  std::optional<PlainArguments> result;
+  for (const auto& [caller, modules] : plain_calls_) {
+    const auto call = modules.find(module.index);
+    if (call == modules.end()) continue;
+    if (result) {
+      keep_common(*result, call->second);
+    } else {
+      result = call->second;
+    }
+  }
+  return result.value_or(PlainArguments());
+}
+
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {
   for (const char* kind : {"p", "b"}) {
     const auto it = tensors_.find(identity(tensor) + kind);

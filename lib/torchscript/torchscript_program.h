@@ -57,9 +57,16 @@ class TorchScriptProgram : public Program {
   bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method);
   // What was known of a module's arguments in all of its calls from the graph of `caller`, and from any
   // graph: that is what is known of its inputs where it gets a graph of its own.
-  void forget_calls(ModuleId caller) { calls_.erase(caller.index); }
+  void forget_calls(ModuleId caller) {
+    calls_.erase(caller.index);
+    plain_calls_.erase(caller.index);
+  }
   void remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments);
   std::vector<Known> known_arguments(ModuleId module) const;
+  // Likewise those arguments that were the same plain value in all calls.
+  using PlainArguments = std::vector<std::optional<at::IValue>>;
+  void remember_plain(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments);
+  PlainArguments plain_arguments(ModuleId module) const;
 
  private:
   void read_modules();
@@ -81,6 +88,7 @@ class TorchScriptProgram : public Program {
   NumberMeanings meanings_;
   std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
   std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<Known>>> calls_;  // by caller, module
+  std::map<std::uint32_t, std::unordered_map<std::uint32_t, PlainArguments>> plain_calls_;  // likewise
 };
 
 // The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what

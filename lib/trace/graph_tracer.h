@@ -134,6 +134,7 @@ class GraphTracer {
 
   // --- modules ---
   bool is_leaf(ModuleId module) const;
+  bool has_failed(ModuleId module) const { return failed_.contains(module); }
   // Whether this graph calls the module, or one that holds it, as a leaf: then its attributes may change.
   bool runs_in_leaf(ModuleId module) const;
   // `method`: what runs instead of forward (see Node::method).
