@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -15,7 +16,13 @@ namespace {
 class RecursiveTrace {
  public:
   RecursiveTrace(Program& program, const TraceOptions& options)
-      : program_(program), options_(options), rules_(options, program), facts_(program) {}
+      : program_(program),
+        options_(options),
+        stub_options_(options),
+        rules_(options, program),
+        facts_(program) {
+    stub_options_.limits.nodes = std::numeric_limits<std::int64_t>::max();  // however many inputs it has
+  }
 
   TraceResult run() {
     program_.check_method(ModuleId{0}, options_.method);
@@ -109,7 +116,7 @@ class RecursiveTrace {
     const std::size_t failures = failed_.order().size();
     std::vector<FixedInput> fixed;
     for (;;) {
-      GraphTracer tracer(facts_, rules_, options_, failed_, root, fixed);
+      GraphTracer tracer(facts_, rules_, stub ? stub_options_ : options_, failed_, root, fixed);
       try {
         program_.run(root, method, stub, tracer);
       } catch (InputsAsked& asked) {
@@ -220,6 +227,7 @@ class RecursiveTrace {
 
   Program& program_;
   const TraceOptions& options_;
+  TraceOptions stub_options_;
   LeafRules rules_;
   ModuleFacts facts_;
   FailedModules failed_;

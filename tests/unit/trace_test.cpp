@@ -124,6 +124,18 @@ TEST_CASE("every child of a failed module has a graph, leaves a stub", "[trace]"
   CHECK(status == Strings{"failed", "leaf", "traced", "unvisited", "unvisited", "leaf", "leaf"});
 }
 
+TEST_CASE("a stub has no limit", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", nothing);
+  program.add("linear", "torch.nn.modules.linear.Linear", nothing);
+  TraceOptions options;
+  options.limits.nodes = 1;
+  const GraphCollection collection = trace(program, options).collection;
+  CHECK(collection.modules[0].failure.value().kind == FailureKind::kLimit);
+  CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
+  CHECK(nodes(collection.graphs[1]) == Strings{"x", "flag", "linear", "output"});
+}
+
 TEST_CASE("a rule of the user makes the root a leaf, the default rule does not", "[trace]") {
   FakeProgram program;
   program.add("", "torch.nn.modules.transformer.Transformer", nothing);
