@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <sstream>
@@ -269,11 +270,15 @@ std::vector<Known> TorchScriptProgram::known_arguments(ModuleId module) const {
 
 namespace {
 
-// What is written into a guard; long lists are no flags.
-bool is_short(const at::IValue& value) {
+// A flag, a number, a word, or a few of them: what a guard can say.
+bool is_flag(const at::IValue& value) {
   constexpr std::size_t kMaxElements = 16;
-  if (value.isList()) return value.toListRef().size() <= kMaxElements;
-  return !value.isGenericDict();
+  const auto all = [](const auto& items) {
+    return items.size() <= kMaxElements && std::all_of(items.begin(), items.end(), is_flag);
+  };
+  if (value.isList()) return all(value.toListRef());
+  if (value.isTuple()) return all(value.toTupleRef().elements());
+  return value.isNone() || value.isBool() || value.isInt() || value.isDouble() || value.isString();
 }
 
 void keep_common(TorchScriptProgram::PlainArguments& arguments,
@@ -281,7 +286,7 @@ void keep_common(TorchScriptProgram::PlainArguments& arguments,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = arguments[i];
     const bool both = argument && i < other.size() && other[i];
-    if (!both || argument->type() != other[i]->type() || *argument != *other[i]) argument.reset();
+    if (!both || !(*argument == *other[i])) argument.reset();
   }
 }
 
@@ -291,8 +296,7 @@ void TorchScriptProgram::remember_plain(ModuleId caller, ModuleId module,
                                         const std::vector<at::IValue>& arguments) {
   PlainArguments plain;
   for (const at::IValue& argument : arguments) {
-    const bool keep = is_plain(argument) && is_short(argument);
-    plain.push_back(keep ? std::optional(argument.deepcopy()) : std::nullopt);
+    plain.push_back(is_flag(argument) ? std::optional(argument.deepcopy()) : std::nullopt);
   }
   const auto [place, is_new] = plain_calls_[caller.index].try_emplace(module.index, plain);
   if (!is_new) keep_common(place->second, plain);
