@@ -37,7 +37,7 @@ LoadResult load(const InputFile& input, const FileInfo& info, const TraceOptions
 }  // namespace
 
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                           bool strict, Console& console) {
+                           bool strict, Console& console, std::optional<Hint>* hint) {
   log::info(input.display() + " is " + info.what);
   const Timer load_time;
   LoadResult loaded = with_input(input, [&] { return load(input, info, options); });
@@ -52,8 +52,12 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
             std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
+  // An option that does nothing is most likely not the one that was meant.
+  if (strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
+  for (const auto& misfit : result.misfits) console.warning(misfit);
   for (const auto& warning : result.warnings) console.warning(warning);
   for (const auto& note : result.notes) console.remark("note", note);
+  if (hint != nullptr) *hint = find_hint(*loaded.program, options, result.collection);
   result.collection.model.file = input.base_name();
   result.collection.options_json = options_json(options, strict);
   return std::move(result.collection);

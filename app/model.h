@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/console.h"
 #include "app/files.h"
 #include "archive/file_kind.h"
+#include "trace/hints.h"
 #include "trace/options.h"
 #include "trace/trace.h"
 
@@ -23,8 +25,9 @@ auto with_input(const InputFile& input, F&& f) {
 }
 
 // Loads and traces a TorchScript archive or an exported program; warnings go to the console.  model.file and
-// options_json are filled in.
+// options_json are filled in.  `hint`, if given: what would help modules that failed.  When `strict`, throws
+// Error(kUsage) for an option that did nothing.
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                           bool strict, Console& console);
+                           bool strict, Console& console, std::optional<Hint>* hint = nullptr);
 
 }  // namespace fxtrace::cli

@@ -96,7 +96,11 @@ void TraceArguments::add_to(CLI::App& app) {
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
          "after those of the file");
-  app.add_flag("--strict", strict_, "exit with 4 when some module failed to trace")->group(what);
+  app.add_flag(
+         "--strict", strict_,
+         "exit with 4 when some module failed to trace (the output is written all the same), and with 2 when a "
+         "rule or --concrete does nothing")
+      ->group(what);
 
   const char* shapes = "Shapes";
   repeatable(

@@ -83,6 +83,31 @@ std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
   return text;
 }
 
+// "layers.3: an `if` depends on an input: flag (net.py:12: if flag:)", the root first.
+std::vector<std::string> first_failures(const GraphCollection& collection) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> lines;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
+    if (lines.size() == kShown) break;
+    std::string line = (module.path.empty() ? "the root" : module.path) + ": " + module.failure->message;
+    if (const auto& source = module.failure->source) {
+      line += " (" + source->file + ":" + std::to_string(source->line);
+      line += (source->text.empty() ? "" : ": " + source->text) + ")";
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string hint_text(const Hint& hint) {
+  std::string text = "with";
+  for (const std::string& option : hint.options) text += " " + option;
+  if (hint.failed == 0) return text + " no module fails";
+  return text + " only " + std::to_string(hint.failed) +
+         (hint.failed == 1 ? " module fails" : " modules fail");
+}
+
 int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
@@ -95,53 +120,37 @@ int run(const Arguments& arguments, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const Output output(arguments.output, input, console);
-  const GraphCollection collection = trace_file(input, info, config.options, config.strict, console);
+  std::optional<Hint> hint;
+  const GraphCollection collection = trace_file(input, info, config.options, config.strict, console, &hint);
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
     if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
   }
 
-  std::size_t modules = 0;
-  std::size_t failed = 0;
-  for (const ModuleRecord& module : collection.modules) {
-    if (module.alias_of) continue;
-    ++modules;
-    if (module.status == ModuleStatus::kFailed) ++failed;
-  }
-  const bool to_file = arguments.output != "-";
-  const bool refused = config.strict && failed != 0;
-  if (!(refused && to_file)) {
-    output.write([&](std::ostream& out) {
-      if (format == "dot") {
-        DotOptions options;
-        options.parameters = arguments.show_parameters;
-        if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
-        write_dot(collection, out, options);
-      } else {
-        write_json(collection, out);
-      }
-    });
-  }
-  if (failed == 0) return kDone;
-
-  std::string summary =
-      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
-  if (refused) {
-    for (const ModuleRecord& module : collection.modules) {
-      if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
-      summary += (summary.ends_with("trace") ? ": " : "; ") +
-                 (module.path.empty() ? "the root" : module.path) + " (" + module.failure->message + ")";
-      if (summary.size() > 400) {
-        summary += "; ...";
-        break;
-      }
+  output.write([&](std::ostream& out) {
+    if (format == "dot") {
+      DotOptions options;
+      options.parameters = arguments.show_parameters;
+      if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
+      write_dot(collection, out, options);
+    } else {
+      write_json(collection, out);
     }
+  });
+  const std::size_t failed = count_failed(collection);
+  if (failed == 0) return kDone;
+  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
+  const std::string summary =
+      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
+  if (config.strict) {
     console.error(input.with_display(input_error(summary)));
-    return kModuleFailed;
+  } else {
+    console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+                 (format == "json" ? " (see \"failure\" in the output)" : " (-f json tells why)"));
   }
-  console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
-               (format == "json" ? " (see \"failure\" in the output)" : " (-f json tells why)"));
-  return kDone;
+  for (const std::string& line : first_failures(collection)) console.remark("note", line);
+  if (hint) console.remark("hint", hint_text(*hint));
+  return config.strict ? kModuleFailed : kDone;
 }
 
 }  // namespace

@@ -48,14 +48,13 @@ void Interpreter::call_method(const IrNode* node) {
   const bool is_own = node->input(0) == node->owningGraph()->inputs()[0];
   const bool is_call =
       module && (is_forward(name) || (!is_own && is_traced_call(*receiver.toObjectRef().type(), name)));
-  if (is_call && shapes_) {
-    std::vector<Known> known;
-    for (std::size_t i = 1; i < values.size(); ++i) known.push_back(known_of_value(values[i]));
-    program_.remember_call(root_, *module, std::move(known));
+  if (is_call && (tracer_ != nullptr || silent_)) {
+    program_.remember_call(root_, *module, {values.begin() + 1, values.end()});
   }
   const ModuleId caller = module_;
   if (module) module_ = *module;
   const Restore restore([&] { module_ = caller; });
+  if (module && silent_) return set(node->output(), call_silently(*function, values, node));
   if (is_call && tracer_ != nullptr && open_calls_.count(node) == 0) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }
@@ -98,6 +97,7 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   Known known = result_of(forward, arguments);
   // Hooks may change what forward gives.
   if (!program_.object(module)->type()->getForwardHooks().empty()) known = Known{};
+  if (!shapes_ && tracer_->has_failed(module)) run_silently(forward, arguments);
   const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
   const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
                                        location(node), same ? "" : forward.name());
@@ -178,6 +178,31 @@ const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
     }
   });
   return followed ? call.last : nullptr;  // a leaf runs its own hooks
+}
+
+// In a module that is followed for what it knows: one that cannot be followed inside of it gives a value of
+// which nothing is known, as a leaf does.
+at::IValue Interpreter::call_silently(torch::jit::Function& function, const Values& arguments,
+                                      const IrNode* node) {
+  const std::size_t changes = mark();
+  const std::size_t frames = frames_.size();
+  const std::size_t outer_mark = std::exchange(call_mark_, changes);
+  const std::int64_t outer_steps = steps_;
+  const bool outer_grad = grad_enabled_;
+  at::IValue result;
+  try {
+    result = call_graph_function(function, arguments, node);
+    call_mark_ = outer_mark;
+  } catch (const TraceFailure&) {
+    frames_.resize(frames);
+    roll_back(changes);
+    call_mark_ = outer_mark;
+    steps_ = outer_steps;
+    grad_enabled_ = outer_grad;
+    const c10::TypePtr& type = node->output()->type();
+    if (type->kind() != c10::TypeKind::NoneType) result = make_proxy(NodeId{}, type);
+  }
+  return result;
 }
 
 bool Interpreter::skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node) {

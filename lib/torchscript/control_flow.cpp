@@ -208,12 +208,28 @@ std::string Interpreter::condition_key(const at::IValue& condition, bool& opposi
 bool Interpreter::run_both(const IrNode* node) {
   const std::size_t changes = mark();
   const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
+  const std::size_t frames = frames_.size();
   std::array<Values, 2> results;
+  std::array<bool, 2> raises{};
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
     const IrBlock& block = *node->blocks()[branch];
-    run_block(block);
+    try {
+      run_block(block);
+    } catch (const TraceFailure& thrown) {
+      // Whatever comes after the `if` has taken the other branch.
+      if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
+      raises[branch] = true;
+      frames_.resize(frames);
+      roll_back(changes);
+      continue;
+    }
     if (mark() != changes) return false;
     results[branch] = outputs(block);
+  }
+  if (raises[0] || raises[1]) {
+    Values& left = results[raises[0] ? 1 : 0];
+    for (std::size_t i = 0; i < left.size(); ++i) set(node->outputs()[i], std::move(left[i]));
+    return true;
   }
   for (std::size_t i = 0; i < results[0].size(); ++i) {
     set(node->outputs()[i], merge(results[0][i], results[1][i], node->outputs()[i]->type()));

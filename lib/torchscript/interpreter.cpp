@@ -49,17 +49,14 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
   const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
+  const std::map<std::string, at::IValue> plain = plain_inputs(root, function);
   RootInputs inputs(
       schema, options, dimensions_, make_placeholder,
       [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); },
-      [&](const std::string& name) { return tracer_->is_fixed(name); });
+      [&](const std::string& message) { tracer_->misfit(message); },
+      [&](const std::string& name) { return tracer_->is_fixed(name) && !plain.contains(name); });
   std::vector<BoundInput> bound = inputs.bind();
-  for (std::size_t i = 0; i < bound.size() && options_.defaults == Defaults::kNeeded; ++i) {
-    const c10::Argument& formal = schema.arguments()[i + 1];
-    if (!formal.default_value() || !inputs.remains_unasked(formal.name())) continue;
-    fixable_.emplace(find_proxy(bound[i].value)->node.index,
-                     FixedInput{formal.name(), python_text(*formal.default_value())});
-  }
+  find_fixable(schema, inputs, plain, bound);
   if (root.index != 0 && is_forward(method)) use_call(root, bound);
   for (auto& [value, given] : bound) {
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
@@ -69,6 +66,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
     const Meta result_meta = meta(result_type, result_of(function, values));
+    // What it calls tells of the graphs of its submodules.
+    if (!shapes_ && tracer_->has_failed(root)) run_silently(function, values);
     const NodeId call = tracer_->call_root(std::move(arguments), result_meta);
     tracer_->output(call, result_meta);
     return;
@@ -82,6 +81,42 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     throw;
   }
   roll_back(0);  // the next graph starts from the archive's own state
+}
+
+// The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
+std::map<std::string, at::IValue> Interpreter::plain_inputs(ModuleId root,
+                                                            const torch::jit::Function& function) {
+  std::map<std::string, at::IValue> inputs;
+  if (root.index == 0 || !is_forward(function.qualname().name())) return inputs;
+  const auto& formals = function.getSchema().arguments();
+  const auto& plain = program_.use_arguments(root).plain;
+  for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
+    if (plain[i]) inputs.emplace(formals[i + 1].name(), plain[i]->deepcopy());
+  }
+  return inputs;
+}
+
+// Fixes what was asked for in an earlier run of this graph, and keeps what the other inputs would be.
+void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
+                               const std::map<std::string, at::IValue>& plain,
+                               std::vector<BoundInput>& bound) {
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    const c10::Argument& formal = schema.arguments()[i + 1];
+    const std::string& name = formal.name();
+    if (!inputs.remains_unasked(name)) continue;
+    const auto known = plain.find(name);
+    const std::uint32_t node = find_proxy(bound[i].value)->node.index;
+    if (known == plain.end()) {
+      if (!formal.default_value() || options_.defaults == Defaults::kNever) continue;
+      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true});
+    } else if (tracer_->is_fixed(name)) {
+      bound[i].value = known->second;
+      const bool none = known->second.isNone();
+      tracer_->guard(none ? name + " is None" : name + " == " + python_text(known->second), std::nullopt);
+    } else {
+      fixable_.emplace(node, FixedInput{name, python_text(known->second), false});
+    }
+  }
 }
 
 void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state) {

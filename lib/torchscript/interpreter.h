@@ -54,6 +54,9 @@ class Interpreter {
   };
 
   // --- running (interpreter.cpp) ---
+  std::map<std::string, at::IValue> plain_inputs(ModuleId root, const torch::jit::Function& function);
+  void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
+                    const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
   Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);
   void run_block(const IrBlock& block);
   void run_node(const IrNode* node);
@@ -98,6 +101,7 @@ class Interpreter {
   at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   bool follow_call(ModuleId module, const std::function<void()>& body);
   const IrNode* run_hooked_call(const IrNode* first);
+  at::IValue call_silently(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
   void context_manager(const IrNode* node, bool enter);

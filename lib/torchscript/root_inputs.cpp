@@ -86,12 +86,13 @@ std::string python_text(const at::IValue& value) {
 
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
                        const Dimensions& dimensions, MakePlaceholder make_placeholder, Guard guard,
-                       TakesDefault takes_default)
+                       Misfit misfit, TakesDefault takes_default)
     : schema_(schema),
       options_(options),
       dimensions_(dimensions),
       make_placeholder_(std::move(make_placeholder)),
       guard_(std::move(guard)),
+      misfit_(std::move(misfit)),
       takes_default_(std::move(takes_default)) {
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
 }
@@ -271,7 +272,10 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
   switch (type->kind()) {
     case c10::TypeKind::TensorType:
       if (value.is<Argument::None>()) wrong();
-      return present(type, place);  // whatever stands there: values of tensors are never fixed
+      // Values of tensors are never fixed.
+      misfit_("--concrete gives '" + expr +
+              "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
+      return present(type, place);
     case c10::TypeKind::NoneType:
       if (!value.is<Argument::None>()) wrong();
       return fixed(at::IValue(), Argument::None{});

@@ -35,11 +35,13 @@ class RootInputs {
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
+  // Told of a value for a tensor, which remains an input all the same.
+  using Misfit = std::function<void(const std::string& message)>;
   // Whether the input takes its default if no option speaks of it.
   using TakesDefault = std::function<bool(const std::string& name)>;
 
   RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const Dimensions& dimensions,
-             MakePlaceholder make_placeholder, Guard guard, TakesDefault takes_default);
+             MakePlaceholder make_placeholder, Guard guard, Misfit misfit, TakesDefault takes_default);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
@@ -85,6 +87,7 @@ class RootInputs {
   std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;
   Guard guard_;
+  Misfit misfit_;
   TakesDefault takes_default_;
   std::set<std::string> unasked_;
 };

@@ -206,7 +206,7 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
   if (!shapes_) return;
-  const std::vector<Known>& known = program_.use_known_arguments(root);
+  const std::vector<Known>& known = program_.use_arguments(root).known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown()) continue;

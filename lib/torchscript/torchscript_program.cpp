@@ -4,12 +4,14 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <sstream>
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/operators.h"
 #include "torchscript/plugin.h"
@@ -227,6 +229,15 @@ void TorchScriptProgram::check_method(ModuleId module, const std::string& method
                     {known.empty() ? "it has no methods at all" : "its methods are: " + known});
 }
 
+std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) {
+  const auto& root = objects_.front();
+  torch::jit::Function& function =
+      method == "forward" ? *find_forward(*root->type()) : root->type()->getMethod(method);
+  std::vector<InputGuess> guesses;
+  with_large_stack([&] { guesses = fxtrace::guess_inputs(root, function); });
+  return guesses;
+}
+
 void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                              GraphTracer& tracer) {
   with_large_stack([&] { Interpreter(*this, &tracer, tracer.options()).trace(root, method, root_is_leaf); });
@@ -251,28 +262,65 @@ void TorchScriptProgram::forget_calls(ModuleId caller, std::size_t from) {
   if (remembered_calls(caller) > from) calls_[caller].resize(from);
 }
 
-void TorchScriptProgram::remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments) {
-  // What tensors hold depends on the call.
-  for (Known& argument : arguments) forget_contents(argument);
-  std::vector<RememberedCall>& calls = calls_[caller];
-  // In a loop.
-  const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == arguments;
-  if (!again) calls.push_back({module, std::move(arguments)});
+namespace {
+
+// A flag, a number, a word, or a few of them: what a guard can say.
+bool is_flag(const at::IValue& value) {
+  constexpr std::size_t kMaxElements = 16;
+  const auto all = [](const auto& items) {
+    return items.size() <= kMaxElements && std::all_of(items.begin(), items.end(), is_flag);
+  };
+  if (value.isList()) return all(value.toListRef());
+  if (value.isTuple()) return all(value.toTupleRef().elements());
+  if (value.isDouble()) return !std::isnan(value.toDouble());  // which is equal to nothing
+  return value.isNone() || value.isBool() || value.isInt() || value.isString();
 }
 
-std::vector<Known> TorchScriptProgram::known_arguments(ModuleId module) const {
-  std::optional<std::vector<Known>> result;
+}  // namespace
+
+bool TorchScriptProgram::CallArguments::operator==(const CallArguments& other) const {
+  return known == other.known && plain.size() == other.plain.size() &&
+         std::equal(plain.begin(), plain.end(), other.plain.begin(), [](const auto& a, const auto& b) {
+           return a.has_value() == b.has_value() && (!a || *a == *b);
+         });
+}
+
+void TorchScriptProgram::remember_call(ModuleId caller, ModuleId module,
+                                       const std::vector<at::IValue>& arguments) {
+  CallArguments seen;
+  for (const at::IValue& argument : arguments) {
+    seen.known.push_back(known_of_value(argument));
+    forget_contents(seen.known.back());  // what tensors hold depends on the call
+    seen.plain.push_back(is_flag(argument) ? std::optional(argument.deepcopy()) : std::nullopt);
+  }
+  std::vector<RememberedCall>& calls = calls_[caller];
+  // In a loop.
+  const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == seen;
+  if (!again) calls.push_back({module, std::move(seen)});
+}
+
+TorchScriptProgram::CallArguments TorchScriptProgram::common_arguments(ModuleId module) const {
+  std::optional<CallArguments> result;
   for (const auto& [caller, calls] : calls_) {
     for (const RememberedCall& call : calls) {
       if (call.module != module) continue;
-      result = result ? common(*result, call.arguments) : call.arguments;
+      if (!result) {
+        result = call.arguments;
+        continue;
+      }
+      result->known = common(result->known, call.arguments.known);
+      const auto& other = call.arguments.plain;
+      for (std::size_t i = 0; i < result->plain.size(); ++i) {
+        auto& argument = result->plain[i];
+        if (argument && !(i < other.size() && other[i] && *argument == *other[i])) argument.reset();
+      }
     }
   }
-  return result.value_or(std::vector<Known>());
+  return result.value_or(CallArguments());
 }
 
-const std::vector<Known>& TorchScriptProgram::use_known_arguments(ModuleId module) {
-  return used_arguments_[module] = known_arguments(module);
+const TorchScriptProgram::CallArguments& TorchScriptProgram::use_arguments(ModuleId module) {
+  return used_arguments_[module] = common_arguments(module);
 }
 
 void TorchScriptProgram::begin_trace() {
@@ -299,7 +347,7 @@ std::vector<std::string> TorchScriptProgram::warnings() const {
 
 bool TorchScriptProgram::inputs_changed(ModuleId root) const {
   const auto used = used_arguments_.find(root);
-  return used != used_arguments_.end() && used->second != known_arguments(root);
+  return used != used_arguments_.end() && !(used->second == common_arguments(root));
 }
 
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {

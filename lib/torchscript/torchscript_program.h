@@ -35,6 +35,7 @@ class TorchScriptProgram : public Program {
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
   void check_method(ModuleId module, const std::string& method) const override;
+  std::vector<InputGuess> guess_inputs(const std::string& method) override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
   bool inputs_changed(ModuleId root) const override;
   void begin_trace() override;
@@ -61,15 +62,20 @@ class TorchScriptProgram : public Program {
   // What is known of a module's arguments in all of its calls, from the graph of any caller: that is what is
   // known of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it
   // did, forgets its calls from that on.
+  struct CallArguments {
+    std::vector<Known> known;
+    std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
+    bool operator==(const CallArguments& other) const;
+  };
   std::size_t remembered_calls(ModuleId caller) const;
   void forget_calls(ModuleId caller, std::size_t from);
-  void remember_call(ModuleId caller, ModuleId module, std::vector<Known> arguments);
-  const std::vector<Known>& use_known_arguments(ModuleId module);
+  void remember_call(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments);
+  const CallArguments& use_arguments(ModuleId module);
   // An operator that torch would not carry out for what is known of its arguments: told once for each place.
   void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
 
  private:
-  std::vector<Known> known_arguments(ModuleId module) const;
+  CallArguments common_arguments(ModuleId module) const;
   void read_modules();
   void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
                    std::optional<ModuleId> parent);
@@ -90,10 +96,10 @@ class TorchScriptProgram : public Program {
   std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
   struct RememberedCall {
     ModuleId module;
-    std::vector<Known> arguments;
+    CallArguments arguments;
   };
   std::map<ModuleId, std::vector<RememberedCall>> calls_;  // by caller
-  std::map<ModuleId, std::vector<Known>> used_arguments_;  // of graphs that were recorded
+  std::map<ModuleId, CallArguments> used_arguments_;  // of graphs that were recorded
   std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
   std::string first_invalid_;
 };

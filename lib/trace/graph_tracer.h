@@ -112,6 +112,9 @@ class GraphTracer {
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);
   void guard(std::string expr, std::optional<SourceLocation> source);
+  // An option for this graph does nothing.
+  void misfit(std::string message) { misfits_.push_back(std::move(message)); }
+  const std::vector<std::string>& misfits() const { return misfits_; }
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return recording().result.graph; }
@@ -131,6 +134,7 @@ class GraphTracer {
 
   // --- modules ---
   bool is_leaf(ModuleId module) const;
+  bool has_failed(ModuleId module) const { return failed_.contains(module); }
   // Whether this graph calls the module, or one that holds it, as a leaf: then its attributes may change.
   bool runs_in_leaf(ModuleId module) const;
   // `method`: what runs instead of forward (see Node::method).
@@ -217,6 +221,7 @@ class GraphTracer {
   std::vector<Recording> recordings_;  // the graph, then the bodies that are open
   std::vector<OpenScope> scopes_;
   bool stale_ = false;
+  std::vector<std::string> misfits_;
 
   std::unordered_set<std::string> guard_keys_;                   // what and where
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module

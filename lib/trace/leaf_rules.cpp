@@ -4,11 +4,13 @@
 #include <compare>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "support/error.h"
-#include "trace/torch_functions.h"
+#include "support/nearest.h"
 #include "trace/graph_tracer.h"
+#include "trace/torch_functions.h"
 
 namespace fxtrace {
 namespace {
@@ -223,6 +225,46 @@ class Matcher {
   std::unordered_map<std::string, bool> types_;
 };
 
+std::string unmatched_message(const std::string& rule, const std::string& would) {
+  return "rule '" + rule + "' matched nothing" + (would.empty() ? "" : "; '" + would + "' would match");
+}
+
+std::string last_part(const std::string& dotted) { return dotted.substr(dotted.rfind('.') + 1); }
+
+// The rule that was most likely meant: of the same name in any package or at any path, a path for a type or
+// the other way round, or a name that is spelled nearly so.  Empty when there is none.
+std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
+  if (!rule.where.empty() || rule.type_glob.has_value() == rule.path_glob.has_value()) return "";
+  const std::string name = rule.type_glob ? *rule.type_glob : *rule.path_glob;
+  const auto matches = [&](const std::string& text) {
+    const LeafRule candidate = parse_leaf_rule(text, rule.leaf);
+    Matcher matcher(candidate);
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      if (!infos[i].alias_of && matcher.matches(infos[i], i, modules)) return true;
+    }
+    return false;
+  };
+  std::vector<std::string> forms = {"**." + name, "@" + name, "@**." + name};
+  if (rule.path_glob) forms = {"@**." + name, name, "**." + name};
+  const auto form = std::ranges::find_if(forms, matches);
+  if (form != forms.end()) return *form;
+
+  std::vector<std::string> types;
+  std::vector<std::string> paths;
+  const bool dotted = name.find('.') != std::string::npos;
+  for (const ModuleInfo& info : infos) {
+    const std::string alias = public_alias(info.type);
+    types.push_back(dotted ? alias : last_part(alias));
+    if (!info.path.empty()) paths.push_back(info.path);
+  }
+  const std::string type = find_nearest(name, types);
+  const std::string path = find_nearest(name, paths);
+  const std::string as_type = type.empty() || dotted ? type : "**." + type;
+  const std::string as_path = path.empty() ? path : "@" + path;
+  const auto& [first, second] = rule.type_glob ? std::tie(as_type, as_path) : std::tie(as_path, as_type);
+  return first.empty() ? second : first;
+}
+
 }  // namespace
 
 std::string public_alias(const std::string& type) {
@@ -293,7 +335,9 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program)
     if (infos[i].alias_of) decisions_[i] = decisions_[infos[i].alias_of->index];
   }
   for (std::size_t r = 0; r < matchers.size(); ++r) {
-    if (!matched[r]) unmatched_leaf_rules_.push_back(options.leaf_rules[r].text);
+    if (matched[r]) continue;
+    const LeafRule& rule = options.leaf_rules[r];
+    unmatched_leaf_rules_.push_back(unmatched_message(rule.text, suggest_rule(rule, infos, modules)));
   }
 }
 
@@ -320,7 +364,15 @@ bool LeafRules::is_wrapped(std::string_view function) const {
 std::vector<std::string> LeafRules::unmatched() const {
   std::vector<std::string> rules = unmatched_leaf_rules_;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
-    if (!function_rule_matched_[i]) rules.push_back(function_rules_[i].text);
+    if (function_rule_matched_[i]) continue;
+    const std::string& text = function_rules_[i].text;
+    std::vector<std::string> called;  // in no order that matters: sorted below
+    for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
+    std::ranges::sort(called);
+    const std::string anywhere = "**." + text;
+    const bool is_anywhere = std::ranges::any_of(
+        called, [glob = Glob(anywhere)](const std::string& name) { return glob.matches(name); });
+    rules.push_back(unmatched_message(text, is_anywhere ? anywhere : find_nearest(text, called)));
   }
   return rules;
 }

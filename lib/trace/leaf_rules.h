@@ -51,7 +51,7 @@ class LeafRules {
   bool is_wrapped(std::string_view function) const;
 
   // User's rules that matched no module (and no function, once tracing is over), in the order given: first
-  // the leaf rules, then the functions' globs.
+  // the leaf rules, then the functions' globs.  Each is a message that says which rule would have matched.
   std::vector<std::string> unmatched() const;
 
  private:

@@ -33,6 +33,15 @@ struct ModuleInfo {
 
 class GraphTracer;
 
+// An input of a method, and what its code does with it tells of it.
+struct InputGuess {
+  std::string name;
+  std::string type;  // in Python's spelling: "Tensor", "Optional[int]"
+  bool has_default = false;
+  // Of a tensor, the more likely rank first: "float32[N,3,H,W]"; letters are sizes that nothing tells.
+  std::vector<std::string> specs;
+};
+
 class Program {
  public:
   virtual ~Program() = default;
@@ -50,6 +59,9 @@ class Program {
   virtual std::vector<std::string> warnings() const { return {}; }
   // Throws Error(kUsage) when the module has no such method.
   virtual void check_method(ModuleId module, const std::string& method) const = 0;
+
+  // For hints: the inputs of the root's method.  Empty where there is nothing to choose.
+  virtual std::vector<InputGuess> guess_inputs(const std::string& /*method*/) { return {}; }
 
   // Records the graph of `method` of `root`: placeholders, everything that runs, output.  Throws TraceFailure
   // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When

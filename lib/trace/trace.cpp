@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -15,7 +16,13 @@ namespace {
 class RecursiveTrace {
  public:
   RecursiveTrace(Program& program, const TraceOptions& options)
-      : program_(program), options_(options), rules_(options, program), facts_(program) {}
+      : program_(program),
+        options_(options),
+        stub_options_(options),
+        rules_(options, program),
+        facts_(program) {
+    stub_options_.limits.nodes = std::numeric_limits<std::int64_t>::max();  // however many inputs it has
+  }
 
   TraceResult run() {
     program_.check_method(ModuleId{0}, options_.method);
@@ -59,7 +66,7 @@ class RecursiveTrace {
       level.clear();
       for (const ModuleId failed : newly) {
         for (const ModuleId child : direct_submodules(failed)) {
-          if (!rules_.is_leaf(child) && has_graph.insert(child).second) level.push_back(child);
+          if (has_graph.insert(child).second) level.push_back(child);
         }
       }
     }
@@ -112,7 +119,7 @@ class RecursiveTrace {
     const std::size_t failures = failed_.order().size();
     std::vector<FixedInput> fixed;
     for (;;) {
-      GraphTracer tracer(facts_, rules_, options_, failed_, root, fixed);
+      GraphTracer tracer(facts_, rules_, stub ? stub_options_ : options_, failed_, root, fixed);
       try {
         program_.run(root, method, stub, tracer);
       } catch (InputsAsked& asked) {
@@ -131,6 +138,7 @@ class RecursiveTrace {
       // Who asked for an input may be a leaf now.
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
+      if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       traced_.emplace(root, Traced{tracer.take(), std::move(inlined), std::move(fixed), stub});
       return true;
@@ -216,20 +224,21 @@ class RecursiveTrace {
     result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = program_.warnings();
-    for (const auto& rule : rules_.unmatched()) {
-      result.warnings.push_back("rule '" + rule + "' matched nothing");
-    }
+    result.misfits = rules_.unmatched();
+    result.misfits.insert(result.misfits.end(), misfits_.begin(), misfits_.end());
     return result;
   }
 
   Program& program_;
   const TraceOptions& options_;
+  TraceOptions stub_options_;
   LeafRules rules_;
   ModuleFacts facts_;
   FailedModules failed_;
   std::map<ModuleId, std::size_t> level_found_;
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
+  std::vector<std::string> misfits_;
   bool retraced_ = false;
 };
 

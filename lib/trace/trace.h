@@ -11,9 +11,10 @@
 namespace fxtrace {
 
 struct TraceResult {
-  GraphCollection collection;         // model.file and options_json are the caller's to fill
-  std::vector<std::string> warnings;  // rules that matched nothing, ...
-  std::vector<std::string> notes;     // what was assumed of inputs
+  GraphCollection collection;  // model.file and options_json are the caller's to fill
+  std::vector<std::string> warnings;
+  std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
+  std::vector<std::string> notes;    // what was assumed of inputs
 };
 
 // Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong

@@ -160,6 +160,16 @@ def test_what_is_fixed_is_a_guard(program, archive):
     }
 
 
+def test_a_value_for_a_tensor_does_nothing(program, archive):
+    options = [*concrete_options({**FIXED, **CASES[0][0], "mask": 0})]
+    done = program.run("trace", archive, *options)
+    assert done.returncode == 0
+    message = "--concrete gives 'mask' a value, but it is a Tensor and stays an input"
+    assert f"fxtrace: warning: {message}" in done.stderr.decode()
+    done = program.run("trace", archive, *options, "--strict")
+    assert done.returncode == 2 and done.stdout == b"" and message in done.stderr.decode()
+
+
 def test_input_names(program, archive):
     """As transformers' symbolic_trace: other inputs take their defaults, or None."""
     options = ["--input-names", "x,parts,repeat,pair", *concrete_options(FIXED)]

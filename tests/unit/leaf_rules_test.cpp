@@ -190,9 +190,34 @@ TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
   CHECK(rules.rule(program.find("other.fc")) == "torch.nn.Linear");
   CHECK(rules.rule(program.find("stem.0")) == "default");
   CHECK_FALSE(rules.rule(program.find("stem")).has_value());
-  CHECK(rules.unmatched() == std::vector<std::string>{"pkg.None", "@stem.9"});
+  CHECK(rules.unmatched() ==
+        std::vector<std::string>{"rule 'pkg.None' matched nothing",
+                                 "rule '@stem.9' matched nothing; '@stem.0' would match"});
   // A rule that is overruled everywhere has still matched.
   CHECK(LeafRules(with_rules({"@stem.0", "torch.nn.Conv2d"}), program).unmatched().empty());
+}
+
+TEST_CASE("leaf rules: what would have matched", "[leaf_rules]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"Linear", "**.Linear"},                          // the name of a type, as repr() has it
+      {"Conv2D", "**.Conv2d"},                          // misspelt
+      {"torch.nn.Conv2D", "torch.nn.Conv2d"},           //
+      {"nn.Conv2d", "**.nn.Conv2d"},                    //
+      {"stem.0", "@stem.0"},                            // a path
+      {"layers.0.fc", "@**.layers.0.fc"},               // its end
+      {"@layers.0.fc", "@**.layers.0.fc"},              //
+      {"@torch.nn.Conv2d", "torch.nn.Conv2d"},          // a type
+      {"@Conv2d", "**.Conv2d"},                         //
+      {"@encoder.layer.0.fc", "@encoder.layers.0.fc"},  // misspelt
+      {"nothing.like.it", ""},
+  };
+  for (const auto& [rule, would] : cases) {
+    CAPTURE(rule);
+    const auto unmatched = LeafRules(with_rules({rule}), sample()).unmatched();
+    REQUIRE(unmatched.size() == 1);
+    const std::string text = "rule '" + std::string(rule) + "' matched nothing";
+    CHECK(unmatched[0] == (*would == '\0' ? text : text + "; '" + would + "' would match"));
+  }
 }
 
 TEST_CASE("leaf rules: predicates", "[leaf_rules]") {
@@ -252,7 +277,7 @@ TEST_CASE("leaf rules: functions", "[leaf_rules]") {
   CHECK(rules.is_wrapped("pkg.a"));
   CHECK_FALSE(rules.is_wrapped("pkg.b"));
   CHECK_FALSE(rules.is_wrapped("other.f"));
-  CHECK(rules.unmatched() == std::vector<std::string>{"nothing.*"});
+  CHECK(rules.unmatched() == std::vector<std::string>{"rule 'nothing.*' matched nothing"});
 }
 
 TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {

@@ -1,0 +1,200 @@
+#include "trace/hints.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "support/error.h"
+#include "trace/config.h"
+#include "trace/input_spec.h"
+#include "trace/trace.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMaxNodes = 20'000;  // of all graphs of the first trace
+constexpr std::size_t kMaxTrials = 16;
+constexpr std::size_t kMaxTrialNodes = 200'000;  // of all trials together
+constexpr std::int64_t kMaxIterations = 10'000;
+
+// One option that a trial adds.
+struct Addition {
+  std::string text;  // as on the command line
+  std::optional<ConcreteArg> concrete;
+  std::optional<InputSpec> input;
+  bool defaults = false;  // --defaults needed
+};
+using Additions = std::vector<Addition>;
+
+std::string quoted(const std::string& text) {
+  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.,:/";
+  if (text.find_first_not_of(kSafe) == std::string::npos) return text;
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+Addition make_concrete(const std::string& name, const char* json) {
+  return {
+      "--concrete " + quoted(name + "=" + json), ConcreteArg{name, parse_concrete(json, name)}, {}, false};
+}
+
+Addition make_input(const std::string& name, const std::string& spec) {
+  return {"--input " + quoted(name + "=" + spec), {}, make_input_spec(name, spec), false};
+}
+
+// "float32[N,3,H,W]" with numbers that such models often have.
+std::string with_numbers(const std::string& spec) {
+  static const std::map<char, std::string> sizes = {{'N', "1"},  {'T', "16"},  {'L', "16000"},
+                                                    {'D', "16"}, {'H', "224"}, {'W', "224"}};
+  std::string result;
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    const bool alone = i > 0 && i + 1 < spec.size() && (spec[i - 1] == '[' || spec[i - 1] == ',') &&
+                       (spec[i + 1] == ']' || spec[i + 1] == ',');
+    const auto size = sizes.find(spec[i]);
+    result += alone && size != sizes.end() ? size->second : std::string(1, spec[i]);
+  }
+  return result;
+}
+
+// A value for an input that has no default.
+const char* any_value(const std::string& type) {
+  if (type.starts_with("Optional[")) return "null";
+  if (type == "bool") return "false";
+  if (type == "int") return "1";
+  if (type == "float") return "1.0";
+  return nullptr;
+}
+
+class Search {
+ public:
+  Search(Program& program, const TraceOptions& options, std::size_t failed)
+      : program_(program), options_(options), failed_(failed) {}
+
+  std::optional<Hint> run() {
+    for (const Additions& additions : candidates()) {
+      if (additions.empty()) continue;
+      const auto failed = count(additions);
+      if (failed && *failed < failed_) {
+        failed_ = *failed;
+        best_ = additions;
+      }
+      if (failed_ == 0) break;
+    }
+    if (best_.empty()) return std::nullopt;
+    drop_needless();
+    Hint hint;
+    hint.failed = failed_;
+    for (const Addition& addition : best_) hint.options.push_back(addition.text);
+    return hint;
+  }
+
+ private:
+  // Every set of options that is tried, from the simplest on.
+  std::vector<Additions> candidates() const {
+    Additions values;
+    if (options_.defaults == Defaults::kNever) values.push_back({"--defaults needed", {}, {}, true});
+    std::array<Additions, 2> specs;  // by which of several ranks
+    for (const InputGuess& input : program_.guess_inputs(options_.method)) {
+      if (is_spoken_of(input.name)) continue;
+      const char* value = input.has_default ? nullptr : any_value(input.type);
+      if (value != nullptr) values.push_back(make_concrete(input.name, value));
+      if (input.specs.empty() || input.type != "Tensor") continue;
+      for (std::size_t rank = 0; rank < specs.size(); ++rank) {
+        specs[rank].push_back(make_input(input.name, input.specs[std::min(rank, input.specs.size() - 1)]));
+      }
+    }
+    std::vector<Additions> result{values};
+    const auto add = [&](const Additions& inputs) {
+      if (inputs.empty()) return;
+      result.push_back(inputs);
+      if (values.empty()) return;
+      result.push_back(inputs);
+      result.back().insert(result.back().end(), values.begin(), values.end());
+    };
+    const auto text = [](const Additions& additions) {
+      std::string all;
+      for (const Addition& addition : additions) all += addition.text;
+      return all;
+    };
+    const bool several = text(specs[0]) != text(specs[1]);
+    add(specs[0]);
+    if (several) add(specs[1]);
+    for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) {
+      Additions numbers;
+      for (const Addition& addition : specs[rank]) {
+        numbers.push_back(make_input(addition.input->name, with_numbers(addition.input->text)));
+      }
+      add(numbers);
+    }
+    return result;
+  }
+
+  bool is_spoken_of(const std::string& name) const {
+    const auto same = [&](const auto& item) {
+      return item.name == name || item.name.starts_with(name + ".");
+    };
+    if (std::ranges::any_of(options_.concrete, same) || std::ranges::any_of(options_.inputs, same))
+      return true;
+    return options_.input_names.has_value() &&
+           std::ranges::find(*options_.input_names, name) == options_.input_names->end();
+  }
+
+  // How many modules fail with these options too; nothing when that cannot be tried.
+  std::optional<std::size_t> count(const Additions& additions) {
+    if (trials_ >= kMaxTrials || nodes_ >= kMaxTrialNodes) return std::nullopt;
+    ++trials_;
+    TraceOptions options = options_;
+    for (const Addition& addition : additions) {
+      if (addition.concrete) options.concrete.push_back(*addition.concrete);
+      if (addition.input) options.inputs.push_back(*addition.input);
+      if (addition.defaults) options.defaults = Defaults::kNeeded;
+    }
+    options.limits.nodes = std::min(options.limits.nodes, static_cast<std::int64_t>(2 * kMaxNodes));
+    options.limits.iterations = std::min(options.limits.iterations, kMaxIterations);
+    try {
+      const GraphCollection collection = trace(program_, options).collection;
+      for (const auto& graph : collection.graphs) nodes_ += graph.graph.size();
+      return count_failed(collection);
+    } catch (const Error&) {
+      return std::nullopt;  // a guess that does not fit
+    }
+  }
+
+  void drop_needless() {
+    for (std::size_t i = best_.size(); i-- > 0 && best_.size() > 1;) {
+      Additions fewer = best_;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      const auto failed = count(fewer);
+      if (failed && *failed <= failed_) best_ = std::move(fewer);
+    }
+  }
+
+  Program& program_;
+  const TraceOptions& options_;
+  std::size_t failed_;  // with the best so far
+  Additions best_;
+  std::size_t trials_ = 0;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace
+
+std::size_t count_failed(const GraphCollection& collection) {
+  return static_cast<std::size_t>(std::ranges::count_if(collection.modules, [](const ModuleRecord& module) {
+    return module.status == ModuleStatus::kFailed && !module.alias_of;
+  }));
+}
+
+std::optional<Hint> find_hint(Program& program, const TraceOptions& options, const GraphCollection& result) {
+  const std::size_t failed = count_failed(result);
+  if (failed == 0) return std::nullopt;
+  std::size_t nodes = 0;
+  for (const auto& graph : result.graphs) nodes += graph.graph.size();
+  if (nodes > kMaxNodes) return std::nullopt;
+  return Search(program, options, failed).run();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,185 @@
+"""After failures: the first of them with reason and line, and options that help, which were tried."""
+
+import shlex
+from typing import Optional
+
+import harness
+import pytest
+import torch
+from torch import Tensor, nn
+
+
+class Ranks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() == 3:
+            x = x.unsqueeze(0)
+        return self.conv(x)
+
+
+class Pads(nn.Module):
+    """Needs numbers: whether a named size is even is not known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(8, 4, 3, groups=4), nn.ReLU())
+
+    def forward(self, image: Tensor) -> Tensor:
+        image = (image - 0.5) / 0.25
+        if image.size(-1) % 2 == 1:
+            image = nn.functional.pad(image, (0, 1))
+        return self.stem(image)
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(10, 4)
+        self.position = nn.Embedding(32, 4)
+
+    def forward(self, ids: Tensor, positions: Optional[Tensor]) -> Tensor:
+        if positions is None:
+            positions = torch.arange(ids.size(1))
+        return self.words(ids) + self.position(positions)
+
+
+class Flags(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, training: bool, steps: int) -> Tensor:
+        for _ in range(steps):
+            x = self.fc(x)
+        if training:
+            x = torch.relu(x)
+        return x
+
+
+class Recurrent(nn.Module):
+    """The first rank that is guessed is not the one that helps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() != 3:
+            if bool(x.sum() > 0):
+                x = -x
+        return self.fc(self.norm(x))
+
+
+class Inner(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.size(0) > 1000000:
+            x = x.mean(0, keepdim=True)
+        return x
+
+
+class Nested(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.inner = Inner()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(self.fc(x))
+
+
+class Data(nn.Module):
+    """Nothing helps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            x = self.fc(x)
+        return x
+
+
+CASES = [
+    (Ranks, "--input 'x=float32[N,3,H,W]'"),
+    (Pads, "--input 'image=float32[1,8,224,224]'"),
+    (Words, "--concrete positions=null"),
+    (Flags, "--concrete training=false --concrete steps=1"),
+    (Recurrent, "--input 'x=float32[N,T,6]'"),
+    (Nested, "--input 'x=float32[1,4]'"),
+]
+
+
+@pytest.mark.parametrize("module, options", CASES, ids=[module.__name__ for module, _ in CASES])
+def test_what_helps(program, tmp_path, module, options):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(module()).save(path)
+    done = program.run("trace", path)
+    assert done.returncode == 0
+    assert f"hint: with {options} no module fails" in done.stderr.decode().splitlines()
+    helped = program.run("trace", path, *shlex.split(options))
+    assert b"failed" not in helped.stderr and b"hint" not in helped.stderr
+
+
+def test_failures_are_named(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Data()).save(path)
+    done = program.run("trace", path)
+    lines = done.stderr.decode().splitlines()
+    assert lines[0].startswith("fxtrace: 1 of 2 modules failed to trace and became a leaf")
+    assert lines[1].startswith("note: the root: an `if` depends on an input: bool(x.sum().gt(0)) (")
+    assert "test_hints.py:" in lines[1] and lines[1].endswith(": if bool(x.sum() > 0):)")
+    assert len(lines) == 2
+    strict = program.run("trace", path, "--strict")
+    assert strict.returncode == 4 and strict.stdout != b""
+    assert strict.stderr.decode().splitlines()[1] == lines[1]
+
+
+def test_the_first_three(program, tmp_path):
+    class Many(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([Data() for _ in range(5)])
+
+        def forward(self, x: Tensor) -> Tensor:
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Many()).save(path)
+    notes = [
+        line for line in program.run("trace", path).stderr.decode().splitlines() if line.startswith("note:")
+    ]
+    assert [note.split(":")[1].strip() for note in notes] == ["layers.0", "layers.1", "layers.2"]
+
+
+def test_what_was_said_is_kept(program, tmp_path):
+    """An input that an option speaks of is the user's: no other is tried for it."""
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Flags()).save(path)
+    error = program.run("trace", path, "--concrete", "steps=2").stderr.decode()
+    assert "hint: with --concrete training=false no module fails" in error
+    error = program.run("trace", path, "--concrete", 'training="$PH"', "--concrete", "steps=2").stderr.decode()
+    assert "hint:" not in error
+    assert "--defaults" not in error
+
+
+def test_defaults_never(program, tmp_path):
+    class Asks(nn.Module):
+        def forward(self, x: Tensor, y: Optional[Tensor] = None) -> Tensor:
+            return x if y is None else x + y
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Asks()).save(path)
+    error = program.run("trace", path, "--defaults", "never").stderr.decode()
+    assert "hint: with --defaults needed no module fails" in error
+
+
+def test_nothing_is_tried_without_failures(program, tmp_path):
+    sample = next(sample for sample in harness.samples() if sample["file"] == "nested_scripted.pt")
+    assert program.run("trace", harness.sample_path(sample)).stderr == b""

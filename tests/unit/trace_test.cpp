@@ -1,0 +1,187 @@
+#include "trace/trace.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.h"
+#include "trace/graph_tracer.h"
+
+using namespace fxtrace;
+
+namespace {
+
+// Modules whose forwards are C++ functions; each takes `x` and, where it says so, `flag` with a default.
+class FakeProgram : public Program {
+ public:
+  using Forward = std::function<void(FakeProgram&, GraphTracer&)>;
+
+  // `path` must come after its parent.  Without a forward it is a container.
+  void add(const std::string& path, const std::string& type, Forward forward = nullptr) {
+    const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
+    ModuleInfo info;
+    info.path = path;
+    info.type = type;
+    info.has_forward = forward != nullptr;
+    if (!path.empty()) {
+      const std::size_t dot = path.rfind('.');
+      info.parent = find(dot == std::string::npos ? "" : path.substr(0, dot));
+      modules_[info.parent->index].children.push_back(id);
+    }
+    modules_.push_back(std::move(info));
+    forwards_.push_back(std::move(forward));
+  }
+
+  ModuleId find(const std::string& path) const {
+    for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i].path == path) return ModuleId{i};
+    }
+    FAIL("no module " + path);
+    return {};
+  }
+
+  void call(const std::string& path, GraphTracer& tracer) {
+    const ModuleId module = find(path);
+    if (!tracer.is_leaf(module)) {
+      if (tracer.inline_call(module, [&] { forwards_[module.index](*this, tracer); })) return;
+    }
+    tracer.call_leaf(module, {}, {}, {}, std::nullopt);
+  }
+
+  const std::vector<ModuleInfo>& modules() const override { return modules_; }
+  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
+  std::string kind() const override { return "fake"; }
+  std::string producer_version() const override { return "1"; }
+  void check_method(ModuleId, const std::string&) const override {}
+
+  void run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) override {
+    runs.push_back(modules_[root.index].path);
+    const NodeId x = tracer.placeholder("x", {}, {});
+    if (tracer.is_fixed("flag")) {
+      tracer.guard("flag == False", std::nullopt);
+    } else {
+      tracer.placeholder("flag", {Argument(false)}, {});
+    }
+    if (root_is_leaf) {
+      tracer.output(tracer.call_root({x}, {}), {});
+      return;
+    }
+    forwards_[root.index](*this, tracer);
+    tracer.output(x, {});
+  }
+
+  std::vector<std::string> runs;  // roots, in the order in which they were run
+
+ private:
+  std::vector<ModuleInfo> modules_;
+  std::vector<ParameterRecord> parameters_;
+  std::vector<Forward> forwards_;
+};
+
+void nothing(FakeProgram&, GraphTracer&) {}
+void fails(FakeProgram&, GraphTracer&) { throw TraceFailure(Failure{}); }
+void asks(FakeProgram&, GraphTracer& tracer) {
+  if (!tracer.is_fixed("flag")) throw InputsAsked({{"flag", "False"}});
+}
+
+std::vector<std::string> graphs(const GraphCollection& collection) {
+  std::vector<std::string> paths;
+  for (const auto& graph : collection.graphs) paths.push_back(graph.module);
+  return paths;
+}
+
+std::vector<std::string> nodes(const ModuleGraph& graph) {
+  std::vector<std::string> names;
+  for (const NodeId id : graph.graph.order()) names.push_back(graph.graph.node(id).name);
+  return names;
+}
+
+using Strings = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("every child of a failed module has a graph, leaves a stub", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", fails);
+  program.add("linear", "torch.nn.modules.linear.Linear", nothing);
+  program.add("own", "Own", nothing);
+  program.add("own.linear", "torch.nn.modules.linear.Linear", nothing);
+  program.add("list", "torch.nn.modules.container.ModuleList");
+  program.add("list.0", "Mine", nothing);
+  program.add("list.1", "torch.nn.modules.linear.Linear", nothing);
+  TraceOptions options;
+  options.leaf_rules.push_back(parse_leaf_rule("Mine", true));
+  const GraphCollection collection = trace(program, options).collection;
+  CHECK(graphs(collection) == Strings{"", "linear", "own", "list.0", "list.1"});
+  CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
+  CHECK(nodes(collection.graphs[1]) == Strings{"x", "flag", "linear", "output"});
+  CHECK(nodes(collection.graphs[2]) == Strings{"x", "flag", "output"});  // traced, and has no failure
+  CHECK(nodes(collection.graphs[3]) == Strings{"x", "flag", "list_0", "output"});
+  Strings status;
+  for (const auto& module : collection.modules) status.emplace_back(to_string(module.status));
+  CHECK(status == Strings{"failed", "leaf", "traced", "unvisited", "unvisited", "leaf", "leaf"});
+}
+
+TEST_CASE("a stub has no limit", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", nothing);
+  program.add("linear", "torch.nn.modules.linear.Linear", nothing);
+  TraceOptions options;
+  options.limits.nodes = 1;
+  const GraphCollection collection = trace(program, options).collection;
+  CHECK(collection.modules[0].failure.value().kind == FailureKind::kLimit);
+  CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
+  CHECK(nodes(collection.graphs[1]) == Strings{"x", "flag", "linear", "output"});
+}
+
+TEST_CASE("a rule of the user makes the root a leaf, the default rule does not", "[trace]") {
+  FakeProgram program;
+  program.add("", "torch.nn.modules.transformer.Transformer", nothing);
+  program.add("inner", "Inner", nothing);
+  TraceOptions options;
+  CHECK(nodes(trace(program, options).collection.graphs[0]) == Strings{"x", "flag", "output"});
+  options.leaf_rules.push_back(parse_leaf_rule("torch.nn.Transformer", true));
+  const GraphCollection collection = trace(program, options).collection;
+  CHECK(graphs(collection) == Strings{""});
+  CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
+}
+
+TEST_CASE("inputs that are asked for are fixed", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) { p.call("asks", t); });
+  program.add("asks", "Asks", asks);
+  const TraceResult result = trace(program, {});
+  CHECK(nodes(result.collection.graphs[0]) == Strings{"x", "output"});
+  CHECK(result.collection.graphs[0].guards.at(0).expr == "flag == False");
+  CHECK(result.notes == Strings{"flag has its default, False; --concrete or --input gives it another"});
+}
+
+TEST_CASE("nothing is fixed for a module that fails all the same", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) { p.call("both", t); });
+  program.add("both", "Both", [](FakeProgram& p, GraphTracer& t) {
+    asks(p, t);
+    fails(p, t);
+  });
+  program.add("both.below", "Below", asks);
+  const TraceResult result = trace(program, {});
+  CHECK(nodes(result.collection.graphs[0]) == Strings{"x", "flag", "both", "output"});
+  CHECK(result.collection.graphs[0].guards.empty());
+  CHECK(result.notes == Strings{"flag has its default, False, in the graph of both.below"});
+}
+
+TEST_CASE("a failure seen before an input was fixed does not count", "[trace]") {
+  FakeProgram program;
+  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) {
+    p.call("depends", t);
+    asks(p, t);
+  });
+  program.add("depends", "Depends", [](FakeProgram& p, GraphTracer& t) {
+    if (!t.is_fixed("flag")) fails(p, t);
+  });
+  const GraphCollection collection = trace(program, {}).collection;
+  CHECK(nodes(collection.graphs[0]) == Strings{"x", "output"});
+  CHECK(collection.modules[1].status == ModuleStatus::kTraced);
+}
