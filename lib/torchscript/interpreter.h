@@ -111,7 +111,8 @@ class Interpreter {
   void execute(const IrNode* node, Values values);
   bool is_structural(const c10::FunctionSchema& schema, const Values& values) const;
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+                               const Known& result);
   bool record_in_python(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   at::IValue formatted(const Values& values, const IrNode* node);
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning, std::vector<Known> known);

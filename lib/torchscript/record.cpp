@@ -223,7 +223,9 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   std::vector<Known> results = infer_results(node, schema, values);
   if (tracer_ == nullptr) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
-  if (record_container_change(node, schema, values) || record_in_python(node, schema, values)) return;
+  if (record_container_change(node, schema, values, results.empty() ? Known{} : results[0]) ||
+      record_in_python(node, schema, values))
+    return;
   PythonTarget target = python_target(schema);
   const NumberMeaning compared = compared_meaning(node, schema, values);
   auto [args, kwargs] = arguments(schema, values, 0, node, [&](std::size_t index) {
@@ -271,7 +273,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
 bool Interpreter::record_container_change(const IrNode* node, const c10::FunctionSchema& schema,
-                                          const Values& values) {
+                                          const Values& values, const Known& result) {
   const std::string& name = schema.name();
   if (values.empty() || find_proxy(values[0]) == nullptr) return false;
   const c10::TypePtr none = c10::NoneType::get();
@@ -288,8 +290,18 @@ bool Interpreter::record_container_change(const IrNode* node, const c10::Functio
   }
   if (name == "aten::pop" && values[0].isCapsule() && node->outputs().size() == 1) {
     const Argument at = values.size() > 1 ? argument(values[1], node) : Argument(-1);
-    set(node->output(), call("operator.getitem", {self, at}, node->output()->type()));
+    set(node->output(),
+        record_call("operator.getitem", {self, at}, {}, node->output()->type(), node, result));
     call("operator.delitem", {self, at}, none);
+    return true;
+  }
+  if (name == "aten::reverse") {
+    const Argument none_given = Argument::None{};
+    const at::IValue reversed =
+        call("operator.getitem", {self, Argument::Slice{{none_given, none_given, -1}}},
+             find_proxy(values[0])->type);
+    call("operator.setitem",
+         {self, Argument::Slice{{none_given, none_given, none_given}}, argument(reversed, node)}, none);
     return true;
   }
   if (name == "aten::clear") {

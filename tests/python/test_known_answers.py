@@ -281,7 +281,7 @@ class Cast(nn.Module):
 @pytest.mark.parametrize(
     "module, guards",
     [
-        (Attention, ["torch.is_grad_enabled()"]),
+        (Attention, ["not torch.is_autocast_enabled()", "torch.is_grad_enabled()"]),
         (Quiet, []),
         (Cast, ["not torch.is_autocast_enabled()", "torch.is_grad_enabled()"]),
     ],
