@@ -19,6 +19,7 @@ constexpr std::string_view kModules = ".modules.";
 // Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
 constexpr std::size_t kMaxPaths = 256;
 constexpr int kMaxPathDepth = 500;
+constexpr std::size_t kMaxSuggestions = 10;  // each looks at all modules
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -337,7 +338,9 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program)
   for (std::size_t r = 0; r < matchers.size(); ++r) {
     if (matched[r]) continue;
     const LeafRule& rule = options.leaf_rules[r];
-    unmatched_leaf_rules_.push_back(unmatched_message(rule.text, suggest_rule(rule, infos, modules)));
+    const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
+    unmatched_leaf_rules_.push_back(
+        unmatched_message(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
   }
 }
 

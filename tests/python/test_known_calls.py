@@ -77,8 +77,8 @@ def test_plain_values(program, tmp_path):
     path = save(Root(), tmp_path)
     collection = program.trace(path)
     harness.check_collection(collection)
-    # One call of `twice` has a mask, the other has none.
-    assert harness.failed_modules(collection) == ["", "stops", "twice"]
+    # One call of `twice` has a mask, the other has none; that of `after` is a tensor, which is no plain value.
+    assert harness.failed_modules(collection) == ["", "after", "stops", "twice"]
     graph = graphs(collection)
     # What nobody asks about stays as it is.
     assert guards(graph["before"]) == [
@@ -115,7 +115,7 @@ def test_a_failed_submodule_tells_too(program, tmp_path):
             return self.root(x) + 1
 
     collection = program.trace(save(Outer(), tmp_path))
-    assert harness.failed_modules(collection) == ["root", "root.stops", "root.twice"]
+    assert harness.failed_modules(collection) == ["root", "root.after", "root.stops", "root.twice"]
     assert "causal == False" in guards(graphs(collection)["root.before"])
 
 

@@ -83,7 +83,7 @@ class FakeProgram : public Program {
 void nothing(FakeProgram&, GraphTracer&) {}
 void fails(FakeProgram&, GraphTracer&) { throw TraceFailure(Failure{}); }
 void asks(FakeProgram&, GraphTracer& tracer) {
-  if (!tracer.is_fixed("flag")) throw InputsAsked({{"flag", "False"}});
+  if (!tracer.is_fixed("flag")) throw InputsAsked(std::vector<FixedInput>{{"flag", "False"}});
 }
 
 std::vector<std::string> graphs(const GraphCollection& collection) {
