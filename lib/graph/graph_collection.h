@@ -45,6 +45,7 @@ struct ParameterRecord {
   std::string dtype;
   std::string type;                     // of a custom object: its class
   std::optional<std::string> alias_of;  // tied tensors: the first name
+  std::optional<std::string> device = std::nullopt;  // that it was saved on, "cuda:0"; absent for the CPU
 };
 
 struct GraphCollection {

@@ -14,13 +14,17 @@ namespace fxtrace {
 namespace {
 
 // As torch spells them, and torch's other names of some.
-constexpr std::array<std::string_view, 20> kDtypes = {
-    "float32",    "float64",       "float16",     "bfloat16",        "int64",
-    "int32",      "int16",         "int8",        "uint8",           "uint16",
-    "uint32",     "uint64",        "bool",        "complex32",       "complex64",
-    "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+constexpr std::array<std::string_view, 46> kDtypes = {
+    "float32",       "float64",     "float16",         "bfloat16",        "int64",          "int32",
+    "int16",         "int8",        "uint8",           "uint16",          "uint32",         "uint64",
+    "bool",          "complex32",   "complex64",       "complex128",      "quint8",         "qint8",
+    "qint32",        "quint4x2",    "quint2x4",        "float8_e4m3fn",   "float8_e5m2",    "float8_e4m3fnuz",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "bits1x8",    "bits2x4",        "bits4x2",
+    "bits8",         "bits16",      "int1",            "int2",            "int3",           "int4",
+    "int5",          "int6",        "int7",            "uint1",           "uint2",          "uint3",
+    "uint4",         "uint5",       "uint6",           "uint7",
 };
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDtypeAliases = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDtypeAliases = {{
     {"float", "float32"},
     {"double", "float64"},
     {"half", "float16"},
@@ -30,6 +34,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kDtypeAli
     {"chalf", "complex32"},
     {"cfloat", "complex64"},
     {"cdouble", "complex128"},
+    {"bit", "uint1"},
 }};
 constexpr std::array<std::string_view, 12> kDevices = {
     "cpu", "cuda", "xpu", "mps", "meta", "xla", "hip", "hpu", "mtia", "vulkan", "maia", "privateuseone",

@@ -44,8 +44,9 @@ class Program {
   virtual std::string kind() const = 0;              // "torchscript"
   virtual std::string producer_version() const = 0;  // of the format: "3", "8.20"
 
-  // Throws Error(kUsage) when the module has no such method.
-  virtual void check_method(ModuleId module, const std::string& method) const = 0;
+  // The method of the root to trace when `asked` is asked for: in place of a forward that there is none of,
+  // the only method.  Throws Error(kUsage) that lists the methods when there is no such one.
+  virtual std::string method_to_trace(const std::string& asked) const = 0;
 
   // Records the graph of `method` of `root`: placeholders, everything that runs, output.  Throws TraceFailure
   // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When

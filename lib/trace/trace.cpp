@@ -17,7 +17,7 @@ class RecursiveTrace {
       : program_(program), options_(options), rules_(options, program), facts_(program) {}
 
   TraceResult run() {
-    program_.check_method(ModuleId{0}, options_.method);
+    method_ = program_.method_to_trace(options_.method);
     // A module that fails in a later graph may stand inlined in an earlier one: such graphs are traced again
     // until nothing new fails.  Every round but the last finds at least one more failed module.
     do {
@@ -95,7 +95,7 @@ class RecursiveTrace {
       traced_.erase(known);
     }
     retraced_ = true;
-    const std::string method = root.index == 0 ? options_.method : "forward";
+    const std::string method = root.index == 0 ? method_ : "forward";
     for (;;) {
       const bool stub = is_stub(root);
       GraphTracer tracer(facts_, rules_, options_, failed_, root);
@@ -121,7 +121,7 @@ class RecursiveTrace {
     GraphCollection& collection = result.collection;
     collection.model.kind = program_.kind();
     collection.model.type = facts_.info(ModuleId{0}).type;
-    collection.model.method = options_.method;
+    collection.model.method = method_;
     collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
 
@@ -180,6 +180,7 @@ class RecursiveTrace {
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
   bool retraced_ = false;
+  std::string method_;  // of the root
 };
 
 }  // namespace
