@@ -114,9 +114,10 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
         make(FileKind::kTorchPackage, "a torch.package archive: Python code and pickles, which hold no graph",
              "import the model with torch.package.PackageImporter, then "s + kSaveModel);
   } else if (has("bytecode.pkl") && !has_folder(zip, prefix + "code/", ".py")) {
-    info = make(FileKind::kLiteInterpreter,
-                "a TorchScript model for the lite interpreter (mobile) that holds bytecode only",
-                "save the scripted module with torch.jit.save, or with _save_for_lite_interpreter, which keep its code");
+    info = make(
+        FileKind::kLiteInterpreter,
+        "a TorchScript model for the lite interpreter (mobile) that holds bytecode only",
+        "save the scripted module with torch.jit.save, or with _save_for_lite_interpreter, which keep its code");
   } else if (has("data.pkl") && has("constants.pkl")) {
     info = make(FileKind::kTorchScript,
                 has("bytecode.pkl") ? "a TorchScript archive for the lite interpreter (mobile)"

@@ -150,11 +150,12 @@ class TorchScriptArchive::Mapping {
 TorchScriptArchive::TorchScriptArchive(const std::string& path)
     : path_(path), zip_(std::make_unique<ZipArchive>(path)), prefix_(identify_file(path).root) {
   if (!prefix_.empty()) prefix_ += '/';
-  debug_records_ =
-      std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {
+  debug_records_ = std::make_unique<DebugRecords>(
+      [this](const std::string& name) -> std::optional<std::string> {
         if (!has_record(name)) return std::nullopt;
         return read_record(name);
-      }, edits_);
+      },
+      edits_);
   std::string version = "1";
   for (const char* name : {"version", ".data/version"}) {
     if (has_record(name)) version = read_record(name);
@@ -287,8 +288,11 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
   const auto create = [this](const at::StrongTypePtr& type, const at::IValue& input) {
     const auto class_type = type.type_->expect<at::ClassType>();
     const std::size_t count = class_type->numAttributes();
-    auto object = c10::ivalue::Object::create(type, count);
     const bool is_custom = class_type->name()->qualifiedName().starts_with("__torch__.torch.classes.");
+    // A constant of the code that holds its compilation unit would be copied.
+    auto object = is_custom ? c10::ivalue::Object::create(
+                                  c10::WeakOrStrongTypePtr(c10::WeakTypePtr(type.cu_, type.type_)), count)
+                            : c10::ivalue::Object::create(type, count);
     if (!is_custom && input.isGenericDict() && class_type->findMethod("__setstate__") == nullptr) {
       const auto values = input.toGenericDict();
       for (std::size_t i = 0; i < count; ++i) object->setSlot(i, values.at(class_type->getAttributeName(i)));

@@ -67,7 +67,7 @@ class TorchScriptArchive {
   // A code file, refused when LibTorch's parser could not cope with it.
   std::string read_code(const std::string& name) const;
   std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& name,
-                                                                            std::string_view pickle);
+                                                                         std::string_view pickle);
   char* values(const ZipArchive::Entry& entry);
   at::IValue read_pickle(const std::string& name);
 

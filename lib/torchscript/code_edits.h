@@ -1,5 +1,5 @@
-// Functions of an archive's code that are taken out before LibTorch compiles it, and where positions of the code
-// that is compiled stood in the archive.
+// Functions of an archive's code that are taken out before LibTorch compiles it, and where positions of the
+// code that is compiled stood in the archive.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace fxtrace {
 
 class CodeEdits {
  public:
-  // The bytes from `begin` to `end` of the code file become `text`, which stands for position `at`.  Edits of one
-  // file must not overlap.
+  // The bytes from `begin` to `end` of the code file become `text`, which stands for position `at`.  Edits of
+  // one file must not overlap.
   void replace(const std::string& file, std::size_t begin, std::size_t end, std::string text, std::size_t at);
 
   // The file with its edits.

@@ -23,7 +23,8 @@ std::set<std::string>& declared() {
 
 std::string_view identifier(std::string_view text) {
   std::size_t size = 0;
-  while (size < text.size() && (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_')) {
+  while (size < text.size() &&
+         (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_')) {
     ++size;
   }
   return text.substr(0, size);
@@ -45,7 +46,8 @@ void declare_classes(std::string_view text) {
     full += '.';
     full += name;
     if (torch::getCustomClass(full) != nullptr) continue;
-    const auto type = c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>());
+    const auto type =
+        c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>());
     type->addAttribute("capsule", c10::CapsuleType::get());  // as LibTorch's own have it
     torch::registerCustomClass(type);
     declared().insert(std::move(full));

@@ -1,5 +1,5 @@
-// Classes of torch.classes that an archive uses and LibTorch does not have: declared, so that objects of them can
-// be loaded, handed on and called, and nothing more.
+// Classes of torch.classes that an archive uses and LibTorch does not have: declared, so that objects of them
+// can be loaded, handed on and called, and nothing more.
 #pragma once
 
 #include <string>

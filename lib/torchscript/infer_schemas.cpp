@@ -1,7 +1,7 @@
 // Schemas of unknown operators, from how the archive's code calls them.  The code is parsed with
 // TorchScript's own parser; types come from annotations, literals and the schemas of known operators.  Only
-// what these make plain is taken: there are no guesses.  An argument whose type is not plain is Any, which takes
-// everything; a result that is used must have its type.
+// what these make plain is taken: there are no guesses.  An argument whose type is not plain is Any, which
+// takes everything; a result that is used must have its type.
 #include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/tree_views.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -82,7 +82,8 @@ std::string type_text(const Expr& annotation) {
 bool is_schema_type(const std::string& type) {
   constexpr std::string_view kClasses = "__torch__.torch.classes.";
   if (type.empty() || type == "None" || type[0] == '(') return false;
-  for (std::size_t at = type.find("__torch__"); at != std::string::npos; at = type.find("__torch__", at + 1)) {
+  for (std::size_t at = type.find("__torch__"); at != std::string::npos;
+       at = type.find("__torch__", at + 1)) {
     if (type.compare(at, kClasses.size(), kClasses) != 0) return false;
   }
   return true;
@@ -527,7 +528,8 @@ class Code {
     InferredSchema inferred;
     inferred.name = name;
     inferred.callers = calls.callers;
-    inferred.complete = calls.plain && !(calls.gives_nothing && (calls.result_count || !calls.results.empty()));
+    inferred.complete =
+        calls.plain && !(calls.gives_nothing && (calls.result_count || !calls.results.empty()));
     const auto argument = [](const std::string& type) { return is_schema_type(type) ? type : kAny; };
     std::string text = name;
     std::vector<std::string> formals;
@@ -537,7 +539,8 @@ class Code {
       formals.push_back(inferred.class_name + " self");
     }
     for (const auto& type : calls.arguments) {
-      formals.push_back(argument(type) + " arg" + std::to_string(formals.size() - (inferred.class_name.empty() ? 0 : 1)));
+      formals.push_back(argument(type) + " arg" +
+                        std::to_string(formals.size() - (inferred.class_name.empty() ? 0 : 1)));
     }
     if (!calls.keywords.empty()) formals.emplace_back("*");
     for (const auto& [keyword, type] : calls.keywords) formals.push_back(argument(type) + " " + keyword);

@@ -96,12 +96,15 @@ void guard_dtype_tables() {
     const auto operators = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
     for (const auto& original : operators) {
       torch::jit::deregisterOperator(original->schema());
-      torch::jit::registerOperator(torch::jit::Operator(original->schema(), [original](torch::jit::Stack& stack) {
-        for (const auto& type : c10::ArrayRef<at::IValue>(stack).slice(stack.size() - 2)) {
-          if (!find_dtype_name(type.toInt())) throw std::runtime_error("there is no such dtype");
-        }
-        original->getOperation()(stack);
-      }));
+      torch::jit::registerOperator(torch::jit::Operator(
+          c10::toString(original->schema()),
+          [original](torch::jit::Stack& stack) {
+            for (const auto& type : c10::ArrayRef<at::IValue>(stack).slice(stack.size() - 2)) {
+              if (!find_dtype_name(type.toInt())) throw std::runtime_error("there is no such dtype");
+            }
+            original->getOperation()(stack);
+          },
+          original->aliasAnalysisKind()));
     }
   }
 }
@@ -113,7 +116,8 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
   std::string text = caller.indentation + "ops.fxtrace.not_followed(\"" + name + "\", \"" + why + "\")\n";
   const bool nothing = caller.result.find_first_not_of(' ') == std::string::npos ||
                        caller.result.find(" None") != std::string::npos;
-  text += caller.indentation + (nothing ? "return None" : "return uninitialized(" + caller.result + ")") + "\n";
+  text +=
+      caller.indentation + (nothing ? "return None" : "return uninitialized(" + caller.result + ")") + "\n";
   edits.replace(caller.record, caller.begin, caller.end, std::move(text), caller.call);
 }
 
@@ -167,10 +171,11 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
       continue;
     }
     const std::string why = what + " is not known, and its calls do not tell what it gives";
-    warnings.push_back(why + ": modules that call it fail" +
-                       (inferred.class_name.empty() ? "; --op-schema '" + inferred.schema +
-                                                          "' with its types or --op-library LIB makes it known"
-                                                    : ""));
+    warnings.push_back(
+        why + ": modules that call it fail" +
+        (inferred.class_name.empty()
+             ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
+             : ""));
     for (const Caller& caller : inferred.callers) take_out(caller, inferred.name, why, edits);
   }
   return warnings;

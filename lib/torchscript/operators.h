@@ -16,18 +16,19 @@ using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, 
 // Makes every operator and every method of a declared class known that `code` calls.  Functions that call one
 // whose results cannot be told are taken out by `edits`: in their place stands kNotFollowed.  Gives back
 // warnings.  Throws Error that says which library or schema is wrong.
-std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options, CodeEdits& edits);
+std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options,
+                                           CodeEdits& edits);
 
 // fxtrace::not_followed(str op, str why) -> ()
 inline constexpr const char* kNotFollowed = "fxtrace::not_followed";
 
 // A function that calls an unknown operator.
 struct Caller {
-  std::string record;          // its code file
+  std::string record;              // its code file
   std::size_t begin = 0, end = 0;  // of its body
-  std::string indentation;     // of the body
-  std::string result;          // the annotation of what it gives; empty when there is none
-  std::size_t call = 0;        // position of the call
+  std::string indentation;         // of the body
+  std::string result;              // the annotation of what it gives; empty when there is none
+  std::size_t call = 0;            // position of the call
 };
 
 // Schemas that the calls in `code` make plain, for operators without one and for methods of declared classes.

@@ -200,7 +200,8 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
 
 std::string TorchScriptProgram::method_to_trace(const std::string& asked) const {
   const auto& type = *objects_.front()->type();
-  if (type.findMethod(asked) != nullptr || (asked == "forward" && find_forward(type) != nullptr)) return asked;
+  if (type.findMethod(asked) != nullptr || (asked == "forward" && find_forward(type) != nullptr))
+    return asked;
   std::vector<std::string> methods;
   for (const auto* function : type.methods()) {
     if (!function->name().starts_with("__")) methods.push_back(function->name());
@@ -208,8 +209,9 @@ std::string TorchScriptProgram::method_to_trace(const std::string& asked) const 
   if (asked == "forward" && methods.size() == 1) return methods.front();
   std::string known;
   for (const auto& method : methods) known += (known.empty() ? "" : ", ") + method;
-  throw usage_error("the root module has no method '" + asked + "'",
-                    {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
+  throw usage_error(
+      "the root module has no method '" + asked + "'",
+      {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
 }
 
 void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,

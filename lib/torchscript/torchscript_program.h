@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/number_meanings.h"
 #include "torchscript/archive.h"
+#include "torchscript/number_meanings.h"
 #include "torchscript/shapes/known.h"
 #include "trace/options.h"
 #include "trace/program.h"

@@ -15,8 +15,8 @@
 namespace fxtrace {
 namespace {
 
-// Up to format 3 a division of integers was truncated.  LibTorch's upgraders have an `if` on the dtypes, which
-// only the run can decide; these choose the rounding instead, with the same results.
+// Up to format 3 a division of integers was truncated.  LibTorch's upgraders have an `if` on the dtypes,
+// which only the run can decide; these choose the rounding instead, with the same results.
 constexpr const char* kDivisions = R"(
 def div_Tensor_0_3(self: Tensor, other: Tensor) -> Tensor:
   modes: List[Optional[str]] = ["trunc", None]
