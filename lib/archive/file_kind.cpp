@@ -113,18 +113,25 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
     info =
         make(FileKind::kTorchPackage, "a torch.package archive: Python code and pickles, which hold no graph",
              "import the model with torch.package.PackageImporter, then "s + kSaveModel);
-  } else if (has("bytecode.pkl")) {
-    info = make(FileKind::kLiteInterpreter, "a TorchScript model for the lite interpreter (mobile)",
-                "save the scripted module with torch.jit.save instead of _save_for_lite_interpreter");
+  } else if (has("bytecode.pkl") && !has_folder(zip, prefix + "code/", ".py")) {
+    info = make(
+        FileKind::kLiteInterpreter,
+        "a TorchScript model for the lite interpreter (mobile) that holds bytecode only",
+        "save the scripted module with torch.jit.save, or with _save_for_lite_interpreter, which keep its code");
   } else if (has("data.pkl") && has("constants.pkl")) {
-    info = make(FileKind::kTorchScript, "a TorchScript archive", "");
+    info = make(FileKind::kTorchScript,
+                has("bytecode.pkl") ? "a TorchScript archive for the lite interpreter (mobile)"
+                                    : "a TorchScript archive",
+                "");
     if (root.empty()) {
       info.kind = FileKind::kZip;
       info.what = "a TorchScript archive without its root folder";
       info.advice = "zip it again with everything inside of one folder";
     }
   } else if (has("model.json") && has_folder(zip, prefix + "code/")) {
-    info = make(FileKind::kTorchScript, "a TorchScript archive of PyTorch 1.0 or 1.1", "");
+    info = make(FileKind::kOldTorchScript,
+                "a TorchScript archive of PyTorch 1.0 or 1.1, which PyTorch 2.13 does not open either",
+                "load it with PyTorch 1.13 and save it again with torch.jit.save");
   } else if (has("data.pkl")) {
     info =
         from_saved_object(scan_pickle(zip.read(prefix + "data.pkl", kPickleSize)), "saved with torch.save");
@@ -451,6 +458,8 @@ const char* to_string(FileKind kind) {
   switch (kind) {
     case FileKind::kTorchScript:
       return "torchscript";
+    case FileKind::kOldTorchScript:
+      return "old_torchscript";
     case FileKind::kLiteInterpreter:
       return "lite_interpreter";
     case FileKind::kExportedProgram:

@@ -10,7 +10,8 @@ namespace fxtrace {
 
 enum class FileKind {
   kTorchScript,
-  kLiteInterpreter,  // TorchScript for mobile: a zip with bytecode.pkl, or a flatbuffer
+  kOldTorchScript,   // of PyTorch 1.0 and 1.1
+  kLiteInterpreter,  // for mobile, without TorchScript code: a zip with bytecode.pkl, or a flatbuffer
   kExportedProgram,  // torch.export.save
   kAotInductor,      // compiled by torch._inductor
   kTorchSave,        // torch.save, zip or legacy

@@ -56,6 +56,7 @@ class PickleMachine {
   std::optional<Id> find_result() const;
 
   const Value& value(Id id) const { return values_[id]; }
+  std::size_t value_count() const { return values_.size(); }  // ids are below; in the order of their making
   std::span<const Id> parts(Id id) const {
     return std::span(parts_).subspan(values_[id].first_part, values_[id].part_count);
   }

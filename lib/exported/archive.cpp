@@ -180,6 +180,8 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   constant.dtype = tensor.dtype;
   constant.shape = tensor.sizes;
   constant.record = tensor.record;
+  constant.stride = tensor.strides;
+  constant.storage_offset = tensor.offset;
   const auto* size = std::find_if(std::begin(kSizes), std::end(kSizes),
                                   [&](const DtypeSize& item) { return item.name == tensor.dtype; });
   const auto count = small_count(tensor.sizes);

@@ -309,6 +309,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
       record.type = value.meta.type.value_or("");
     } else {
       record.dtype = value.meta.dtype.value_or("");
+      record.device = value.meta.device;
       record.shape = fixed_shape(value);
       if (tensor != tensors.end()) {
         const TensorRecord& at = tensor->second;
@@ -372,9 +373,9 @@ void ExportedProgram::narrow(const TraceOptions& options) {
   dimensions_->apply(graph_);
 }
 
-void ExportedProgram::check_method(ModuleId, const std::string& method) const {
-  if (method == "forward") return;
-  throw usage_error("an exported program has no method '" + method + "': it has only forward");
+std::string ExportedProgram::method_to_trace(const std::string& asked) const {
+  if (asked == "forward") return asked;
+  throw usage_error("an exported program has no method '" + asked + "': it has only forward");
 }
 
 const LiftedInput* ExportedProgram::find_lifted(ValueId value) const {

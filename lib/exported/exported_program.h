@@ -45,7 +45,7 @@ class ExportedProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "exported_program"; }
   std::string producer_version() const override { return version_; }
-  void check_method(ModuleId module, const std::string& method) const override;
+  std::string method_to_trace(const std::string& asked) const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
   // --- for the recorder ---

@@ -82,7 +82,14 @@ struct Constant {
   // Row-major elements, as many as the shape says; absent when there are more than kMaxConstantElements or
   // the dtype is no plain number.
   std::optional<std::vector<Argument>> data;
-  std::string record;  // record of the archive when data is absent: "constants/3"
+  std::string record;  // record of the archive that has the bytes: "constants/3"
+  // Where the tensor stands in the record, in elements.
+  std::vector<std::int64_t> stride = {};
+  std::int64_t storage_offset = 0;
+  // Of a script object: its class and its place in the archive's tuple of constants, which is `record`.  It
+  // has neither dtype nor shape nor data.
+  std::string object_type = {};
+  std::int64_t object_index = 0;
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 

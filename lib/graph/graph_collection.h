@@ -43,8 +43,9 @@ struct ParameterRecord {
   ParameterKind kind = ParameterKind::kParameter;
   std::vector<std::int64_t> shape;  // a custom object has neither shape nor dtype
   std::string dtype;
-  std::string type;                     // of a custom object: its class
-  std::optional<std::string> alias_of;  // tied tensors: the first name
+  std::string type;                                  // of a custom object: its class
+  std::optional<std::string> alias_of;               // tied tensors: the first name
+  std::optional<std::string> device = std::nullopt;  // that it was saved on, "cuda:0"; absent for the CPU
 };
 
 struct GraphCollection {

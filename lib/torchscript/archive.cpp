@@ -13,12 +13,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "archive/file_kind.h"
+#include "archive/pickle_machine.h"
 #include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/pickle_check.h"
+#include "torchscript/upgraders.h"
 
 namespace fxtrace {
 namespace {
@@ -72,6 +75,38 @@ void check_code(std::string_view text) {
   }
 }
 
+// Devices other than the CPU of the storages that the pickle refers to, by key.
+std::map<std::string, std::string> devices_of(std::string_view pickle) {
+  constexpr std::size_t kParts = 4;  // ("storage", type, key, device, ...)
+  constexpr std::size_t kMaxOpcodes = 64'000'000;
+  std::map<std::string, std::string> devices;
+  PickleMachine machine(pickle);
+  machine.run(kMaxOpcodes);
+  for (PickleMachine::Id id = 0; id < machine.value_count(); ++id) {
+    if (machine.value(id).kind != PickleMachine::Kind::kPersistent) continue;
+    const auto parts = machine.parts(machine.parts(id)[0]);
+    if (parts.size() < kParts || machine.value(parts[0]).text != "storage") continue;
+    const std::string_view device = machine.value(parts[3]).text;
+    if (device.empty() || device == "cpu") continue;
+    devices.emplace(machine.value(parts[2]).text, device);
+  }
+  return devices;
+}
+
+// LibTorch knows devices of other makers ("npu") only when told their name, and only one.
+void provide_device(const std::string& device) {
+  try {
+    const at::Device known(device);
+  } catch (const std::exception&) {
+    try {
+      c10::register_privateuse1_backend(device.substr(0, device.find(':')));
+    } catch (const std::exception&) {
+      throw input_error("it was saved on a device that this LibTorch does not know: '" + first_line(device) +
+                        "'");
+    }
+  }
+}
+
 }  // namespace
 
 // A range of addresses, mapped for reading.
@@ -115,17 +150,22 @@ class TorchScriptArchive::Mapping {
 TorchScriptArchive::TorchScriptArchive(const std::string& path)
     : path_(path), zip_(std::make_unique<ZipArchive>(path)), prefix_(identify_file(path).root) {
   if (!prefix_.empty()) prefix_ += '/';
-  debug_records_ =
-      std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {
+  debug_records_ = std::make_unique<DebugRecords>(
+      [this](const std::string& name) -> std::optional<std::string> {
         if (!has_record(name)) return std::nullopt;
         return read_record(name);
-      });
+      },
+      edits_);
   std::string version = "1";
   for (const char* name : {"version", ".data/version"}) {
     if (has_record(name)) version = read_record(name);
   }
   if (std::from_chars(version.data(), version.data() + version.size(), format_version_).ec != std::errc{}) {
     throw input_error("its version record is no number");
+  }
+  if (format_version_ < caffe2::serialize::kMinSupportedFileFormatVersion) {
+    throw input_error("its file format is version " + std::to_string(format_version_) +
+                      ", older than any that this LibTorch reads");
   }
   if (format_version_ > caffe2::serialize::kMaxSupportedFileFormatVersion) {
     throw input_error("its file format is version " + std::to_string(format_version_) + ", newer than the " +
@@ -164,19 +204,29 @@ CodeFiles TorchScriptArchive::code() const {
   return result;
 }
 
+std::vector<std::string> TorchScriptArchive::pickles() const {
+  std::vector<std::string> result;
+  for (const char* name : {"constants.pkl", "data.pkl"}) {
+    if (has_record(name)) result.push_back(read_record(name));
+  }
+  return result;
+}
+
 // A storage for every record under the pickle's folder, as if it had been read.
 std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::storages_of(
-    const std::string& pickle) {
-  const std::string folder = prefix_ + pickle + "/";
+    const std::string& name, std::string_view pickle) {
+  const std::string folder = prefix_ + name + "/";
+  const auto devices = devices_of(pickle);
+  for (const auto& [key, device] : devices) provide_device(device);
   // LibTorch compares the constants of a graph and makes one of equal ones: these need their true values.
-  const bool needs_values = pickle == "constants";
+  const bool needs_values = name == "constants";
   std::size_t total = 0;
   for (const auto& entry : zip_->entries()) {
     if (needs_values || !entry.name.starts_with(folder)) continue;
     if (entry.size > kMaxAddressable - total) {
       throw input_error("its records claim more bytes than a machine can address");
     }
-    total += aligned(entry.size);
+    total += aligned(entry.size + 1);  // empty ones too have an address, which tells where they were saved
   }
   mappings_.emplace_back(total);
   char* next = mappings_.back().data();
@@ -188,11 +238,17 @@ std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::s
     char* address = nullptr;
     if (needs_values) {
       address = values(entry);
-    } else if (entry.size > 0) {
-      address = std::exchange(next, next + aligned(entry.size));
+    } else {
+      address = std::exchange(next, next + aligned(entry.size + 1));
     }
-    if (address != nullptr) storages_.emplace(address, entry.name.substr(prefix_.size()));
-    context->addStorage(key, at::Storage(at::Storage::use_byte_size_t(), entry.size,
+    const auto device = devices.find(key);
+    const auto saved_on = device == devices.end() ? std::nullopt : std::optional(device->second);
+    if (address != nullptr) {
+      storages_.emplace(address, StorageOrigin{entry.name.substr(prefix_.size()), saved_on});
+    }
+    // Tensors on `meta` have no bytes, and nobody looks for them.
+    const std::size_t size = saved_on == "meta" ? kMaxAddressable : entry.size;
+    context->addStorage(key, at::Storage(at::Storage::use_byte_size_t(), size,
                                          at::DataPtr(address, at::Device(at::kCPU)), nullptr, false));
   }
   return context;
@@ -223,7 +279,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
         std::replace(path.begin() + 5, path.end(), '.', '/');
         path += ".py";
         if (!has_record(path)) return nullptr;
-        return std::make_shared<torch::jit::Source>(read_code(path), path, 1, nullptr);
+        return std::make_shared<torch::jit::Source>(edits_.apply(path, read_code(path)), path, 1, nullptr);
       },
       format_version_);
   const auto resolve_type = [unit, importer](const c10::QualifiedName& type_name) {
@@ -232,8 +288,12 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
   const auto create = [this](const at::StrongTypePtr& type, const at::IValue& input) {
     const auto class_type = type.type_->expect<at::ClassType>();
     const std::size_t count = class_type->numAttributes();
-    auto object = c10::ivalue::Object::create(type, count);
-    if (input.isGenericDict() && class_type->findMethod("__setstate__") == nullptr) {
+    const bool is_custom = class_type->name()->qualifiedName().starts_with("__torch__.torch.classes.");
+    // A constant of the code that holds its compilation unit would be copied.
+    auto object = is_custom ? c10::ivalue::Object::create(
+                                  c10::WeakOrStrongTypePtr(c10::WeakTypePtr(type.cu_, type.type_)), count)
+                            : c10::ivalue::Object::create(type, count);
+    if (!is_custom && input.isGenericDict() && class_type->findMethod("__setstate__") == nullptr) {
       const auto values = input.toGenericDict();
       for (std::size_t i = 0; i < count; ++i) object->setSlot(i, values.at(class_type->getAttributeName(i)));
     } else {
@@ -260,8 +320,8 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
     position += count;
     return count;
   };
-  torch::jit::Unpickler unpickler(read, resolve_type, create, read_storage, std::nullopt, false,
-                                  torch::jit::Unpickler::defaultTypeParser, storages_of(name));
+  torch::jit::Unpickler unpickler(read, resolve_type, create, read_storage, at::Device(at::kCPU), false,
+                                  torch::jit::Unpickler::defaultTypeParser, storages_of(name, pickle));
   unpickler.set_version(format_version_);
   return unpickler.parse_ivalue();
 }
@@ -269,6 +329,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
 void TorchScriptArchive::load() {
   try {
     compilation_unit_ = std::make_shared<torch::jit::CompilationUnit>();
+    provide_upgraders(format_version_);
     foreign_byte_order_ = has_record("byteorder") && read_record("byteorder") != "little";
     const at::IValue constants = read_pickle("constants");
     constants_ = constants.toTupleRef().elements();
@@ -287,14 +348,36 @@ const at::IValue* TorchScriptArchive::find_state(const c10::ivalue::Object* obje
   return it == states_.end() ? nullptr : &it->second;
 }
 
+std::optional<std::string> TorchScriptArchive::saved_device(const at::Tensor& tensor) const {
+  if (!tensor.device().is_cpu()) return tensor.device().str();
+  const auto origin = tensor.has_storage() ? storages_.find(tensor.storage().data()) : storages_.end();
+  return origin == storages_.end() ? std::nullopt : origin->second.device;
+}
+
+std::optional<Constant> TorchScriptArchive::find_object_constant(const c10::ivalue::Object* object) const {
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    if (!constants_[i].isObject() || &constants_[i].toObjectRef() != object) continue;
+    Constant result;
+    result.record = "constants.pkl";
+    result.object_type = type_name(*object->type());
+    result.object_index = static_cast<std::int64_t>(i);
+    return result;
+  }
+  return std::nullopt;
+}
+
 Constant TorchScriptArchive::constant(const at::Tensor& tensor) const {
   Constant result;
   result.dtype = dtype_name(tensor.scalar_type());
   result.shape = tensor.sizes().vec();
+  if (tensor.layout() == at::kStrided) {
+    result.stride = tensor.strides().vec();
+    result.storage_offset = tensor.storage_offset();
+  }
   const bool dense = tensor.layout() == at::kStrided && !tensor.is_quantized();
   if (dense && tensor.has_storage() && tensor.storage().data() != nullptr) {
     const auto it = storages_.find(tensor.storage().data());
-    if (it != storages_.end()) result.record = it->second;
+    if (it != storages_.end()) result.record = it->second.record;
   }
   if (!dense || tensor.numel() > kMaxConstantElements || foreign_byte_order_) return result;
   at::Tensor readable = tensor;

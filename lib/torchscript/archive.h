@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -34,6 +36,10 @@ class TorchScriptArchive {
 
   // All code files of the archive, by name.
   CodeFiles code() const;
+  // The bytes of the archive's two pickles.
+  std::vector<std::string> pickles() const;
+  // What of the code is left out when it is compiled; to be set before load().
+  CodeEdits& edits() { return edits_; }
 
   // Loads the module.  Throws Error(kInput).
   void load();
@@ -44,6 +50,12 @@ class TorchScriptArchive {
 
   // The tensor as a constant of a graph: its elements when they are few, the record they are in otherwise.
   Constant constant(const at::Tensor& tensor) const;
+  // The script object when it is one of the code's constants, such as packed parameters of a frozen model.
+  std::optional<Constant> find_object_constant(const c10::ivalue::Object* object) const;
+
+  // The device that the archive says the tensor was saved on; absent for the CPU.  Tensors are loaded as if
+  // they had been saved on the CPU, those without bytes (`meta`) aside.
+  std::optional<std::string> saved_device(const at::Tensor& tensor) const;
 
   // What a __setstate__ that was not run would have got, by object.
   const at::IValue* find_state(const c10::ivalue::Object* object) const;
@@ -54,7 +66,8 @@ class TorchScriptArchive {
   std::string read_record(const std::string& name) const;
   // A code file, refused when LibTorch's parser could not cope with it.
   std::string read_code(const std::string& name) const;
-  std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& pickle);
+  std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& name,
+                                                                         std::string_view pickle);
   char* values(const ZipArchive::Entry& entry);
   at::IValue read_pickle(const std::string& name);
 
@@ -67,9 +80,14 @@ class TorchScriptArchive {
   std::list<std::string> read_values_;  // of small ones
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;
+  CodeEdits edits_;
   std::unique_ptr<DebugRecords> debug_records_;
   std::unique_ptr<torch::jit::Module> module_;
-  std::unordered_map<const void*, std::string> storages_;  // address of the first byte -> record
+  struct StorageOrigin {
+    std::string record;
+    std::optional<std::string> device;  // absent for the CPU
+  };
+  std::unordered_map<const void*, StorageOrigin> storages_;  // by address of the first byte
   std::unordered_map<const c10::ivalue::Object*, at::IValue> states_;
   bool foreign_byte_order_ = false;
 };

@@ -56,19 +56,26 @@ const c10::Type* without_optional(const c10::Type* type) {
   return type;
 }
 
-std::string memory_format_name(std::int64_t format) {
-  static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format",
-                                                        "channels_last", "channels_last_3d"};
-  const auto index = static_cast<std::size_t>(format);
-  return index < kNames.size() ? kNames[index] : "memory_format(" + std::to_string(format) + ")";
+std::optional<std::string> find_dtype_name(std::int64_t number) {
+  if (number < 0 || number >= static_cast<std::int64_t>(at::ScalarType::NumOptions)) return std::nullopt;
+  const auto type = static_cast<at::ScalarType>(number);
+  if (type == at::ScalarType::Undefined) return std::nullopt;
+  return dtype_name(type);
 }
 
-std::string layout_name(std::int64_t layout) {
-  const auto index = static_cast<std::size_t>(layout);
+std::optional<std::string> find_memory_format_name(std::int64_t number) {
+  static constexpr std::array<const char*, 4> kNames = {"contiguous_format", "preserve_format",
+                                                        "channels_last", "channels_last_3d"};
+  const auto index = static_cast<std::size_t>(number);
+  return index < kNames.size() ? std::optional<std::string>(kNames[index]) : std::nullopt;
+}
+
+std::optional<std::string> find_layout_name(std::int64_t number) {
+  const auto index = static_cast<std::size_t>(number);
   // The C++ enumeration: Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, Jagged.
   static constexpr std::array<const char*, 8> kByValue = {"strided",    "sparse_coo", "sparse_csr", "_mkldnn",
                                                           "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"};
-  return index < kByValue.size() ? kByValue[index] : "layout(" + std::to_string(layout) + ")";
+  return index < kByValue.size() ? std::optional<std::string>(kByValue[index]) : std::nullopt;
 }
 
 std::string demangle(std::string_view name) {

@@ -21,8 +21,10 @@ std::string readable_message(std::string_view text);
 
 std::string dtype_name(at::ScalarType type);  // "float32"
 std::optional<at::ScalarType> find_dtype(std::string_view name);
-std::string memory_format_name(std::int64_t format);  // "contiguous_format"
-std::string layout_name(std::int64_t layout);         // "strided"
+// Of the integers that TorchScript has in their place; nothing for those that are none.
+std::optional<std::string> find_dtype_name(std::int64_t number);          // "float32"
+std::optional<std::string> find_memory_format_name(std::int64_t number);  // "contiguous_format"
+std::optional<std::string> find_layout_name(std::int64_t number);         // "strided"
 
 // "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net".
 std::string demangle(std::string_view qualified_name);

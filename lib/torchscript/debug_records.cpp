@@ -117,7 +117,7 @@ std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& 
     known = tables_.emplace(code_file, std::move(table)).first;
   }
   const Table& table = known->second;
-  const auto offset = static_cast<std::int64_t>(range.start());
+  const auto offset = static_cast<std::int64_t>(edits_.original(code_file, range.start()));
   const auto after = std::upper_bound(table.begin(), table.end(), offset,
                                       [](std::int64_t o, const Entry& entry) { return o < entry.offset; });
   if (after == table.begin()) return std::nullopt;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/node.h"
+#include "torchscript/code_edits.h"
 
 namespace torch::jit {
 struct SourceRange;
@@ -21,7 +22,8 @@ class DebugRecords {
  public:
   // `read` gives the bytes of a record, or nothing when there is none.
   using ReadRecord = std::function<std::optional<std::string>(const std::string&)>;
-  explicit DebugRecords(ReadRecord read) : read_(std::move(read)) {}
+  // `edits` are those of the code that was compiled; they must outlive this.
+  DebugRecords(ReadRecord read, const CodeEdits& edits) : read_(std::move(read)), edits_(edits) {}
 
   // The Python position that a position in the archive's code was made from.  Records are parsed at the first
   // question about their file; a damaged one is as good as none.
@@ -39,6 +41,7 @@ class DebugRecords {
   static Table parse(const std::string& pickle);
 
   ReadRecord read_;
+  const CodeEdits& edits_;
   std::unordered_map<std::string, Table> tables_;  // by code file
 };
 

@@ -1,14 +1,17 @@
 // Schemas of unknown operators, from how the archive's code calls them.  The code is parsed with
 // TorchScript's own parser; types come from annotations, literals and the schemas of known operators.  Only
-// what these make plain is taken: there are no guesses.
+// what these make plain is taken: there are no guesses.  An argument whose type is not plain is Any, which
+// takes everything; a result that is used must have its type.
 #include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/tree_views.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "torchscript/custom_classes.h"
 #include "torchscript/operators.h"
 
 namespace fxtrace {
@@ -27,8 +30,12 @@ struct ClassInfo {
   std::map<std::string, Signature> methods;
 };
 
-// Everything that is known of one unknown operator.
+// Everything that is known of one unknown operator or method.
 struct Calls {
+  bool called = false;
+  bool gives_nothing = false;  // the call stands as a statement
+  std::set<std::size_t> used;  // results, by position
+  std::vector<Caller> callers;
   std::vector<std::string> arguments;           // types by position
   std::map<std::string, std::string> keywords;  // types by name
   std::map<std::size_t, std::string> results;   // types by position
@@ -71,9 +78,18 @@ std::string type_text(const Expr& annotation) {
   return kUnknown;
 }
 
+// Whether a schema can have the type: of classes only torch.classes.
 bool is_schema_type(const std::string& type) {
-  return !type.empty() && type != "None" && type.find("__torch__") == std::string::npos;
+  constexpr std::string_view kClasses = "__torch__.torch.classes.";
+  if (type.empty() || type == "None" || type[0] == '(') return false;
+  for (std::size_t at = type.find("__torch__"); at != std::string::npos;
+       at = type.find("__torch__", at + 1)) {
+    if (type.compare(at, kClasses.size(), kClasses) != 0) return false;
+  }
+  return true;
 }
+
+constexpr const char* kAny = "Any";
 
 // One type that both could be; empty when there is none.
 std::string merged(const std::string& a, const std::string& b) {
@@ -91,16 +107,25 @@ class Code {
   Code(const CodeFiles& files, const std::vector<std::string>& unknown) {
     for (const auto& name : unknown) calls_[name];
     for (const auto& [record, text] : files) parse(record, text);
-    for (const auto& [scope, definition] : functions_) run(scope, definition);
+    for (const Defined& function : functions_) run(function);
   }
 
   std::vector<InferredSchema> schemas() const {
     std::vector<InferredSchema> result;
-    for (const auto& [name, calls] : calls_) result.push_back(schema(name, calls));
+    for (const auto& [name, calls] : calls_) {
+      if (calls.called) result.push_back(schema(name, calls));
+    }
     return result;
   }
 
  private:
+  struct Defined {
+    std::string class_name;  // empty for a function
+    Def definition;
+    std::string record;
+    std::string_view text;  // of the file
+  };
+
   // --- reading the files ---
 
   void parse(const std::string& record, const std::string& text) {
@@ -121,11 +146,11 @@ class Code {
       }
       while (lexer.cur().kind != TK_EOF) {
         if (lexer.cur().kind == TK_CLASS_DEF) {
-          add_class(prefix, ClassDef(parser.parseClass()));
+          add_class(prefix, ClassDef(parser.parseClass()), record, text);
         } else {
           const Def definition(parser.parseFunction(false));
           signatures_[prefix + "." + definition.name().name()] = signature(definition);
-          functions_.emplace_back(kUnknown, definition);
+          functions_.push_back({kUnknown, definition, record, text});
         }
       }
     } catch (const std::exception&) {
@@ -133,7 +158,8 @@ class Code {
     }
   }
 
-  void add_class(const std::string& prefix, const ClassDef& definition) {
+  void add_class(const std::string& prefix, const ClassDef& definition, const std::string& record,
+                 std::string_view text) {
     const std::string name = prefix + "." + definition.name().name();
     ClassInfo& info = classes_[name];
     for (const auto& statement : definition.body()) {
@@ -145,7 +171,7 @@ class Code {
       } else if (statement.kind() == TK_DEF) {
         const Def method(statement);
         info.methods[method.name().name()] = signature(method);
-        functions_.emplace_back(name, method);
+        functions_.push_back({name, method, record, text});
       }
     }
   }
@@ -162,7 +188,10 @@ class Code {
 
   // --- walking one function ---
 
-  void run(const std::string& class_name, const Def& definition) {
+  void run(const Defined& function) {
+    const std::string& class_name = function.class_name;
+    const Def& definition = function.definition;
+    current_ = &function;
     types_.clear();
     pending_.clear();
     for (const auto& parameter : definition.decl().params()) {
@@ -177,8 +206,44 @@ class Code {
     statements(definition.statements());
   }
 
+  // Variables in the tree that hold results of unknown operators: these results are used.
+  void use(const TreeRef& tree) {
+    if (tree->kind() == TK_VAR) {
+      const auto pending = pending_.find(Var(tree).name().name());
+      if (pending != pending_.end()) pending->second.first->used.insert(pending->second.second);
+      return;
+    }
+    for (const TreeRef& part : tree->trees()) use(part);
+  }
+
+  void use_operands(const Stmt& statement) {
+    switch (statement.kind()) {
+      case TK_ASSIGN:
+        if (Assign(statement).rhs().present()) use(Assign(statement).rhs().get().tree());
+        for (const auto& target : Assign(statement).lhs_list()) {
+          if (target.kind() != TK_VAR && target.kind() != TK_TUPLE_LITERAL) use(target.tree());
+        }
+        break;
+      case TK_IF:
+        use(If(statement).cond().tree());
+        break;
+      case TK_WHILE:
+        use(While(statement).cond().tree());
+        break;
+      case TK_FOR:
+        for (const auto& iterated : For(statement).itrs()) use(iterated.tree());
+        break;
+      case TK_WITH:
+        use(With(statement).targets().tree());
+        break;
+      default:
+        use(statement.tree());
+    }
+  }
+
   void statements(const List<Stmt>& list) {
     for (const auto& statement : list) {
+      use_operands(statement);
       switch (statement.kind()) {
         case TK_ASSIGN:
           assign(Assign(statement));
@@ -188,6 +253,7 @@ class Code {
           break;
         case TK_EXPR_STMT:
           type(ExprStmt(statement).expr());
+          if (Calls* calls = unknown_call(ExprStmt(statement).expr())) calls->gives_nothing = true;
           break;
         case TK_IF:
           expect(If(statement).cond(), "bool");
@@ -231,6 +297,7 @@ class Code {
       calls->result_count = targets.size();
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i].kind() == '.' && !taken_apart) expect(value, type(targets[i]));  // an attribute
       if (targets[i].kind() != TK_VAR) continue;
       const std::string name = Var(targets[i]).name().name();
       pending_.erase(name);
@@ -242,8 +309,14 @@ class Code {
   // The record of the unknown operator that `expr` calls; null for anything else.
   Calls* unknown_call(const Expr& expr) {
     if (expr.kind() != TK_APPLY) return nullptr;
-    const std::string callee = dotted(Apply(expr).callee());
-    if (callee.rfind("ops.", 0) != 0) return nullptr;
+    const Expr called = Apply(expr).callee();
+    const std::string callee = dotted(called);
+    if (callee.rfind("ops.", 0) != 0) {
+      if (called.kind() != '.') return nullptr;
+      const std::string receiver = type(Select(called).value());
+      if (!is_declared_class(receiver)) return nullptr;
+      return &calls_[receiver + "." + Select(called).selector().name()];
+    }
     const auto dot = callee.find('.', 4);
     if (dot == std::string::npos) return nullptr;
     const auto known = calls_.find(callee.substr(4, dot - 4) + "::" + callee.substr(dot + 1));
@@ -272,7 +345,7 @@ class Code {
     if (calls == nullptr || !is_schema_type(wanted)) return;
     std::string& known = calls->results[index];
     // An optional or a union of types is satisfied by less than itself.
-    const std::string evidence = wanted.back() == '?' ? kUnknown : wanted;
+    const std::string evidence = wanted.back() == '?' || wanted == kAny ? kUnknown : wanted;
     if (!known.empty() && !evidence.empty() && known != evidence) calls->plain = false;
     if (known.empty()) known = evidence;
   }
@@ -404,62 +477,106 @@ class Code {
 
   void add_call(Calls& calls, const Apply& apply) {
     const std::size_t count = apply.inputs().size();
-    if (calls.arguments.empty()) calls.arguments.resize(count, kUnknown);
+    if (!calls.called) calls.arguments.resize(count, kUnknown);
     if (calls.arguments.size() != count) calls.plain = false;
+    calls.called = true;
+    add_caller(calls, apply);
     for (std::size_t i = 0; i < count && i < calls.arguments.size(); ++i) {
-      add_type(calls, calls.arguments[i], type(apply.inputs()[i]));
+      add_type(calls.arguments[i], type(apply.inputs()[i]));
     }
     for (const auto& attribute : apply.attributes()) {
-      add_type(calls, calls.keywords[attribute.name().name()], type(attribute.value()));
+      add_type(calls.keywords[attribute.name().name()], type(attribute.value()));
     }
   }
 
-  static void add_type(Calls& calls, std::string& known, const std::string& found) {
-    if (!known.empty() && !found.empty() && merged(known, found).empty()) {
-      calls.plain = false;
-      return;
+  static void add_type(std::string& known, const std::string& found) {
+    const bool contradicts = !known.empty() && !found.empty() && merged(known, found).empty();
+    known = contradicts ? kAny : merged(known, found);
+  }
+
+  // Where the body of the function that calls stands, and what it gives.
+  void add_caller(Calls& calls, const Apply& apply) const {
+    const std::string_view text = current_->text;
+    const auto& body = current_->definition.statements();
+    if (body.begin() == body.end()) return;
+    Caller caller;
+    caller.record = current_->record;
+    caller.call = apply.range().start();
+    const std::size_t first = (*body.begin()).range().start();
+    const std::size_t line = text.rfind('\n', first);
+    if (line == std::string_view::npos) return;
+    caller.begin = line + 1;
+    const std::size_t indentation = text.find_first_not_of(' ', caller.begin) - caller.begin;
+    caller.indentation = std::string(indentation, ' ');
+    // Up to the next line that stands further out.
+    for (caller.end = caller.begin; caller.end < text.size();) {
+      const std::size_t end = std::min(text.find('\n', caller.end), text.size() - 1);
+      const std::size_t start = text.find_first_not_of(' ', caller.end);
+      if (start < end && start - caller.end < indentation) break;
+      caller.end = end + 1;
     }
-    known = merged(known, found);
+    const std::string_view header = text.substr(0, line);
+    const std::size_t arrow = header.rfind("->");
+    if (current_->definition.decl().return_type().present() && arrow != std::string_view::npos) {
+      const std::size_t from = arrow + 2;
+      caller.result = std::string(header.substr(from, header.rfind(':') - from));
+    }
+    calls.callers.push_back(std::move(caller));
   }
 
   static InferredSchema schema(const std::string& name, const Calls& calls) {
-    bool complete = calls.plain && !(calls.arguments.empty() && calls.keywords.empty());
-    const auto written = [&](const std::string& type) {
-      if (is_schema_type(type) && type[0] != '(') return type;
-      complete = false;
-      return std::string("?");
-    };
-    std::string text = name + "(";
-    std::size_t index = 0;
-    for (const auto& type : calls.arguments) {
-      text += (index == 0 ? "" : ", ") + written(type) + " arg" + std::to_string(index);
-      ++index;
+    InferredSchema inferred;
+    inferred.name = name;
+    inferred.callers = calls.callers;
+    inferred.complete =
+        calls.plain && !(calls.gives_nothing && (calls.result_count || !calls.results.empty()));
+    const auto argument = [](const std::string& type) { return is_schema_type(type) ? type : kAny; };
+    std::string text = name;
+    std::vector<std::string> formals;
+    if (const auto dot = name.rfind('.'); dot != std::string::npos) {  // a method
+      inferred.class_name = name.substr(0, dot);
+      text = name.substr(dot + 1);
+      formals.push_back(inferred.class_name + " self");
     }
-    if (!calls.keywords.empty()) text += index == 0 ? "*" : ", *";
-    for (const auto& [keyword, type] : calls.keywords) text += ", " + written(type) + " " + keyword;
+    for (const auto& type : calls.arguments) {
+      formals.push_back(argument(type) + " arg" +
+                        std::to_string(formals.size() - (inferred.class_name.empty() ? 0 : 1)));
+    }
+    if (!calls.keywords.empty()) formals.emplace_back("*");
+    for (const auto& [keyword, type] : calls.keywords) formals.push_back(argument(type) + " " + keyword);
+    text += "(";
+    for (std::size_t i = 0; i < formals.size(); ++i) text += (i == 0 ? "" : ", ") + formals[i];
     text += ") -> ";
-    const auto result = [&](std::size_t i) {
+    const auto result = [&](std::size_t i) -> std::string {
       const auto known = calls.results.find(i);
-      return written(known == calls.results.end() ? kUnknown : known->second);
+      if (known != calls.results.end() && is_schema_type(known->second)) return known->second;
+      if (calls.used.count(i) == 0) return kAny;
+      inferred.complete = false;
+      return "?";
     };
-    if (calls.result_count) {
+    if (calls.gives_nothing) {
+      text += inferred.class_name.empty() ? "()" : "NoneType";
+    } else if (calls.result_count) {
+      if (!inferred.class_name.empty()) inferred.complete = false;  // methods have one result
       text += "(";
       for (std::size_t i = 0; i < *calls.result_count; ++i) text += (i == 0 ? "" : ", ") + result(i);
       text += ")";
     } else {
       text += result(0);
     }
-    return {name, text, complete};
+    inferred.schema = std::move(text);
+    return inferred;
   }
 
   std::map<std::string, Calls> calls_;
   std::map<std::string, ClassInfo> classes_;
   std::map<std::string, Signature> signatures_;
-  std::vector<std::pair<std::string, Def>> functions_;  // class or "", definition
+  std::vector<Defined> functions_;
   // Of the function that is being walked:
   std::map<std::string, std::string> types_;
   std::map<std::string, std::pair<Calls*, std::size_t>> pending_;  // variables that hold an unknown result
   std::string result_;
+  const Defined* current_ = nullptr;
 };
 
 }  // namespace

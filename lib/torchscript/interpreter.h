@@ -130,6 +130,9 @@ class Interpreter {
                                                           const IrNode* node);
   Argument argument(const at::IValue& value, const IrNode* node,
                     NumberMeaning meaning = NumberMeaning::kNumber);
+  // An integer of the code; one that stands for a dtype, a layout or a memory format must be one.
+  Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node);
+  void check_numbers(const c10::FunctionSchema& schema, const Values& values, const IrNode* node);
   at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
                        const IrNode* node);
   Meta meta(const c10::TypePtr& type, const Known& known = {}) const;

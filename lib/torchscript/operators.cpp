@@ -6,15 +6,18 @@
 
 #include <cctype>
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/custom_classes.h"
 
 namespace fxtrace {
 namespace {
 
-// torchvision's operators, as torchvision 0.28 registers them.
-constexpr const char* kTorchvision[] = {
+// Operators of torchvision 0.28, and those of torch itself that only builds for phones have.
+constexpr const char* kBuiltIn[] = {
     "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "torchvision::qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
@@ -32,6 +35,24 @@ constexpr const char* kTorchvision[] = {
     "torchvision::_interpolate_bicubic2d_aa(Tensor input, SymInt[] output_size, bool align_corners) -> Tensor",
     "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
     "torchvision::_cuda_version() -> int",
+    "prepacked::linear_clamp_prepack(Tensor W, Tensor? B=None, Scalar? output_min=None, Scalar? output_max=None) -> "
+    "__torch__.torch.classes.xnnpack.LinearOpContext",
+    "prepacked::linear_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.LinearOpContext W_prepack) -> Tensor",
+    "prepacked::conv2d_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] dilation, int groups, "
+    "Scalar? output_min=None, Scalar? output_max=None) -> __torch__.torch.classes.xnnpack.Conv2dOpContext",
+    "prepacked::conv2d_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.Conv2dOpContext W_prepack) -> Tensor",
+    "prepacked::conv2d_transpose_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] "
+    "output_padding, int[2] dilation, int groups, Scalar? output_min=None, Scalar? output_max=None) -> "
+    "__torch__.torch.classes.xnnpack.TransposeConv2dOpContext",
+    "prepacked::conv2d_transpose_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.TransposeConv2dOpContext "
+    "W_prepack) -> Tensor",
+    "metal_prepack::conv2d_run(Tensor X, __torch__.torch.classes.metal.Conv2dOpContext W_prepack) -> Tensor",
+    "metal_prepack::linear_run(Tensor X, __torch__.torch.classes.metal.LinearOpContext W_prepack) -> Tensor",
+    "metal::copy_to_host(Tensor X) -> Tensor",
+    "vulkan_prepack::run_conv2d_context(Tensor X, __torch__.torch.classes.vulkan.Conv2dPackedContext W_prepack) -> "
+    "Tensor",
+    "vulkan_prepack::run_linear_context(Tensor X, __torch__.torch.classes.vulkan.LinearPackedContext BW_prepack) -> "
+    "Tensor",
 };
 
 bool is_known(const std::string& name) {
@@ -43,7 +64,8 @@ void declare(const std::string& schema_text) {
   torch::jit::registerOperator(torch::jit::Operator(
       schema_text,
       [name = schema.name()](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); },
-      c10::AliasAnalysisKind::FROM_SCHEMA));
+      // What it does besides is not known: a call is never left out.
+      c10::AliasAnalysisKind::CONSERVATIVE));
 }
 
 bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -66,9 +88,45 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
   }
 }
 
+// LibTorch's tables of dtypes take any number for one, and it computes these operators while it loads.
+void guard_dtype_tables() {
+  static bool done = false;
+  if (std::exchange(done, true)) return;
+  for (const char* name : {"aten::promote_types", "aten::can_cast"}) {
+    const auto operators = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+    for (const auto& original : operators) {
+      torch::jit::deregisterOperator(original->schema());
+      torch::jit::registerOperator(torch::jit::Operator(
+          c10::toString(original->schema()),
+          [original](torch::jit::Stack& stack) {
+            for (const auto& type : c10::ArrayRef<at::IValue>(stack).slice(stack.size() - 2)) {
+              if (!find_dtype_name(type.toInt())) throw std::runtime_error("there is no such dtype");
+            }
+            original->getOperation()(stack);
+          },
+          original->aliasAnalysisKind()));
+    }
+  }
+}
+
+// Puts a note in the place of the function's body.
+void take_out(const Caller& caller, const std::string& name, const std::string& why, CodeEdits& edits) {
+  static bool note_declared = false;
+  if (!std::exchange(note_declared, true)) declare(std::string(kNotFollowed) + "(str op, str why) -> ()");
+  std::string text = caller.indentation + "ops.fxtrace.not_followed(\"" + name + "\", \"" + why + "\")\n";
+  const bool nothing = caller.result.find_first_not_of(' ') == std::string::npos ||
+                       caller.result.find(" None") != std::string::npos;
+  text +=
+      caller.indentation + (nothing ? "return None" : "return uninitialized(" + caller.result + ")") + "\n";
+  edits.replace(caller.record, caller.begin, caller.end, std::move(text), caller.call);
+}
+
 }  // namespace
 
-std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options) {
+std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options,
+                                           CodeEdits& edits) {
+  guard_dtype_tables();
+  for (const auto& [record, text] : code) declare_classes(text);
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
@@ -91,32 +149,36 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
   for (const auto& name : called) {
     if (is_known(name)) continue;
     bool built_in = false;
-    for (const char* schema : kTorchvision) {
+    for (const char* schema : kBuiltIn) {
       const std::string_view view(schema);
       if (view.substr(0, view.find('(')) != name) continue;
+      declare_classes(schema);
       declare(schema);
       built_in = true;
     }
     if (!built_in) unknown.push_back(name);
   }
-  if (unknown.empty()) return {};
-
   std::vector<std::string> warnings;
-  std::string missing;
-  std::vector<std::string> hints;
   for (const auto& inferred : infer_schemas(code, unknown)) {
+    const std::string what = (inferred.class_name.empty() ? "operator " : "method ") + inferred.name;
     if (inferred.complete) {
-      declare(inferred.schema);
-      warnings.push_back("operator " + inferred.name + " is not known; declared from its calls as '" +
-                         inferred.schema + "'");
+      if (inferred.class_name.empty()) {
+        declare(inferred.schema);
+      } else {
+        declare_method(inferred.class_name, inferred.schema);
+      }
+      warnings.push_back(what + " is not known; declared from its calls as '" + inferred.schema + "'");
       continue;
     }
-    missing += (missing.empty() ? "" : ", ") + inferred.name;
-    hints.push_back("--op-schema '" + inferred.schema + "'");
+    const std::string why = what + " is not known, and its calls do not tell what it gives";
+    warnings.push_back(
+        why + ": modules that call it fail" +
+        (inferred.class_name.empty()
+             ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
+             : ""));
+    for (const Caller& caller : inferred.callers) take_out(caller, inferred.name, why, edits);
   }
-  if (missing.empty()) return warnings;
-  hints.push_back("or load the library that registers them: --op-library LIB");
-  throw input_error("the archive calls operators that are not known: " + missing, hints);
+  return warnings;
 }
 
 }  // namespace fxtrace

@@ -78,17 +78,31 @@ bool is_too_large(const at::IValue& value) {
   return value.isList() && value.toListRef().size() > kMaxContainer;
 }
 
-Argument number_argument(std::int64_t number, NumberMeaning meaning) {
+template <class Kind>
+std::optional<Argument> named(std::optional<std::string> name) {
+  if (!name) return std::nullopt;
+  return Argument(Kind{std::move(*name)});
+}
+
+// Nothing when the number is none of those.
+std::optional<Argument> number_argument(std::int64_t number, NumberMeaning meaning) {
   switch (meaning) {
     case NumberMeaning::kDtype:
-      return Argument::Dtype{dtype_name(static_cast<at::ScalarType>(number))};
+      return named<Argument::Dtype>(find_dtype_name(number));
     case NumberMeaning::kLayout:
-      return Argument::Layout{layout_name(number)};
+      return named<Argument::Layout>(find_layout_name(number));
     case NumberMeaning::kMemoryFormat:
-      return Argument::MemoryFormat{memory_format_name(number)};
+      return named<Argument::MemoryFormat>(find_memory_format_name(number));
     default:
-      return number;
+      return Argument(number);
   }
+}
+
+std::string no_such(std::int64_t number, NumberMeaning meaning) {
+  const char* what = meaning == NumberMeaning::kDtype    ? "dtype "
+                     : meaning == NumberMeaning::kLayout ? "layout "
+                                                         : "memory format ";
+  return "there is no " + (what + std::to_string(number));
 }
 
 NumberMeaning formal_meaning(const c10::FunctionSchema& schema, std::size_t index) {
@@ -133,6 +147,15 @@ void Interpreter::run_operator(const IrNode* node) {
     fail(FailureKind::kUnsupportedOp, std::string(node->kind().toQualString()) + " cannot be followed", node);
   }
   Values values = inputs(node);
+  if (schema->name() == kNotFollowed && values.size() == 2 && values[0].isString() && values[1].isString()) {
+    Failure failure;
+    failure.kind = FailureKind::kUnsupportedOp;
+    failure.message = values[1].toStringRef();
+    failure.op = values[0].toStringRef();
+    failure.source = location(node);
+    throw TraceFailure(std::move(failure));
+  }
+  check_numbers(*schema, values, node);
   if (is_structural(*schema, values)) return execute(node, std::move(values));
   const bool makes_tensor =
       std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
@@ -438,6 +461,19 @@ std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(
   return {std::move(args), std::move(kwargs)};
 }
 
+Argument Interpreter::number(std::int64_t number, NumberMeaning meaning, const IrNode* node) {
+  auto argument = number_argument(number, meaning);
+  if (!argument) fail(FailureKind::kRaised, "RuntimeError: " + no_such(number, meaning), node);
+  return std::move(*argument);
+}
+
+// LibTorch looks such numbers up in tables, whatever they are.
+void Interpreter::check_numbers(const c10::FunctionSchema& schema, const Values& values, const IrNode* node) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].isInt()) number(values[i].toInt(), formal_meaning(schema, i), node);
+  }
+}
+
 Argument Interpreter::argument(const at::IValue& value, const IrNode* node, NumberMeaning meaning) {
   if (tracer_ == nullptr) return Argument::None{};  // nobody looks at it
   if (const Proxy* proxy = find_proxy(value)) {
@@ -448,7 +484,7 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, Numb
   }
   if (value.isNone()) return Argument::None{};
   if (value.isBool()) return value.toBool();
-  if (value.isInt()) return number_argument(value.toInt(), meaning);
+  if (value.isInt()) return number(value.toInt(), meaning, node);
   if (value.isDouble()) return value.toDouble();
   if (value.isComplexDouble()) {
     const auto number = value.toComplexDouble();
@@ -493,6 +529,9 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, Numb
     const auto& object = value.toObjectRef();
     if (const std::string* path = program_.find_path(&object); path != nullptr && !path->empty()) {
       return tracer_->get_attr(*path, meta(object.type()), location(node));
+    }
+    if (auto constant = program_.archive().find_object_constant(&object)) {
+      return tracer_->constant(&object, [&] { return std::move(*constant); }, location(node));
     }
     fail(FailureKind::kUnsupportedOp,
          "an object of " + type_name(*object.type()) + " made while tracing is passed on whole", node);

@@ -11,6 +11,7 @@
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/custom_classes.h"
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/operators.h"
@@ -178,6 +179,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
       record.dtype = dtype_name(tensor.scalar_type());
+      record.device = archive_->saved_device(tensor);
       const auto [first, fresh] =
           tensors_.emplace(identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;
@@ -220,13 +222,20 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
   }
 }
 
-void TorchScriptProgram::check_method(ModuleId module, const std::string& method) const {
-  const auto& type = *objects_[module.index]->type();
-  if (type.findMethod(method) != nullptr || (method == "forward" && find_forward(type) != nullptr)) return;
+std::string TorchScriptProgram::method_to_trace(const std::string& asked) const {
+  const auto& type = *objects_.front()->type();
+  if (type.findMethod(asked) != nullptr || (asked == "forward" && find_forward(type) != nullptr))
+    return asked;
+  std::vector<std::string> methods;
+  for (const auto* function : type.methods()) {
+    if (!function->name().starts_with("__")) methods.push_back(function->name());
+  }
+  if (asked == "forward" && methods.size() == 1) return methods.front();
   std::string known;
-  for (const auto* function : type.methods()) known += (known.empty() ? "" : ", ") + function->name();
-  throw usage_error("the root module has no method '" + method + "'",
-                    {known.empty() ? "it has no methods at all" : "its methods are: " + known});
+  for (const auto& method : methods) known += (known.empty() ? "" : ", ") + method;
+  throw usage_error(
+      "the root module has no method '" + asked + "'",
+      {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
 }
 
 std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) {
@@ -400,7 +409,8 @@ LoadResult load_torchscript(const std::string& path, const TraceOptions& options
   LoadResult result;
   with_large_stack([&] {
     auto archive = std::make_unique<TorchScriptArchive>(path);
-    result.warnings = provide_operators(archive->code(), options);
+    for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
+    result.warnings = provide_operators(archive->code(), options, archive->edits());
     archive->load();
     result.program = std::make_unique<TorchScriptProgram>(std::move(archive), options);
   });

@@ -34,7 +34,7 @@ class TorchScriptProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
-  void check_method(ModuleId module, const std::string& method) const override;
+  std::string method_to_trace(const std::string& asked) const override;
   std::vector<InputGuess> guess_inputs(const std::string& method) override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
   bool inputs_changed(ModuleId root) const override;

@@ -71,6 +71,10 @@ namespace {
 
 Meta meta_of(const Constant& value) {
   Meta meta;
+  if (!value.object_type.empty()) {
+    meta.type = value.object_type;
+    return meta;
+  }
   meta.type = "Tensor";
   meta.dtype = value.dtype;
   meta.shape.emplace(value.shape.begin(), value.shape.end());
@@ -162,7 +166,8 @@ NodeId GraphTracer::constant(const void* identity, const std::function<Constant(
   const auto it = recording().constants.find(identity);
   if (it != recording().constants.end()) return it->second;
   Constant value = make();
-  const std::string name = "_tensor_constant" + std::to_string(recording().result.constants.size());
+  const char* kind = value.object_type.empty() ? "_tensor_constant" : "_torchbind_obj";
+  const std::string name = kind + std::to_string(recording().result.constants.size());
   Meta meta = meta_of(value);
   const NodeId id =
       append({Opcode::kGetAttr, name, {}, {}, scopes_.back().scope, std::move(meta), std::move(source), ""});

@@ -102,7 +102,7 @@ class GraphTracer {
   NodeId get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source);
   // A tensor of the program's own, under its own name in the graph's constants.
   NodeId get_constant(const std::string& name, const std::function<Constant()>& make);
-  // A tensor that has no qualified name.  `identity` tells equal ones.
+  // A tensor or script object that has no qualified name.  `identity` tells equal ones.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
                   std::optional<SourceLocation> source);
   // `name_hint`: what the node is called if it can be; empty: made from the target.

@@ -57,8 +57,9 @@ class Program {
   virtual void begin_trace() {}
   // What the runs since then found that a user should know, in the order in which it was found.
   virtual std::vector<std::string> warnings() const { return {}; }
-  // Throws Error(kUsage) when the module has no such method.
-  virtual void check_method(ModuleId module, const std::string& method) const = 0;
+  // The method of the root to trace when `asked` is asked for: in place of a forward that there is none of,
+  // the only method.  Throws Error(kUsage) that lists the methods when there is no such one.
+  virtual std::string method_to_trace(const std::string& asked) const = 0;
 
   // For hints: the inputs of the root's method.  Empty where there is nothing to choose.
   virtual std::vector<InputGuess> guess_inputs(const std::string& /*method*/) { return {}; }

@@ -25,7 +25,7 @@ class RecursiveTrace {
   }
 
   TraceResult run() {
-    program_.check_method(ModuleId{0}, options_.method);
+    method_ = program_.method_to_trace(options_.method);
     program_.begin_trace();
     // A module that fails in a later graph may stand inlined in an earlier one, and a later graph may call a
     // module that has its own already: such graphs are traced again until nothing changes.  That ends: failed
@@ -114,7 +114,7 @@ class RecursiveTrace {
   // Traces the graph with the modules for leaves that are known to fail, and keeps it.  False when that has
   // to be done again, because more of them are known now.
   bool trace_graph(ModuleId root) {
-    const std::string method = root.index == 0 ? options_.method : "forward";
+    const std::string method = root.index == 0 ? method_ : "forward";
     const bool stub = is_stub(root);
     const std::size_t failures = failed_.order().size();
     std::vector<FixedInput> fixed;
@@ -178,7 +178,7 @@ class RecursiveTrace {
     GraphCollection& collection = result.collection;
     collection.model.kind = program_.kind();
     collection.model.type = facts_.info(ModuleId{0}).type;
-    collection.model.method = options_.method;
+    collection.model.method = method_;
     collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
 
@@ -240,6 +240,7 @@ class RecursiveTrace {
   std::vector<ModuleId> order_;
   std::vector<std::string> misfits_;
   bool retraced_ = false;
+  std::string method_;  // of the root
 };
 
 }  // namespace

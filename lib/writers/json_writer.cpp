@@ -277,6 +277,7 @@ class Writer {
       sizes(parameter.shape);
       text("dtype", parameter.dtype);
     }
+    if (parameter.device) text("device", *parameter.device);
     text_or_null("alias_of", parameter.alias_of);
     json_.close('}');
   }
@@ -385,6 +386,12 @@ class Writer {
 
   void constant(const Graph& graph, const std::string& name, const Constant& constant) {
     json_.open('{');
+    if (!constant.object_type.empty()) {
+      text("type", constant.object_type);
+      text("record", constant.record);
+      integer("index", constant.object_index);
+      return json_.close('}');
+    }
     text("dtype", constant.dtype);
     sizes(constant.shape);
     json_.key("data");
@@ -397,6 +404,11 @@ class Writer {
     } else {
       json_.null();
       text_or_null("record", known(constant.record));
+      if (!constant.record.empty()) {
+        json_.key("stride");
+        list(constant.stride, [this](std::int64_t stride) { json_.integer(stride); });
+        integer("storage_offset", constant.storage_offset);
+      }
     }
     json_.close('}');
   }

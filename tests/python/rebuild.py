@@ -11,10 +11,10 @@ import importlib
 import io
 import json
 import math
-import pickle
 import re
 import sys
 import types
+import zipfile
 from typing import Any, Callable
 
 import torch
@@ -88,15 +88,13 @@ def decode_number(value: Any) -> Any:
     return _ONE_KEY["float"](value["float"]) if isinstance(value, dict) else value
 
 
-def decode_constant(constant: dict, name: str, record: Callable[[str], torch.Tensor]) -> torch.Tensor:
+def decode_constant(constant: dict, name: str, record: Callable[[str], bytes]) -> torch.Tensor:
     dtype = _of_torch(constant["dtype"], torch.dtype)
     if constant["data"] is None:
-        tensor = record(constant["record"])
-        if tensor.dtype != dtype or list(tensor.shape) != constant["shape"]:
-            raise RebuildError(
-                f"constant {name}: record {constant['record']} is {tensor.dtype}{list(tensor.shape)}"
-            )
-        return tensor
+        if constant["record"] is None:
+            raise RebuildError(f"constant {name} has neither data nor a record")
+        storage = torch.frombuffer(bytearray(record(constant["record"])), dtype=dtype)
+        return storage.as_strided(constant["shape"], constant["stride"], constant["storage_offset"])
 
     def decode(data: Any) -> Any:
         if isinstance(data, list):
@@ -165,11 +163,17 @@ def _tree(attributes: dict[str, Any]) -> torch.nn.Module:
 
 
 class Rebuilder:
-    """`model` is the archive, loaded; `record` gives the tensor of a record of it."""
+    """`model` is the archive, loaded; `record` gives the bytes of a record of it, `constant` one of its objects."""
 
-    def __init__(self, model: torch.nn.Module, record: Callable[[str], torch.Tensor]):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        record: Callable[[str], bytes],
+        constant: Callable[[int, str], Any] | None = None,
+    ):
         self.model = model
         self.record = record
+        self.constant = constant
 
     def graph_module(self, graph_json: dict) -> fx.GraphModule:
         self.constants = graph_json["constants"]
@@ -232,7 +236,11 @@ class Rebuilder:
         """The name in the rebuilt module of what a call_module or get_attr node names."""
         op, target = node_json["op"], node_json["target"]
         if op == "get_attr" and target in self.constants:
-            value: Any = decode_constant(self.constants[target], target, self.record)
+            constant = self.constants[target]
+            if "index" in constant:
+                value: Any = self.constant(constant["index"], constant["type"])
+            else:
+                value = decode_constant(constant, target, self.record)
         else:
             try:
                 value = resolve_attribute(self.model, target)
@@ -260,7 +268,7 @@ class Rebuilder:
         return seen
 
     def _body(self, graph: fx.Graph, name: str) -> fx.Node:
-        body = Rebuilder(self.model, self.record).graph_module(self.graph_json["subgraphs"][name])
+        body = Rebuilder(self.model, self.record, self.constant).graph_module(self.graph_json["subgraphs"][name])
         self.attributes[name] = body
         return graph.create_node("get_attr", name)
 
@@ -273,38 +281,35 @@ class Rebuilder:
                 )
 
 
-def record_reader(path: str) -> Callable[[str], torch.Tensor]:
-    """Reads tensors such as `constants/3` of the archive at `path`: by constants.pkl, for dtype and shape."""
+def record_reader(path: str) -> Callable[[str], bytes]:
+    """Gives the bytes of records such as `constants/3` of the archive at `path`."""
+    reader = torch._C.PyTorchFileReader(path)
+    return reader.get_record
 
-    def read(record: str) -> torch.Tensor:
-        folder, key = record.split("/")
+
+_HOLDER_CODE = """class Holder(Module):
+  __parameters__ = []
+  __buffers__ = []
+  def forward(self: __torch__.Holder) -> __torch__.{type}:
+    return CONSTANTS.c{index}
+"""
+_HOLDER_PICKLE = b"\x80\x02c__torch__\nHolder\n)\x81}b."
+
+
+def object_reader(path: str) -> Callable[[int, str], Any]:
+    """Gives script objects of the code's constants: TorchScript itself reads them, for a module that returns one."""
+
+    def read(index: int, type_name: str) -> Any:
         reader = torch._C.PyTorchFileReader(path)
-        found = []
-
-        class Unpickler(pickle.Unpickler):
-            def persistent_load(self, saved_id):
-                _, storage_type, storage_key, *_ = saved_id
-                data = bytearray(reader.get_record(f"{folder}/{storage_key}"))
-                return storage_key, torch.frombuffer(data, dtype=storage_type.dtype)
-
-            def find_class(self, module, name):
-                if module == "torch" and name.endswith("Storage"):
-                    return getattr(torch, name)
-                if name == "_rebuild_tensor_v2":
-                    return rebuild_tensor
-                return super().find_class(module, name)
-
-        def rebuild_tensor(storage, offset, size, stride, *_):
-            storage_key, data = storage
-            tensor = data.as_strided(size, stride, offset)
-            if storage_key == key:
-                found.append(tensor)
-            return tensor
-
-        Unpickler(io.BytesIO(reader.get_record(folder + ".pkl"))).load()
-        if not found:
-            raise RebuildError(f"no tensor uses record {record}")
-        return found[0]
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for record in reader.get_all_records():
+                if record in ("version", "constants.pkl", "byteorder") or record.startswith("constants/"):
+                    archive.writestr(f"holder/{record}", reader.get_record(record))
+            archive.writestr("holder/data.pkl", _HOLDER_PICKLE)
+            archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=type_name, index=index))
+        buffer.seek(0)
+        return torch.jit.load(buffer, map_location="cpu")()
 
     return read
 
@@ -320,7 +325,9 @@ def load(path: str) -> torch.jit.ScriptModule:
 
 def rebuild(path: str, graph_json: dict, model: torch.nn.Module | None = None) -> fx.GraphModule:
     """A GraphModule of its own: the archive at `path` is loaded anew unless `model` is given."""
-    return Rebuilder(model if model is not None else load(path), record_reader(path)).graph_module(graph_json)
+    return Rebuilder(
+        model if model is not None else load(path), record_reader(path), object_reader(path)
+    ).graph_module(graph_json)
 
 
 def main() -> int:

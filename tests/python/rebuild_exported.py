@@ -560,24 +560,21 @@ class EagerRebuilder(ProgramRebuilder):
         return EagerRebuilder(self.eager, self.program, self.record, body, state)
 
 
-def record_reader(path: str) -> Callable[..., torch.Tensor]:
-    """Reads the tensor `name` from a record such as data/constants/tensor_0 of the archive at `path`."""
+def record_reader(path: str) -> Callable[[str, str], bytes]:
+    """Gives the bytes of a record such as data/constants/tensor_0 of the archive at `path`; of one that torch.save
+    wrote, those of the tensor `name`."""
 
-    def read(record: str, name: str) -> torch.Tensor:
-        program = load(path)
-        tensor = state_of(program)[name]
+    def read(record: str, name: str) -> bytes:
         with zipfile.ZipFile(path) as archive:
             found = [item for item in archive.namelist() if item == record or item.endswith("/" + record)]
             if len(found) != 1:
                 raise RebuildError(f"the archive has {found} for record {record}")
-            content = bytearray(archive.read(found[0]))
+            content = archive.read(found[0])
         if record.endswith(".pt"):
             import io
 
-            return torch.load(io.BytesIO(content))[name]
-        return torch.frombuffer(content, dtype=tensor.dtype).as_strided(
-            tensor.shape, tensor.stride(), tensor.storage_offset()
-        )
+            return bytes(torch.load(io.BytesIO(content))[name].untyped_storage())
+        return content
 
     return read
 

@@ -144,7 +144,7 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
   };
   const Case cases[] = {
       {"state_dict.pt", "this is a state_dict saved with torch.save: it holds no graph"},
-      {"lite.ptl", "this is a TorchScript model for the lite interpreter"},
+      {"flatbuffer.ptl", "this is a TorchScript model for the lite interpreter"},
       {"missing.pt", "there is no such file"},
       {".", "this is a directory"},
   };

@@ -90,7 +90,7 @@ TEST_CASE("file kind: files made by PyTorch", "[file_kind]") {
   const Case cases[] = {
       {"torchscript.pt", FileKind::kTorchScript, "a TorchScript archive", "torchscript"},
       {"torchscript_rezipped.pt", FileKind::kTorchScript, "a TorchScript archive", "torchscript"},
-      {"lite.ptl", FileKind::kLiteInterpreter, "lite interpreter", "lite"},
+      {"lite.ptl", FileKind::kTorchScript, "lite interpreter", "lite"},
       {"flatbuffer.ptl", FileKind::kLiteInterpreter, "lite interpreter", ""},
       {"exported.pt2", FileKind::kExportedProgram, "an exported program", "exported"},
       {"state_dict.pt", FileKind::kTorchSave, "a state_dict saved with torch.save: it holds no graph",

@@ -189,9 +189,10 @@ TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
         R"({"name":"add_1","op":"call_function","target":"aten.add.Tensor",)"
         R"("args":[{"node":"a_l"},{"node":"tensor_constant0"}],"kwargs":{"alpha":2},"users":["b"],)"
         R"("scope":{"module_path":"a","module_type":"pkg.Sub","call":1},"meta":null,"source":null})");
-  CHECK(graph["constants"].dump() ==
-        R"({"_tensor_constant0":{"dtype":"int64","shape":[2,2],"data":[[1,2],[3,4]]},)"
-        R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3"}})");
+  CHECK(
+      graph["constants"].dump() ==
+      R"({"_tensor_constant0":{"dtype":"int64","shape":[2,2],"data":[[1,2],[3,4]]},)"
+      R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3","stride":[1],"storage_offset":0}})");
   CHECK(keys(graph["subgraphs"]["true_graph_0"]) ==
         Strings{"module", "type", "nodes", "constants", "subgraphs", "guards"});
   CHECK(graph["guards"][1].dump() == R"({"expr":"y","source":null})");
@@ -279,8 +280,10 @@ TEST_CASE("constants are nested by their shape", "[json_writer]") {
       {{"int64", {2, 0}, std::vector<Argument>{}, ""}, R"({"dtype":"int64","shape":[2,0],"data":[[],[]]})"},
       {{"int64", {1LL << 60, 0}, std::vector<Argument>{}, ""},
        R"({"dtype":"int64","shape":[1152921504606846976,0],"data":null,"record":null})"},
-      {{"quint8", {1}, {}, "constants/0"},
-       R"({"dtype":"quint8","shape":[1],"data":null,"record":"constants/0"})"},
+      {{"quint8", {1}, {}, "constants/0", {1}, 3},
+       R"({"dtype":"quint8","shape":[1],"data":null,"record":"constants/0","stride":[1],"storage_offset":3})"},
+      {{"", {}, {}, "constants.pkl", {}, 0, "torch.classes.my.Packed", 2},
+       R"({"type":"torch.classes.my.Packed","record":"constants.pkl","index":2})"},
   };
   for (const auto& [constant, text] : cases) {
     GraphCollection collection;

@@ -58,7 +58,7 @@ inline fxtrace::GraphCollection sample_collection() {
   root.graph.meta(NodeId{3}).type = "Tensor";
   root.constants = {
       {"_tensor_constant0", {"int64", {2, 2}, std::vector<Argument>{1, 2, 3, 4}, ""}},
-      {"_tensor_constant1", {"float32", {2000}, {}, "constants/3"}},
+      {"_tensor_constant1", {"float32", {2000}, {}, "constants/3", {1}, 0}},
   };
   auto inner = module_graph("", "pkg.Net", "%y = placeholder[y]()\n%output = output[output](%y)");
   inner.execution.reset();

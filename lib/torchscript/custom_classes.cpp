@@ -1,0 +1,71 @@
+#include "torchscript/custom_classes.h"
+
+#include <ATen/core/builtin_function.h>
+#include <ATen/core/class_type.h>
+#include <torch/csrc/jit/frontend/function_schema_parser.h>
+#include <torch/custom_class_detail.h>
+
+#include <cctype>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+constexpr std::string_view kPrefix = "__torch__.torch.classes.";
+
+std::set<std::string>& declared() {
+  static std::set<std::string> names;
+  return names;
+}
+
+std::string_view identifier(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size() &&
+         (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_')) {
+    ++size;
+  }
+  return text.substr(0, size);
+}
+
+}  // namespace
+
+void declare_classes(std::string_view text) {
+  for (std::size_t at = text.find(kPrefix); at != std::string_view::npos; at = text.find(kPrefix, at)) {
+    at += kPrefix.size();
+    const std::string_view space = identifier(text.substr(at));
+    at += space.size();
+    // A pickle has the name on a line of its own.
+    if (space.empty() || at == text.size() || (text[at] != '.' && text[at] != '\n')) continue;
+    const std::string_view name = identifier(text.substr(++at));
+    if (name.empty()) continue;
+    std::string full(kPrefix);
+    full += space;
+    full += '.';
+    full += name;
+    if (torch::getCustomClass(full) != nullptr) continue;
+    const auto type =
+        c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>());
+    type->addAttribute("capsule", c10::CapsuleType::get());  // as LibTorch's own have it
+    torch::registerCustomClass(type);
+    declared().insert(std::move(full));
+  }
+}
+
+bool is_declared_class(const std::string& name) { return declared().count(name) != 0; }
+
+void declare_method(const std::string& class_name, const std::string& schema) {
+  const c10::ClassTypePtr type = torch::getCustomClass(class_name);
+  c10::FunctionSchema parsed = torch::jit::parseSchema(schema);
+  const std::string name = parsed.name();
+  if (type->findMethod(name) != nullptr) return;
+  auto method = std::make_unique<torch::jit::BuiltinOpFunction>(
+      c10::QualifiedName(class_name + "." + name), std::move(parsed),
+      [name](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); }, "");
+  type->addMethod(method.get());
+  torch::registerCustomClassMethod(std::move(method));
+}
+
+}  // namespace fxtrace
