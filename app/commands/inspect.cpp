@@ -215,8 +215,9 @@ void write_text(const FileInfo& info, const GraphCollection& collection, const s
     // Indentation stops where a tree gets too deep to be read as one.
     rows.push_back(
         {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + one_line(name),
-         one_line(public_alias(module.type)), with_separators(counts[i].own_parameters),
-         with_separators(counts[i].parameters), status_text(module)});
+         module.type.empty() ? "-" : one_line(public_alias(module.type)),
+         with_separators(counts[i].own_parameters), with_separators(counts[i].parameters),
+         status_text(module)});
   }
   write_table(out, rows, {false, false, true, true, false});
 }
@@ -243,7 +244,7 @@ Json file_json(const std::string& name, const FileInfo& info) {
 
 Json to_json(const FileInfo& info, const GraphCollection& collection, const std::vector<Counts>& counts) {
   Json json = file_json(collection.model.file, info);
-  json["type"] = collection.model.type;
+  json["type"] = collection.model.type.empty() ? Json(nullptr) : Json(collection.model.type);
   if (const auto inputs = program_inputs(collection); !inputs.empty()) {
     json["inputs"] = Json::array();
     for (const auto& [name, value, fixed] : inputs) {
@@ -255,7 +256,7 @@ Json to_json(const FileInfo& info, const GraphCollection& collection, const std:
     const ModuleRecord& module = collection.modules[i];
     Json item;
     item["path"] = module.path;
-    item["type"] = module.type;
+    item["type"] = module.type.empty() ? Json(nullptr) : Json(module.type);
     item["status"] = to_string(module.status);
     item["alias_of"] = or_null(module.alias_of);
     item["rule"] = or_null(module.rule);

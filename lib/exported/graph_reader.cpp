@@ -381,12 +381,11 @@ class Reading {
     std::vector<Candidate> candidates;
     std::unordered_map<std::string_view, std::optional<JsonValue>> metas;
     for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
-      const auto argument = may_give_back(graph_.operations[i]);
-      if (!argument) continue;
-      const ValueId result = graph_.operations[i].outputs[0].value;
-      candidates.push_back({i, *argument, result});
-      metas.emplace(graph_.values[argument->index].name, std::nullopt);
-      metas.emplace(graph_.values[result.index].name, std::nullopt);
+      for (const auto& [result, argument] : may_give_back(graph_.operations[i])) {
+        candidates.push_back({i, argument, result});
+        metas.emplace(graph_.values[argument.index].name, std::nullopt);
+        metas.emplace(graph_.values[result.index].name, std::nullopt);
+      }
     }
     if (candidates.empty()) return;
     const auto fields = tensors->fields();
@@ -397,29 +396,33 @@ class Reading {
     for (const auto& [operation, argument, result] : candidates) {
       const auto& before = metas.at(graph_.values[argument.index].name);
       const auto& after = metas.at(graph_.values[result.index].name);
-      if (before && after && is_same_tensor(*before, *after))
-        graph_.operations[operation].given_back = argument;
+      if (before && after && is_same_tensor(*before, *after)) {
+        graph_.operations[operation].given_back.emplace_back(result, argument);
+      }
     }
   }
 
   static bool is_same_tensor(const JsonValue& a, const JsonValue& b) {
-    constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
-                                                 "storage_offset", "layout", "device"};
-    return std::all_of(kFields.begin(), kFields.end(),
-                       [&](const char* field) { return a.at(field).equals(b.at(field)); });
-  }
+      constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
+                                                   "storage_offset", "layout", "device"};
+      return std::all_of(kFields.begin(), kFields.end(),
+                         [&](const char* field) { return a.at(field).equals(b.at(field)); });
+    }
 
-  static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
+    static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
-  Hierarchy& hierarchy_;
-  int depth_;  // of bodies around this graph
-  ProgramGraph graph_;
-  std::unordered_map<std::string_view, ValueId> by_name_;
-};
+    Hierarchy & hierarchy_;
+    int depth_;  // of bodies around this graph
+    ProgramGraph graph_;
+    std::unordered_map<std::string_view, ValueId> by_name_;
+  };
 
 }  // namespace
 
-std::string dtype_name(const JsonValue& number) { return name_of(kDtypes, number, "dtype"); }
+std::string
+dtype_name(const JsonValue& number) {
+  return name_of(kDtypes, number, "dtype");
+}
 
 std::string_view value_name(const JsonValue& argument) {
   const auto [kind, value] = argument.alternative();

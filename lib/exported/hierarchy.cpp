@@ -8,13 +8,12 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMaxPathLength = 1'024;
-constexpr std::ptrdiff_t kMaxPathDepth = 200;
-constexpr std::size_t kMaxStackDepth = 1'000;
+// Each level of a path is a module whose own path is as long again, and each call keeps its path.
+constexpr std::ptrdiff_t kMaxPathDepth = 4'000;
+constexpr std::size_t kMaxPathLength = 50'000;
+constexpr std::size_t kMaxStackDepth = 4'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
-
-// What is known of a module that the program only lists.
-constexpr const char* kAnyModule = "torch.nn.modules.module.Module";
+constexpr std::size_t kMaxPathText = 100'000'000;  // characters of all paths together
 
 // torch.export's mark for nodes that it added itself.
 constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
@@ -70,6 +69,24 @@ std::string qualified_name(std::string_view text) {
   return path;
 }
 
+// Throws Error(kInput) for what goes beyond any model.
+void check_path(std::string_view path) {
+  const auto too_much = [&](const std::string& what) {
+    const std::string shown(path.substr(0, 60));
+    throw input_error("the program has a module path " + what + ": " + shown +
+                      (path.size() > 60 ? "..." : ""));
+  };
+  const auto levels = std::count(path.begin(), path.end(), '.') + 1;
+  if (levels > kMaxPathDepth) {
+    too_much("of " + std::to_string(levels) + " levels, and at most " + std::to_string(kMaxPathDepth) +
+             " are read");
+  }
+  if (path.size() > kMaxPathLength) {
+    too_much("of " + std::to_string(path.size()) + " characters, and at most " +
+             std::to_string(kMaxPathLength) + " are read");
+  }
+}
+
 }  // namespace
 
 Hierarchy::Hierarchy() {
@@ -80,10 +97,7 @@ Hierarchy::Hierarchy() {
 std::size_t Hierarchy::insert(std::string_view path) {
   const auto [found, is_new] = path_index_.emplace(path, paths_.size());
   if (is_new) {
-    if (path.size() > kMaxPathLength || std::count(path.begin(), path.end(), '.') >= kMaxPathDepth) {
-      throw input_error("the program has a module path of " + std::to_string(path.size()) +
-                        " characters: " + std::string(path.substr(0, 60)) + "...");
-    }
+    check_path(path);
     paths_.emplace_back(path);
     types_.emplace_back();
     called_.push_back(false);
@@ -197,6 +211,7 @@ void Hierarchy::finish(const std::vector<std::string>& names) {
   };
   std::vector<Item> items;
   std::unordered_map<std::string, std::size_t> index;
+  std::size_t path_text = 0;
   const auto place = [&](const std::string& path, auto&& self) -> std::size_t {
     const auto found = index.find(path);
     if (found != index.end()) return found->second;
@@ -204,6 +219,11 @@ void Hierarchy::finish(const std::vector<std::string>& names) {
     if (!path.empty()) {
       const std::size_t dot = path.rfind('.');
       parent = self(dot == std::string::npos ? std::string() : path.substr(0, dot), self);
+    }
+    path_text += path.size();
+    if (path_text > kMaxPathText) {
+      throw input_error("the paths of the program's modules have more than " + std::to_string(kMaxPathText) +
+                        " characters together");
     }
     const std::size_t at = items.size();
     items.push_back({path, {}, SIZE_MAX});
@@ -230,7 +250,7 @@ void Hierarchy::finish(const std::vector<std::string>& names) {
     ModuleInfo info;
     info.path = item.path;
     const bool known = item.source != SIZE_MAX;
-    info.type = known && !types_[item.source].empty() ? types_[item.source] : kAnyModule;
+    if (known) info.type = types_[item.source];
     info.parent = parent;
     info.has_forward = item.path.empty() || (known && called_[item.source]);
     modules_.push_back(std::move(info));

@@ -243,30 +243,40 @@ void for_each_handed_on(const Operation& operation, const std::function<void(Val
     }
     return;
   }
+  for (const auto& [value, argument] : operation.given_back) f(value, argument);
   if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) return;
-  const auto argument = operation.given_back ? operation.given_back : changed_in_place(operation);
-  if (argument) f(operation.outputs[0].value, *argument);
+  if (const auto changed = changed_in_place(operation)) f(operation.outputs[0].value, *changed);
 }
 
-std::optional<ValueId> may_give_back(const Operation& operation) {
+std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation) {
   static constexpr std::array<std::string_view, 11> kUnlessCopied{
       "to",       "type_as",    "contiguous", "conj", "resolve_conj", "resolve_neg",
       "positive", "lift_fresh", "flatten",    "real", "cpu"};
   static constexpr std::array<std::string_view, 3> kAtLeast{"atleast_1d", "atleast_2d", "atleast_3d"};
   static constexpr std::array<std::string_view, 4> kDropouts{"dropout", "feature_dropout", "alpha_dropout",
                                                              "feature_alpha_dropout"};
-  if (!operation.target.starts_with("aten.") || operation.args.empty()) return std::nullopt;
-  if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) return std::nullopt;
-  const auto* value = operation.args.front().get_if<ValueId>();
-  if (value == nullptr) return std::nullopt;
+  static constexpr std::array<std::string_view, 1> kOfLists{"broadcast_tensors"};
+  if (!operation.target.starts_with("aten.") || operation.args.empty()) return {};
   const auto name = operator_name(operation.target);
   const auto is_among = [&](const auto& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  const auto& outputs = operation.outputs;
+  if (const auto* list = operation.args.front().get_if<Argument::List>()) {
+    std::vector<std::pair<ValueId, ValueId>> pairs;
+    if (!is_among(kOfLists) && !is_among(kAtLeast)) return {};
+    for (std::size_t i = 0; i < std::min(outputs.size(), list->items.size()); ++i) {
+      if (const auto* item = list->items[i].get_if<ValueId>()) pairs.emplace_back(outputs[i].value, *item);
+    }
+    return pairs;
+  }
+  const auto* value = operation.args.front().get_if<ValueId>();
+  if (value == nullptr || outputs.size() != 1 || !outputs[0].path.empty()) return {};
   if (is_among(kDropouts)) {
     const bool drops = operation.args.size() != 3 ||
                        (operation.args[1] != Argument(0.0) && operation.args[2] != Argument(false));
-    return drops ? std::nullopt : std::optional(*value);
+    if (drops) return {};
+    return {{outputs[0].value, *value}};
   }
   if (name == "to") {
     // ..., non_blocking, copy: the only booleans that are given by position.
@@ -276,10 +286,10 @@ std::optional<ValueId> may_give_back(const Operation& operation) {
     const bool by_name = std::any_of(operation.kwargs.begin(), operation.kwargs.end(), [](const auto& item) {
       return item.first == "copy" && item.second == Argument(true);
     });
-    if (by_position || by_name) return std::nullopt;
+    if (by_position || by_name) return {};
   }
-  if (is_among(kUnlessCopied) || is_among(kAtLeast)) return *value;
-  return std::nullopt;
+  if (!is_among(kUnlessCopied) && !is_among(kAtLeast)) return {};
+  return {{outputs[0].value, *value}};
 }
 
 }  // namespace fxtrace

@@ -52,8 +52,8 @@ struct Operation {
   std::string_view stack_trace;     // text of Python's frames, outermost first; stands in the program's JSON
   std::vector<ProgramBody> bodies;  // graphs among the arguments
   bool holds = false;               // a check that the dimensions decide
-  // The argument that is also the result: `to` the dtype that it has, dropout that drops nothing.
-  std::optional<ValueId> given_back;
+  // Results that are an argument itself: of `to` the dtype that it has, of dropout that drops nothing.
+  std::vector<std::pair<ValueId, ValueId>> given_back;
 };
 
 struct ProgramGraph {
@@ -120,9 +120,9 @@ std::string_view asserted_condition(const Operation& operation, const ProgramGra
 // changes in place (aten.add_.Tensor), gives back as it is, or hands through a region (no_grad, autocast).
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f);
 
-// The argument that is also the result, if the operation leaves it as it is, which depends on the tensors:
-// aten.to.dtype, aten.contiguous.default.
-std::optional<ValueId> may_give_back(const Operation& operation);
+// Results with the argument that each is, if the operation leaves that as it is, which depends on the
+// tensors: of aten.to.dtype, aten.contiguous.default, aten.broadcast_tensors.default.
+std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation);
 
 // A higher-order operator that runs its one body once, as if the body stood there: no_grad, autocast,
 // checkpoint.

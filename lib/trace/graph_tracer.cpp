@@ -100,7 +100,7 @@ bool GraphTracer::is_fixed(const std::string& input) const {
 Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {
   const ModuleInfo& info = facts_.info(module);
   if (info.path.empty()) return {"", std::nullopt, call};
-  return {info.path, info.type, call};
+  return {info.path, info.type.empty() ? std::nullopt : std::optional(info.type), call};
 }
 
 NodeId GraphTracer::append(Graph::NodeSpec spec) {

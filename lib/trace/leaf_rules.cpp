@@ -183,7 +183,7 @@ class Matcher {
   }
 
   bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
-    if (type_ && !matches_type(info.type)) return false;
+    if (type_ && (info.type.empty() || !matches_type(info.type))) return false;
     if (path_ && (info.path.empty() || !modules.any_path(module, [this](const std::string& path) {
           return path_->matches(path);
         }))) {

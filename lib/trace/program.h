@@ -19,8 +19,8 @@ struct ModuleId {
 };
 
 struct ModuleInfo {
-  std::string path;                // qualified name from the root; "" is the root
-  std::string type;                // qualified type, demangled: "torch.nn.modules.linear.Linear"
+  std::string path;  // qualified name from the root; "" is the root
+  std::string type;  // qualified type, demangled: "torch.nn.modules.linear.Linear"; empty: unknown
   std::optional<ModuleId> parent;  // absent for the root
   std::optional<ModuleId>
       alias_of;                    // a shared module's later name: its first; then children stand there only

@@ -296,7 +296,8 @@ class Writer {
       out_ << indent << "subgraph cluster_" << drawing.id << "_c" << child << " {\n"
            << indent << "  label=<" << bold(path);
       if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type_text);
-      out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(path + ": " + type_text)
+      out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip="
+           << dot_quoted(type_text.empty() ? path : path + ": " + type_text)
            << R"(; style="rounded,filled"; fillcolor=")" << kClusterFills[depth % 2]
            << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
       this->cluster(drawing, child, indent + "  ", depth + 1);
@@ -339,7 +340,7 @@ class Writer {
         lines.push_back(failure(*module));
         if (module->failure) about += "; failed: " + module->failure->message;
       }
-      about += "; " + type;
+      if (!type.empty()) about += "; " + type;
     } else {
       lines.push_back(bold(node.target));
     }

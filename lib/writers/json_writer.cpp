@@ -155,7 +155,7 @@ class Writer {
     json_.open('{');
     text("file", collection.model.file);
     text("kind", collection.model.kind);
-    text("type", collection.model.type);
+    text_or_null("type", known(collection.model.type));
     text("method", collection.model.method);
     json_.close('}');
     json_.key("options");
@@ -181,6 +181,9 @@ class Writer {
     } else {
       json_.null();
     }
+  }
+  static std::optional<std::string> known(const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
   }
   void integer(std::string_view key, std::int64_t value) {
     json_.key(key);
@@ -242,7 +245,7 @@ class Writer {
   void module(const ModuleRecord& module) {
     json_.open('{');
     text("path", module.path);
-    text("type", module.type);
+    text_or_null("type", known(module.type));
     text("status", to_string(module.status));
     text_or_null("alias_of", module.alias_of);
     text_or_null("rule", module.rule);
@@ -253,7 +256,7 @@ class Writer {
       text("kind", to_string(failure->kind));
       text("message", failure->message);
       text("module", failure->module);
-      text_or_null("op", failure->op.empty() ? std::nullopt : std::optional(failure->op));
+      text_or_null("op", known(failure->op));
       source(failure->source);
       json_.close('}');
     } else {
@@ -302,7 +305,7 @@ class Writer {
   void graph(const ModuleGraph& graph) {
     json_.open_lines('{');
     text("module", graph.module);
-    text("type", graph.type);
+    text_or_null("type", known(graph.type));
     lines("nodes", graph.graph.order(), [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
     json_.key("constants");
     json_.open_lines('{');
@@ -393,7 +396,7 @@ class Writer {
       }
     } else {
       json_.null();
-      text_or_null("record", constant.record.empty() ? std::nullopt : std::optional(constant.record));
+      text_or_null("record", known(constant.record));
     }
     json_.close('}');
   }

@@ -209,3 +209,101 @@ class GivenParameters(nn.Module):
 
     def forward(self, x):
         return self.cross(x, self.latents)
+
+
+# --- modules of torch.nn whose forward takes nested, optional or repeated arguments ---
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(8, 8, batch_first=True)
+        self.deep = nn.LSTM(8, 8, 2, bidirectional=True)
+        self.gru = nn.GRU(8, 8, batch_first=True)
+        self.rnn = nn.RNN(8, 8, nonlinearity="relu")
+        self.lstm_cell, self.gru_cell, self.rnn_cell = nn.LSTMCell(8, 8), nn.GRUCell(8, 8), nn.RNNCell(8, 8)
+
+    def forward(self, x, state):
+        y, (h, c) = self.lstm(x)
+        y = y + self.lstm(y, (state, c))[0] + self.lstm(x, (state, state))[1][1].transpose(0, 1)
+        _, (_, deep) = self.deep(x)
+        y = y + self.gru(x, h)[0] + self.gru(y)[1].transpose(0, 1)
+        y = y + self.rnn(x[0])[0]  # one sequence, no batch
+        first = self.lstm_cell(x[0])
+        second = self.lstm_cell(x[0], first)
+        cells = self.gru_cell(x[0]) + self.gru_cell(x[0], x[0]) + self.rnn_cell(x[1], second[1])
+        return y, deep, cells
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.same = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.cross = nn.MultiheadAttention(8, 2, kdim=4, vdim=4, batch_first=True)
+        self.extended = nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, batch_first=True)
+
+    def forward(self, x, memory, scores):
+        padding = x[..., 0] > 1
+        y = self.same(x, x, x)[0] + self.same(x, x, x, need_weights=False)[0]
+        y = y + self.same(x, y, y, key_padding_mask=padding)[0] + self.same(x, y, x, attn_mask=scores)[0]
+        y = y + self.same(y, y, x, key_padding_mask=padding, attn_mask=scores > 1, need_weights=False)[0]
+        causal = torch.ones_like(scores).triu(1) > 0
+        y = y + self.same(y, y, y, attn_mask=causal, is_causal=True, need_weights=False)[0]
+        one = self.same(x[0], x[0], x[0], key_padding_mask=padding[0])[0]
+        weights = self.same(x, x, y, average_attn_weights=False)[1]
+        y = y + self.cross(x, memory, memory)[0] + self.cross(x, memory, memory + 1)[0]
+        return self.extended(y, y, y, key_padding_mask=padding), one, weights
+
+
+class Transformers(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+        def options(**others):
+            return {"d_model": 8, "nhead": 2, "dim_feedforward": 16, "batch_first": True, **others}
+
+        self.first = nn.TransformerEncoderLayer(**options())
+        self.normed = nn.TransformerEncoderLayer(**options(norm_first=True))
+        self.encoder = nn.TransformerEncoder(self.normed, 2, enable_nested_tensor=False)
+        self.layer = nn.TransformerDecoderLayer(**options())
+        self.decoder = nn.TransformerDecoder(self.layer, 2)
+        self.whole = nn.Transformer(num_encoder_layers=1, num_decoder_layers=1, **options())
+
+    def forward(self, x, memory, scores, cross):
+        padding, other = x[..., 0] > 1, memory[..., 0] > 1
+        x = self.first(x) + self.first(x, src_key_padding_mask=padding) + self.normed(x, scores)
+        x = self.encoder(x, mask=scores > 1, src_key_padding_mask=padding, is_causal=False)
+        x = self.layer(x, x) + self.layer(x, memory, scores, cross, padding, other)
+        x = self.decoder(x, memory, memory_key_padding_mask=other)
+        masks = {"src_key_padding_mask": other, "memory_key_padding_mask": other}
+        return self.whole(memory, x, tgt_mask=scores, tgt_is_causal=False, **masks)
+
+
+class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bilinear, self.similarity = nn.Bilinear(8, 8, 4), nn.CosineSimilarity()
+        self.mse, self.triplet = nn.MSELoss(), nn.TripletMarginLoss()
+        self.pool, self.unpool = nn.MaxPool1d(2, return_indices=True), nn.MaxUnpool1d(2)
+        self.bag = nn.EmbeddingBag(10, 8, mode="sum")
+
+    def forward(self, x, y):
+        pairs = self.bilinear(x, x), self.bilinear(y, x), self.similarity(x, x)
+        losses = self.mse(x, x), self.mse(y, x), self.triplet(y, x, x)
+        tokens = (x[:, :, 0] * 0).long() + 3
+        bags = self.bag(tokens), self.bag(tokens, per_sample_weights=y[:, :, 0])
+        return pairs, losses, self.unpool(*self.pool(x)), self.pool(y)[1], bags
+
+
+OTHER_BITS = {"decomposed": "operators that torch.nn's modules call are made of others, whose last bits differ"}
+CASES += [
+    Case(Recurrent, [(2, 5, 8), (1, 2, 8)], ["lstm", "deep", "gru", "rnn", "rnn_cell"], not_for=OTHER_BITS),
+    Case(Attention, [(2, 5, 8), (2, 3, 4), (5, 5)], ["same", "cross", "extended"], not_for=OTHER_BITS),
+    Case(
+        Transformers,
+        [(2, 5, 8), (2, 3, 8), (5, 5), (5, 3)],
+        ["first", "normed", "encoder", "layer", "decoder", "whole"],
+        not_for=OTHER_BITS,
+    ),
+    Case(Pairs, [(2, 4, 8), (2, 4, 8)], ["bilinear", "similarity", "triplet", "unpool", "bag"], not_for=OTHER_BITS),
+]

@@ -116,7 +116,7 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
 def given_back(node: fx.Node) -> fx.Node | None:
     """The argument that is the node's result itself, unchanged or changed in place."""
     if node.target is operator.getitem:
-        return handed_through(node)
+        return handed_through(node) or given_back_in_list(node)
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return None
     changed = changed_argument(node)
@@ -131,6 +131,15 @@ def given_back(node: fx.Node) -> fx.Node | None:
     args, kwargs = fx.map_arg((node.args, node.kwargs), lambda other: other.meta["val"])
     with value.fake_mode, torch.no_grad():
         return first if node.target(*args, **kwargs) is before else None
+
+
+def given_back_in_list(item: fx.Node) -> fx.Node | None:
+    maker, index = item.args
+    if getattr(maker.target, "_opname", "") not in ("broadcast_tensors", "atleast_1d", "atleast_2d", "atleast_3d"):
+        return None
+    with item.meta["val"].fake_mode:
+        results = maker.target(*fx.map_arg(maker.args, lambda other: other.meta["val"]))
+    return next((other for other in maker.all_input_nodes if other.meta["val"] is results[index]), None)
 
 
 def handed_through(item: fx.Node) -> fx.Node | None:
@@ -189,8 +198,10 @@ class Leaf(torch.nn.Module):
         mutations: dict[str, list[str]],
         signature: Any,
         path: str,
+        module_type: str,
     ):
         super().__init__()
+        self.module_type = module_type
         by_name = nodes_by_name(graph_module)
         unknown = [name for name in names if name not in by_name]
         if unknown:
@@ -263,6 +274,27 @@ class Leaf(torch.nn.Module):
                 return True
         return False
 
+    def result_paths(self) -> dict[fx.Node, tuple[int, ...]]:
+        """Where in the result of the module's forward each leaving node is."""
+        if self.module_type in RESULTS:
+            return {node: RESULTS[self.module_type](node) for node in self.leaving}
+        if len(self.leaving) == 1:
+            return {self.leaving[0]: ()}
+        return {node: (i,) for i, node in enumerate(self.leaving)}
+
+    def reorder(self, given: list[fx.Node]) -> None:
+        """For modules of torch.nn with arguments in an order of their own: what the nodes of the JSON that are
+        the arguments stand for."""
+        entering = {identity(node): node for node in self.entering}
+        found = [entering.pop(identity(node), None) for node in given]
+        if any(isinstance(node.meta["val"], torch.Tensor) for node in entering.values()):
+            raise RebuildError(f"{list(entering.values())} enter, but are not among the arguments {given}")
+        again = {identity(node): node for node in self.entering}
+        self.entering = [node or again.get(identity(other)) for node, other in zip(found, given)]
+        if None in self.entering:
+            raise RebuildError(f"of the arguments {given} only {self.entering} enter")
+        self.sizes = list(entering.values())
+
     def forward(self, *args, **kwargs):
         values = self._bind(args, kwargs)
 
@@ -288,10 +320,13 @@ class Leaf(torch.nn.Module):
                 for item in self.signature.outputs
             ]
             return pytree.tree_unflatten(results, self.signature.out_spec)
-        results = [values[node] for node in self.leaving]
-        return results[0] if len(results) == 1 else tuple(results)
+        return nested({path: values[node] for node, path in self.result_paths().items()})
 
     def _bind(self, args: tuple, kwargs: dict) -> dict[fx.Node, Any]:
+        if self.signature is None and self.module_type in ARGUMENTS:
+            tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+            values = dict(zip(self.entering, tensors, strict=True))
+            return values | {node: self._size(node, values) for node in self.sizes}
         if self.signature is None:
             if kwargs or len(args) != len(self.entering):
                 names = [node.name for node in self.entering]
@@ -312,6 +347,68 @@ class Leaf(torch.nn.Module):
         }
 
 
+    @staticmethod
+    def _size(size: fx.Node, values: dict[fx.Node, Any]) -> int:
+        for node, tensor in values.items():
+            for dim, length in enumerate(node.meta["val"].shape):
+                if str(length) == str(size.meta["val"]):
+                    return tensor.shape[dim]
+        raise RebuildError(f"{size} is no size of the arguments")
+
+
+def identity(node: fx.Node) -> fx.Node:
+    while (same := given_back(node)) is not None:
+        node = same
+    return node
+
+
+def behind_views(node: fx.Node) -> fx.Node:
+    """What the node is made of alone: back to the operator with several operands or results."""
+    while node.target is not operator.getitem and len(node.all_input_nodes) == 1:
+        if "softmax" in str(node.target):
+            break
+        node = node.all_input_nodes[0]
+    return node
+
+
+def nested(results: dict[tuple[int, ...], Any]) -> Any:
+    """{(0,): a, (1, 1): b} -> (a, (None, b))"""
+    if () in results:
+        return results[()]
+    inner: dict[int, dict] = {}
+    for (first, *rest), value in results.items():
+        inner.setdefault(first, {})[tuple(rest)] = value
+    return tuple(nested(inner[i]) if i in inner else None for i in range(max(inner, default=-1) + 1))
+
+
+def lstm_path(node: fx.Node) -> tuple[int, ...]:
+    index = behind_views(node).args[1]
+    return (0,) if index == 0 else (1, index - 1)
+
+
+def pool_path(node: fx.Node) -> tuple[int, ...]:
+    """Alone, the pooled tensor is the result; the indices never are."""
+    others = len(node.args[0].users) if node.target is operator.getitem else 0
+    return () if others == 0 or (node.args[1] == 0 and others == 1) else (node.args[1],)
+
+
+# Modules of torch.nn whose results are nested, or whose arguments are in another order than that of their use.
+RESULTS: dict[str, Callable[[fx.Node], tuple[int, ...]]] = {
+    "LSTM": lstm_path,
+    "GRU": lambda node: (behind_views(node).args[1],),
+    "RNN": lambda node: (behind_views(node).args[1],),
+    "LSTMCell": lambda node: (behind_views(node).args[1],),
+    **{f"{kind}MaxPool{dims}d": pool_path for kind in ("", "Adaptive") for dims in (1, 2, 3)},
+    "MultiheadAttention": lambda node: (int("softmax" in str(behind_views(node).target)),),
+}
+ARGUMENTS = {
+    *RESULTS,
+    *("GRUCell", "RNNCell", "Bilinear", "CosineSimilarity", "PairwiseDistance", "EmbeddingBag", "Transformer"),
+    *("TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer"),
+    *("TripletMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MSELoss", "CrossEntropyLoss"),
+}
+
+
 class ProgramRebuilder(Rebuilder):
     def __init__(
         self,
@@ -324,6 +421,7 @@ class ProgramRebuilder(Rebuilder):
         super().__init__(torch.nn.Module(), record)
         self.program = program
         self.source = body or program.graph_module
+        self.leaves: dict[str, Leaf] = {}
         self.is_body = body is not None
         self.state = state or State.of_program(program)
 
@@ -349,7 +447,19 @@ class ProgramRebuilder(Rebuilder):
 
     def _leaf(self, node_json: dict) -> Leaf:
         names = node_json["program_nodes"]
-        leaf = Leaf(names, self.source, self.state, self._unwritten_mutations(), self._signature(node_json), node_json["target"])
+        of_torch = re.fullmatch(r"torch\.nn\.modules\.\w+\.(\w+)", node_json["scope"]["module_type"] or "")
+        leaf = Leaf(
+            names,
+            self.source,
+            self.state,
+            self._unwritten_mutations(),
+            self._signature(node_json),
+            node_json["target"],
+            of_torch[1] if of_torch else "",
+        )
+        if leaf.module_type in ARGUMENTS and leaf.signature is None:
+            leaf.reorder([self._program_node(name) for name in nodes_in([node_json["args"], node_json["kwargs"]])])
+        self.leaves[node_json["name"]] = leaf
         results = len(leaf.leaving)
         positions = [
             user["args"][1]
@@ -359,6 +469,21 @@ class ProgramRebuilder(Rebuilder):
         if leaf.signature is None and results > 1 and not all(0 <= i < results for i in positions):
             raise RebuildError(f"results {positions} are used, but {results} leave")
         return leaf
+
+    def _program_node(self, name: str) -> fx.Node:
+        """The node of the program that a node of the JSON stands for."""
+        node_json = next(node for node in self.graph_json["nodes"] if node["name"] == name)
+        if node_json["op"] == "get_attr":
+            name = next(key for key, target in self.state.names.items() if target == node_json["target"])
+        path: tuple[int, ...] = ()
+        while node_json["target"] == "operator.getitem":
+            path = (node_json["args"][1], *path)
+            holder = node_json["args"][0]["node"]
+            node_json = next(node for node in self.graph_json["nodes"] if node["name"] == holder)
+        if node_json["op"] != "call_module":
+            return nodes_by_name(self.source)[name]
+        leaf = self.leaves[node_json["name"]]
+        return next(node for node, where in leaf.result_paths().items() if where == path)
 
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
@@ -410,6 +535,15 @@ class ProgramRebuilder(Rebuilder):
         rebuilder = self._for_body(body, self.state.of_body(caller, reader, body))
         self.attributes[name] = rebuilder.graph_module(self.graph_json["subgraphs"][name])
         return graph.create_node("get_attr", name)
+
+
+def nodes_in(argument: Any) -> list[str]:
+    """Names of the nodes in an argument of the JSON, in their order."""
+    if isinstance(argument, dict):
+        if set(argument) == {"node"}:
+            return [argument["node"]]
+        return [name for item in argument.values() for name in nodes_in(item)]
+    return [name for item in argument for name in nodes_in(item)] if isinstance(argument, list) else []
 
 
 class EagerRebuilder(ProgramRebuilder):
