@@ -22,8 +22,15 @@ auto with_input(const InputFile& input, F&& f) {
   }
 }
 
-// Loads and traces a TorchScript archive or an exported program; warnings go to the console.  model.file and
-// options_json are filled in.
+// Loads a TorchScript archive or an exported program; warnings go to the console.
+std::unique_ptr<Program> load_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
+                                   Console& console);
+
+// Traces what was loaded; warnings go to the console.  model.file and options_json are filled in.
+GraphCollection trace_program(Program& program, const InputFile& input, const TraceOptions& options,
+                              bool strict, Console& console);
+
+// Both.
 GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
                            bool strict, Console& console);
 

@@ -72,7 +72,7 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
-      throw usage_error("--op-library " + library + " cannot be loaded: " + (why == nullptr ? "" : why));
+      throw usage_error("--op-library: cannot load " + library + ": " + (why == nullptr ? "" : why));
     }
   }
   for (const auto& schema : options.op_schemas) {
@@ -81,8 +81,8 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
       if (is_known(name)) continue;
       declare(schema);
     } catch (const std::exception& e) {
-      throw usage_error("--op-schema '" + schema + "' is no operator schema: " + readable_message(e.what()),
-                        {"a schema reads like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
+      throw usage_error("--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
+                        {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
     }
   }
   std::set<std::string> called;
@@ -107,7 +107,7 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
   for (const auto& inferred : infer_schemas(code, unknown)) {
     if (inferred.complete) {
       declare(inferred.schema);
-      warnings.push_back("operator " + inferred.name + " is not known; declared from its calls as '" +
+      warnings.push_back("operator " + inferred.name + " is unknown; declared from its calls as '" +
                          inferred.schema + "'");
       continue;
     }
@@ -116,7 +116,7 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
   }
   if (missing.empty()) return warnings;
   hints.push_back("or load the library that registers them: --op-library LIB");
-  throw input_error("the archive calls operators that are not known: " + missing, hints);
+  throw input_error("the archive calls unknown operators: " + missing, hints);
 }
 
 }  // namespace fxtrace
