@@ -151,8 +151,8 @@ void ProgramDimensions::narrow(const std::string& name, const Range& range, cons
                       {names_.empty() ? "all sizes are fixed" : "the dimensions are " + list()});
   }
   if (!known_.narrow(name, range)) {
-    throw usage_error(option + ": the range of " + name + " is " + text_of(known_.range(name)) +
-                      " in the program, which does not overlap");
+    throw usage_error(option + ": does not overlap with " + text_of(known_.range(name)) + ", the range of " +
+                      name);
   }
   given_.narrow(name, range);
   asked_.push_back({name, range});

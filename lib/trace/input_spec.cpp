@@ -268,7 +268,7 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
     for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
     throw usage_error(
         "--dim: no dimension named " + quoted(range.name),
-        {list.empty() ? "no dimension has a name; --input x=float32[" + range.name + ",3] gives it one"
+        {list.empty() ? "no dimension has a name; --input 'x=float32[" + range.name + ",3]' gives it one"
                       : "named dimensions: " + list});
   }
 }

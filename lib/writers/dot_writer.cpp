@@ -339,8 +339,7 @@ class Writer {
     std::vector<std::string> lines;
     std::vector<std::string> parameters;
     std::string about = node.name + " = " + to_string(node.op) + "[" + node.target + "]";
-    const bool named_by_target =
-        node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
+    const bool named_by_target = node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
     if (node.op == Opcode::kCallModule) {
       const auto* module = find_first(node.target);
       const std::string type = module != nullptr ? module->type : node.scope.module_type.value_or("");
@@ -357,9 +356,7 @@ class Writer {
     } else {
       lines.push_back(bold(node.target));
     }
-    if (!named_by_target || (node.op == Opcode::kPlaceholder && node.name != node.target)) {
-      lines.push_back(quiet(node.name));
-    }
+    if (!named_by_target && node.name != node.target) lines.push_back(quiet(node.name));
     // An operator that is called by this one.
     for (const auto& function : names_in<Argument::Function>(node)) lines.push_back(quiet("of " + function));
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
