@@ -159,7 +159,8 @@ TEST_CASE("config: errors have a place", "[config]") {
       {"{\"rules\": [{}]}", "c.json:1:12: /rules/0: a rule needs"},
       {"{\"rules\": [{\"typ\": \"x\"}]}", "unknown key of a rule 'typ', did you mean 'type'?"},
       {"{\"rules\": [{\"type\": \"a[\"}]}", "c.json:1:21: /rules/0/type: invalid glob 'a[' at position 2"},
-      {"{\"rules\": [{\"function\": \"a\", \"leaf\": true}]}", "'leaf' does not apply to a rule for functions"},
+      {"{\"rules\": [{\"function\": \"a\", \"leaf\": true}]}",
+       "'leaf' does not apply to a rule for functions"},
       {"{\"rules\": [{\"type\": \"a\", \"wrap\": true}]}", "'wrap' needs 'function'"},
       {"{\"rules\": [{\"type\": \"a\", \"where\": {}}]}", "/rules/0/where: expected at least one condition"},
       {"{\"rules\": [{\"where\": {\"a/b\": {\"=>\": 1}}}]}",
@@ -189,8 +190,7 @@ TEST_CASE("config: errors have a place", "[config]") {
     CAPTURE(text);
     CHECK_THAT(error_of(text), ContainsSubstring(message));
   }
-  CHECK_THAT(error_of(std::string(1'000'000, '[')),
-             ContainsSubstring("c.json:1:33: nested too deeply"));
+  CHECK_THAT(error_of(std::string(1'000'000, '[')), ContainsSubstring("c.json:1:33: nested too deeply"));
   CHECK_THAT(error_of("{\"method\": \"\xff\"}"), ContainsSubstring("invalid JSON"));
   CHECK_THAT(error_of("{\"max_depth\": 1e999}"), ContainsSubstring("invalid JSON"));
 }
