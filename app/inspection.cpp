@@ -313,7 +313,8 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
     // Indentation stops where a tree gets too deep to be read as one.
     rows.push_back(
         {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + one_line(name),
-         one_line(public_alias(module.type)), with_separators(inspection.sizes[i].own_parameters.elements),
+         module.type.empty() ? "-" : one_line(public_alias(module.type)),
+         with_separators(inspection.sizes[i].own_parameters.elements),
          with_separators(inspection.sizes[i].parameters.elements),
          with_separators(inspection.sizes[i].parameters.bytes), status});
   }
@@ -330,6 +331,9 @@ template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
+
+// Empty is not known.
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json total_json(const TensorTotal& total) {
   return {{"tensors", total.tensors},
@@ -400,8 +404,8 @@ Json module_json(const Inspection& inspection, std::size_t i) {
   const ModuleSizes& sizes = inspection.sizes[i];
   Json json;
   json["path"] = module.path;
-  json["type"] = module.type;
-  json["public_type"] = public_alias(module.type);
+  json["type"] = text_or_null(module.type);
+  json["public_type"] = text_or_null(public_alias(module.type));
   json["status"] = to_string(module.status);
   json["alias_of"] = or_null(module.alias_of);
   json["rule"] = or_null(module.rule);
@@ -468,9 +472,9 @@ Json file_json(const std::string& name, const FileInfo& info) {
   json["file"] = name;
   json["kind"] = to_string(info.kind);
   json["description"] = info.what;
-  json["advice"] = info.advice.empty() ? Json(nullptr) : Json(info.advice);
+  json["advice"] = text_or_null(info.advice);
   json["size"] = info.size;
-  json["producer_version"] = info.producer_version.empty() ? Json(nullptr) : Json(info.producer_version);
+  json["producer_version"] = text_or_null(info.producer_version);
   return json;
 }
 
@@ -481,8 +485,8 @@ void write_json_document(const Json& json, std::ostream& out) {
 void write_inspection_json(const Inspection& inspection, std::ostream& out) {
   const GraphCollection& collection = inspection.collection;
   Json json = file_json(collection.model.file, inspection.file);
-  json["producer"] = inspection.producer.empty() ? Json(nullptr) : Json(inspection.producer);
-  json["type"] = collection.model.type;
+  json["producer"] = text_or_null(inspection.producer);
+  json["type"] = text_or_null(collection.model.type);
   json["method"] = inspection.method ? Json(inspection.methods[*inspection.method].name) : Json(nullptr);
   json["inputs"] = Json::array();
   json["outputs"] = Json::array();
