@@ -16,7 +16,7 @@ inline std::function<std::string(const std::string&)> integer_from(std::int64_t 
     const char* end = text.data() + text.size();
     const auto [stop, failure] = std::from_chars(text.data(), end, value);
     if (failure == std::errc() && stop == end && value >= least) return {};
-    return "expected an integer of at least " + std::to_string(least) + ", not '" + text + "'";
+    return "expected an integer of at least " + std::to_string(least) + ", got '" + text + "'";
   };
 }
 
@@ -27,7 +27,7 @@ inline std::function<std::string(const std::string&)> one_of(const std::vector<s
       if (word == text) return {};
       list += (list.empty() ? "" : " or ") + word;
     }
-    return "expected " + list + ", not '" + text + "'";
+    return "expected " + list + ", got '" + text + "'";
   };
 }
 

@@ -1,9 +1,13 @@
 #include "app/cli.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -33,6 +37,17 @@ int exit_code(ErrorKind kind) {
       return kDefect;
   }
   return kDefect;
+}
+
+// As it can be typed into a shell.
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("-_./,:+@%", c) != nullptr;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 class CommandLine {
@@ -71,15 +86,19 @@ class CommandLine {
  private:
   void check_command(const std::vector<std::string>& args) const {
     const std::string hint = "fxtrace --help lists the commands";
-    if (args.empty()) throw usage_error("a command is missing", {hint});
-    if (args.front().starts_with("-")) return;
+    if (args.empty()) throw usage_error("missing command", {hint});
+    const std::string& first = args.front();
+    if (first.starts_with("-") && first != "-") return;
     std::vector<std::string> names;
     for (const Command& command : commands_) names.push_back(command.app->get_name());
-    if (std::find(names.begin(), names.end(), args.front()) != names.end()) return;
-    const std::string nearest = find_nearest(args.front(), names);
-    throw usage_error("unknown command '" + args.front() + "'" +
-                          (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-                      {hint});
+    if (std::find(names.begin(), names.end(), first) != names.end()) return;
+    std::error_code ignored;
+    if (first == "-" || std::filesystem::is_regular_file(first, ignored) ||
+        std::filesystem::path(first).has_extension()) {
+      throw usage_error("'" + first + "' is not a command",
+                        {"to trace a model: fxtrace trace " + shell_word(first)});
+    }
+    throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
   }
 
   // The command whose name was seen, or fxtrace itself.
@@ -90,25 +109,56 @@ class CommandLine {
     return &app_;
   }
 
+  static std::string did_you_mean(const std::string& text, const std::vector<std::string>& names) {
+    const std::string nearest = find_nearest(text, names);
+    return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+  }
+
+  static std::vector<std::string> long_names(const CLI::App* app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return names;
+  }
+
   Error wrong_usage(const CLI::ParseError& error) const {
-    const CLI::App* app = chosen();
+    // What stands before the command is its own affair.
+    const CLI::App* app = app_.remaining(false).empty() ? chosen() : &app_;
     const std::string hint =
         (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
     for (const std::string& left : app->remaining(true)) {
       if (left.size() < 2 || left.front() != '-') {
         return usage_error("unexpected argument '" + left + "'", {hint});
       }
-      const std::string name = left.substr(0, left.find('='));
-      std::vector<std::string> known;
-      for (const CLI::Option* option : app->get_options()) {
-        for (const auto& part : option->get_lnames()) known.push_back("--" + part);
-      }
-      const std::string nearest = name.starts_with("--") ? find_nearest(name, known) : "";
-      return usage_error(
-          "unknown option '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-          {hint});
+      return unknown_option(left.substr(0, left.find('=')), app, hint);
     }
-    return usage_error(error.what(), {hint});
+    // CLI11's words for an option without its value: "--leaf: 1 required RULE missing".
+    std::string message = error.what();
+    constexpr std::string_view kRequired = ": 1 required ";
+    constexpr std::string_view kMissing = " missing";
+    const std::size_t required = message.find(kRequired);
+    if (required != std::string::npos && message.ends_with(kMissing)) {
+      message.replace(required, kRequired.size(), ": expected ");
+      message.resize(message.size() - kMissing.size());
+    }
+    return usage_error(message, {hint});
+  }
+
+  Error unknown_option(const std::string& name, const CLI::App* app, const std::string& hint) const {
+    // "-output" is meant to be "--output".
+    const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
+    for (const Command& command : commands_) {
+      const auto names = long_names(command.app);
+      if (command.app == app || std::find(names.begin(), names.end(), long_name) == names.end()) continue;
+      const std::string owner = "fxtrace " + command.app->get_name();
+      return usage_error(
+          "unknown option '" + name + "': it belongs to " + owner,
+          {app == &app_ ? "options come after the command: " + owner + " MODEL " + long_name : hint});
+    }
+    return usage_error("unknown option '" + name + "'" +
+                           (long_name.size() > 2 ? did_you_mean(long_name, long_names(app)) : ""),
+                       {hint});
   }
 
   CLI::App app_;
@@ -127,12 +177,13 @@ int run(const std::vector<std::string>& args, std::istream& in, std::ostream& ou
       console.error(error);
       code = exit_code(error.kind());
     } catch (const std::bad_alloc&) {
-      console.error(input_error("there is not enough memory for this model"));
+      console.error(input_error("out of memory"));
       code = kBadInput;
     } catch (const std::exception& error) {
-      console.error({ErrorKind::kInternal,
-                     std::string("a defect in fxtrace: ") + error.what(),
-                     {"please report it, with the command line and, if you can, the model"}});
+      console.error(
+          {ErrorKind::kInternal,
+           std::string("internal error: ") + error.what(),
+           {"this is a bug in fxtrace; please report it with the command line and, if possible, the model"}});
     }
   } catch (...) {
     // Nothing can be said any more.

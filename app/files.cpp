@@ -34,7 +34,7 @@ InputFile::InputFile(const std::string& name, std::istream& in) : path_(name), d
   identity_ = {status.st_dev, status.st_ino};
   if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
     std::ifstream pipe(name, std::ios::binary);
-    if (!pipe) throw input_error("cannot be opened: " + reason(errno)).at(name);
+    if (!pipe) throw input_error("cannot open the file: " + reason(errno)).at(name);
     spool(pipe);
   }
 }
@@ -47,7 +47,7 @@ void InputFile::spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
   descriptor_ = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor_ < 0) throw input_error("no temporary file can be made: " + reason(errno)).at(display_);
+  if (descriptor_ < 0) throw input_error("cannot create a temporary file: " + reason(errno)).at(display_);
   ::unlink(path.c_str());
   path_ = "/proc/self/fd/" + std::to_string(descriptor_);
 
@@ -63,7 +63,7 @@ void InputFile::spool(std::istream& in) {
         const int code = errno;
         ::close(descriptor_);
         descriptor_ = -1;
-        throw input_error("the temporary file cannot be written: " + reason(code)).at(display_);
+        throw input_error("cannot write the temporary file: " + reason(code)).at(display_);
       }
       from += written;
       left -= static_cast<std::size_t>(written);
@@ -89,11 +89,11 @@ std::string read_small_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw usage_error("this is a directory").at(path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw usage_error("cannot be opened: " + reason(errno)).at(path);
+  if (!file) throw usage_error("cannot open the file: " + reason(errno)).at(path);
   std::string text(kMaxSmallFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxSmallFile) throw usage_error("the file is too big for a configuration").at(path);
+  if (text.size() > kMaxSmallFile) throw usage_error("the file is too large (over 16 MB)").at(path);
   return text;
 }
 

@@ -107,7 +107,7 @@ std::string format_help(const CLI::App* app) {
   }
   write_rows(out, "Commands", command_rows);
   for (const auto& [title, rows] : groups) write_rows(out, title, rows);
-  if (!commands.empty()) out << "\n`" << name << " COMMAND --help` tells more of a command.\n";
+  if (!commands.empty()) out << "\n`" << name << " COMMAND --help` explains a command.\n";
   return out.str();
 }
 

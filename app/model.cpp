@@ -29,15 +29,15 @@ LoadResult load(const InputFile& input, const FileInfo& info, const TraceOptions
     return {std::make_unique<ExportedProgram>(input.path(), info, options.model), {}};
   }
   if (options.model) {
-    throw usage_error("--model is for archives of exported programs, and this is " + info.what);
+    throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
   return load_torchscript_archive(input.path(), options);
 }
 
 }  // namespace
 
-GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                           bool strict, Console& console, std::optional<Hint>* hint) {
+std::unique_ptr<Program> load_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
+                                   Console& console) {
   log::info(input.display() + " is " + info.what);
   const Timer load_time;
   LoadResult loaded = with_input(input, [&] { return load(input, info, options); });
@@ -45,9 +45,13 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
             std::to_string(loaded.program->parameters().size()) + " parameters and buffers in " +
             load_time.milliseconds());
   for (const auto& warning : loaded.warnings) console.warning(warning);
+  return std::move(loaded.program);
+}
 
+GraphCollection trace_program(Program& program, const InputFile& input, const TraceOptions& options,
+                              bool strict, Console& console, std::optional<Hint>* hint) {
   const Timer trace_time;
-  TraceResult result = with_input(input, [&] { return trace(*loaded.program, options); });
+  TraceResult result = with_input(input, [&] { return trace(program, options); });
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   log::info("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
@@ -57,10 +61,16 @@ GraphCollection trace_file(const InputFile& input, const FileInfo& info, const T
   for (const auto& misfit : result.misfits) console.warning(misfit);
   for (const auto& warning : result.warnings) console.warning(warning);
   for (const auto& note : result.notes) console.remark("note", note);
-  if (hint != nullptr) *hint = find_hint(*loaded.program, options, result.collection);
+  if (hint != nullptr) *hint = find_hint(program, options, result.collection);
   result.collection.model.file = input.base_name();
   result.collection.options_json = options_json(options, strict);
   return std::move(result.collection);
+}
+
+GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
+                           bool strict, Console& console, std::optional<Hint>* hint) {
+  const auto program = load_file(input, info, options, console);
+  return trace_program(*program, input, options, strict, console, hint);
 }
 
 }  // namespace fxtrace::cli

@@ -105,16 +105,16 @@ void write_stdout(Console& console, const WriteFunction& write) {
       console.out().flush();
     });
   } catch (const std::system_error& error) {
-    throw input_error("cannot be written: " + error.code().message()).at("stdout");
+    throw input_error("cannot write: " + error.code().message()).at("stdout");
   }
   if (!console.out() && !(console.out().exceptions() & std::ios::badbit)) {
-    throw input_error("cannot be written").at("stdout");
+    throw input_error("cannot write").at("stdout");
   }
 }
 
 Output::Output(const std::string& name, const InputFile& model, Console& console)
     : name_(name), console_(console) {
-  if (name_.empty()) throw usage_error("-o needs the name of a file", {"-o - writes to stdout"});
+  if (name_.empty()) throw usage_error("-o: expected a file name", {"-o - writes to stdout"});
   if (name_ == "-") {
     if (const auto* out = dynamic_cast<const DescriptorStream*>(&console.out()))
       descriptor_ = out->descriptor();
@@ -147,7 +147,7 @@ void Output::resolve() {
     if (errno != ENOENT) throw cannot_write(errno);
     const fs::path folder = path.parent_path().empty() ? "." : path.parent_path();
     if (!fs::is_directory(folder, failed)) {
-      throw input_error("cannot be written: there is no directory " + folder.string()).at(name_);
+      throw input_error("cannot write the file: no such directory: " + folder.string()).at(name_);
     }
     if (::access(folder.c_str(), W_OK | X_OK) != 0) throw cannot_write(errno);
     kind_ = Kind::kFile;
@@ -170,7 +170,7 @@ void Output::check_not(const InputFile& model) const {
 }
 
 Error Output::cannot_write(int code) const {
-  return input_error("cannot be written: " + std::generic_category().message(code)).at(name_);
+  return input_error("cannot write the file: " + std::generic_category().message(code)).at(name_);
 }
 
 void Output::write(const WriteFunction& write) const {

@@ -32,13 +32,13 @@ void* open_library() {
     if (library != nullptr) return library;
     const char* reason = ::dlerror();
     throw input_error(
-        std::string("LibTorch, which reads TorchScript, cannot be loaded: ") +
+        std::string("cannot load LibTorch, which reading TorchScript needs: ") +
             (reason != nullptr ? reason : "unknown reason"),
-        {"build fxtrace against the LibTorch that is installed (2.13), or put its lib folder into "
+        {"build fxtrace against the LibTorch that is installed (2.13), or add its lib folder to "
          "LD_LIBRARY_PATH"});
   }
-  throw input_error(std::string("TorchScript needs ") + kLibrary +
-                        ", which is neither beside fxtrace nor in its lib folder",
+  throw input_error(std::string("reading TorchScript needs ") + kLibrary +
+                        ", which is neither next to fxtrace nor in its library folder",
                     {"build fxtrace with -DFXTRACE_TORCHSCRIPT=ON, or install it with cmake --install"});
 }
 
@@ -48,7 +48,7 @@ LoadResult load_torchscript_archive(const std::string& path, const TraceOptions&
   static void* const library = open_library();  // once it is there; an exception means to try again
   static const auto load = reinterpret_cast<LoadFunction>(::dlsym(library, "fxtrace_load_torchscript"));
   if (load == nullptr) {
-    throw input_error(std::string(kLibrary) + " is not that of this fxtrace",
+    throw input_error(std::string(kLibrary) + " does not belong to this build of fxtrace",
                       {"install both from the same build"});
   }
   LoadResult result;

@@ -30,7 +30,7 @@ std::string library_path(const std::string& name, const std::filesystem::path& f
 ConcreteArg read_concrete(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos) {
-    throw usage_error("--concrete takes NAME=VALUE, not '" + text + "'",
+    throw usage_error("--concrete: expected NAME=VALUE, got '" + text + "'",
                       {"VALUE is JSON: --concrete training=false --concrete 'mode=\"fast\"'"});
   }
   ConcreteArg concrete{text.substr(0, equals), {}};
@@ -76,14 +76,14 @@ void TraceArguments::add_to(CLI::App& app) {
   };
 
   const char* what = "What is traced";
-  single("--method", method_, "NAME", what, "the method of the root to trace; default forward");
-  single("--model", model_, "NAME", what, "the model of an archive that holds several exported programs");
-  single("--hooks", hooks_, "run|skip", what, "trace forward hooks (the default), or leave them out")
+  single("--method", method_, "NAME", what, "which method of the root to trace; default forward");
+  single("--model", model_, "NAME", what, "which model, for an archive of several exported programs");
+  single("--hooks", hooks_, "run|skip", what, "trace forward hooks (default), or skip them")
       ->check(one_of({"run", "skip"}));
   repeatable(
       "--concrete", "NAME=VALUE", what,
-      "fix an input of the root: VALUE is JSON, or @FILE with JSON; where it holds \"$PH\" an input remains, "
-      "named by its place: x_key_0. Repeatable",
+      "fix an input of the root: VALUE is JSON, or @FILE to read it from a file; each \"$PH\" in it remains an "
+      "input, named by its place: x_key_0. Repeatable",
       [this](const std::string& text) { concrete_.push_back(text); });
   single("--input-names", input_names_, "A,B", what,
          "only these inputs of the root remain; the others take their defaults, or None");
@@ -96,56 +96,55 @@ void TraceArguments::add_to(CLI::App& app) {
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
          "after those of the file");
-  app.add_flag(
-         "--strict", strict_,
-         "exit with 4 when some module failed to trace (the output is written all the same), and with 2 when a "
-         "rule or --concrete does nothing")
+  app.add_flag("--strict", strict_,
+               "exit with code 4 if any module failed to trace (the output is written all the same), and with 2 "
+               "if a rule or --concrete does nothing")
       ->group(what);
 
   const char* shapes = "Shapes";
   repeatable(
       "--input", "NAME=SPEC", shapes,
-      "a dummy input of the root: float32[1,batch,224] with numbers, names of dimensions or expressions "
-      "of them, @cuda:0 behind it for a device; of an integer a dimension alone: n=seq. NAME is a path "
-      "(past.0.k) or left out: then inputs are counted. Repeatable",
+      "a dummy input of the root, for shapes: 'x=float32[1,batch,224]', whose sizes are numbers, names or "
+      "expressions of names, followed by @cuda:0 for a device; for an integer input just a size: n=seq. NAME "
+      "is a path (past.0.k); without it, inputs are matched by position. Repeatable",
       [this](const std::string& text) { inputs_.push_back(text); });
-  repeatable("--dim", "NAME=LO..HI", shapes,
-             "the range of a named dimension: 1..64, 1.., ..64 or 8; without it 0.. Of an exported program: "
-             "narrows a dimension that it has. Repeatable",
-             [this](const std::string& text) { dimensions_.push_back(text); });
+  repeatable(
+      "--dim", "NAME=LO..HI", shapes,
+      "the range of a named dimension: 1..64, 1.., ..64 or 8; default 0... For an exported program, narrows "
+      "an existing dimension. Repeatable",
+      [this](const std::string& text) { dimensions_.push_back(text); });
   app.add_flag("--param-shapes-constant", param_shapes_constant_,
-               "sizes of parameters and buffers are plain values")
+               "treat sizes of parameters and buffers as plain values")
       ->group(shapes);
 
-  const char* leaves = "Leaves, kept as one call";
+  const char* leaves = "Leaves (kept as a single call)";
   rule(
       "--leaf", "RULE", leaves,
-      "modules that match are leaves; RULE is TYPE, @PATH or TYPE@PATH, globs over the module's type (or its "
-      "public "
-      "alias) and its path: * stays within one dotted part, ** crosses parts. Repeatable; the last rule that "
-      "matches a module decides",
+      "keep matching modules as leaves; RULE is TYPE, @PATH or TYPE@PATH, globs over the module's type (or its "
+      "public alias) and path: * matches within one dotted part, ** across parts. Repeatable; the last rule "
+      "that matches a module decides",
       Rule::Kind::kLeaf);
-  rule("--no-leaf", "RULE", leaves, "modules that match are traced into", Rule::Kind::kNoLeaf);
+  rule("--no-leaf", "RULE", leaves, "trace into matching modules", Rule::Kind::kNoLeaf);
   app.add_flag(
          "--no-default-leaves", no_default_leaves_,
-         "start without the default rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not")
+         "drop the default rule, which makes modules of torch.nn and torch.ao.nn leaves, except Sequential")
       ->group(leaves);
-  single("--max-depth", max_depth_, "N", leaves, "modules N levels below the root are leaves")
+  single("--max-depth", max_depth_, "N", leaves, "keep modules N levels below the root as leaves")
       ->check(integer_from(0));
   rule("--wrap", "GLOB", leaves,
-       "calls of script functions that match stay one call_function, as those of torch.nn.functional and "
-       "torch.functional do. Repeatable",
+       "keep calls of matching script functions as one call_function, as is the default for those of "
+       "torch.nn.functional and torch.functional. Repeatable",
        Rule::Kind::kWrap);
-  rule("--no-wrap", "GLOB", leaves, "functions that match are traced into", Rule::Kind::kNoWrap);
+  rule("--no-wrap", "GLOB", leaves, "trace into matching functions", Rule::Kind::kNoWrap);
 
   const char* operators = "Custom operators";
   repeatable("--op-library", "LIB", operators, "load a library that registers operators. Repeatable",
              [this](const std::string& text) { op_libraries_.push_back(text); });
   repeatable("--op-schema", "SCHEMA", operators,
-             "only declare an operator: 'my::op(Tensor x, int n) -> Tensor'. Repeatable",
+             "declare an operator without loading it: 'my::op(Tensor x, int n) -> Tensor'. Repeatable",
              [this](const std::string& text) { op_schemas_.push_back(text); });
 
-  const char* limits = "Limits; a module that goes beyond fails";
+  const char* limits = "Limits (a module that exceeds one fails)";
   const Limits defaults;
   const auto limit = [&](const char* name, auto& target, const char* description, std::int64_t value) {
     single(name, target, "N", limits, (description + ("; default " + std::to_string(value))).c_str())

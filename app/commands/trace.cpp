@@ -113,7 +113,7 @@ int run(const Arguments& arguments, Console& console) {
   const Config config = arguments.trace.resolve();
   const std::string format = output_format(arguments);
   if (format != "dot" && (arguments.show_parameters || arguments.max_label)) {
-    throw usage_error("--show-parameters and --max-label are for DOT", {"add -f dot"});
+    throw usage_error("--show-parameters and --max-label only apply to DOT", {"add -f dot"});
   }
 
   const InputFile input(arguments.model, console.in());
@@ -172,25 +172,25 @@ Command make_trace_command(CLI::App& parent) {
 
   const char* output = "Output";
   app->add_option("-o,--output", arguments->output,
-                  "write to FILE instead of stdout (-); when anything fails FILE stays as it was")
+                  "write to FILE instead of stdout; FILE is left as it was if anything fails")
       ->type_name("FILE")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option("-f,--format", arguments->format,
-                  "default: what FILE's suffix says (.json, .dot), json without one")
+                  "output format; default: by FILE's suffix (.json, .dot), else json")
       ->type_name("json|dot")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(one_of({"json", "dot"}));
-  app->add_option("--max-label", arguments->max_label, "DOT: cut labels after N characters")
+  app->add_option("--max-label", arguments->max_label, "DOT: truncate labels to N characters")
       ->type_name("N")
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(integer_from(1));
-  app->add_flag("--show-parameters", arguments->show_parameters, "DOT: list the parameters of leaf modules")
+  app->add_flag("--show-parameters", arguments->show_parameters,
+                "DOT: show parameters and buffers, those of leaf modules inside their boxes")
       ->group(output);
-  app->add_flag("-v,--verbose", arguments->verbose, "say on stderr what is done and how long it takes")
-      ->group(output);
+  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group(output);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

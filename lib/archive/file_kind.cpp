@@ -329,7 +329,7 @@ constexpr Magic kMagics[] = {
     {0, "\x28\xb5\x2f\xfd"sv, FileKind::kCompressed, "a zstd file", "decompress it first (unzstd)"},
     {0, "7z\xbc\xaf\x27\x1c"sv, FileKind::kCompressed, "a 7z archive", "unpack it first"},
     {0, "Rar!\x1a\x07"sv, FileKind::kCompressed, "a RAR archive", "unpack it first"},
-    {257, "ustar"sv, FileKind::kTar, "a tar archive", "unpack it and trace the model in it"},
+    {257, "ustar"sv, FileKind::kTar, "a tar archive", "unpack it and trace the model inside"},
     {0, "GGUF"sv, FileKind::kOtherModel, "a GGUF model (llama.cpp): tensors, which hold no graph", nullptr},
     {0, "\x89HDF\r\n\x1a\n"sv, FileKind::kOtherModel, "an HDF5 file (Keras, perhaps)", nullptr},
     {0, "\x93NUMPY"sv, FileKind::kOtherModel, "a NumPy array", nullptr},
@@ -338,9 +338,8 @@ constexpr Magic kMagics[] = {
      "ELF"sv,
      FileKind::kOtherModel, "a program or shared library (ELF): machine code, which holds no graph", nullptr},
     {0, "version https://git-lfs.github.com/spec/"sv, FileKind::kPointer,
-     "a Git LFS pointer: it stands for the model, which was not downloaded", "fetch it with `git lfs pull`"},
-    {0, "/annex/objects/"sv, FileKind::kPointer,
-     "a git-annex pointer: it stands for the model, which was not downloaded",
+     "a Git LFS pointer to a model that was not downloaded", "fetch it with `git lfs pull`"},
+    {0, "/annex/objects/"sv, FileKind::kPointer, "a git-annex pointer to a model that was not downloaded",
      "fetch it with `git annex get`"},
 };
 
@@ -356,8 +355,7 @@ FileInfo identify_text(std::string_view head) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
   if (starts_with_ignoring_case(text, "<!doctype html") || starts_with_ignoring_case(text, "<html")) {
-    return make(FileKind::kText,
-                "an HTML page, perhaps an error or log-in page that was saved in place of the model",
+    return make(FileKind::kText, "an HTML page, perhaps an error or login page saved instead of the model",
                 "download the model again");
   }
   if (text.starts_with("<?xml")) {
@@ -367,8 +365,8 @@ FileInfo identify_text(std::string_view head) {
   if (text.starts_with("{") || text.starts_with("[")) {
     const bool ours = text.substr(0, 200).find("fxtrace.graph_collection") != std::string_view::npos;
     if (ours) {
-      return make(FileKind::kText, "a graph collection, which fxtrace made",
-                  "trace the model that it was made from");
+      return make(FileKind::kText, "a graph collection written by fxtrace",
+                  "trace the model it was made from");
     }
     return make(FileKind::kText, "JSON text", "trace the model itself: "s + kSaveModel);
   }
@@ -403,19 +401,19 @@ FileInfo identify_bytes(const std::string& path, std::string_view head, std::uin
   if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
   // A zip may have something before its first record.
   if (ZipArchive::has_end_record(path)) return identify_zip(path);
-  return make(FileKind::kUnknown, "a file of a kind that fxtrace does not know", kSaveModel);
+  return make(FileKind::kUnknown, "a file of an unknown kind", kSaveModel);
 }
 
 [[noreturn]] void fail_to_read(int code) {
   switch (code) {
     case ENOENT:
     case ENOTDIR:
-      throw input_error("there is no such file");
+      throw input_error("no such file");
     case EACCES:
     case EPERM:
-      throw input_error("the file cannot be read: permission denied");
+      throw input_error("cannot read the file: permission denied");
     default:
-      throw input_error("the file cannot be read: "s + std::strerror(code));
+      throw input_error("cannot read the file: "s + std::strerror(code));
   }
 }
 
@@ -423,11 +421,11 @@ FileInfo identify_bytes(const std::string& path, std::string_view head, std::uin
   struct stat status{};
   const auto exists = [&](const char* name) { return ::stat((path + "/" + name).c_str(), &status) == 0; };
   if (exists("constants.pkl") && exists("data.pkl")) {
-    throw input_error("this is a directory, a TorchScript archive that was unpacked; zip it again");
+    throw input_error("this is a directory: an unpacked TorchScript archive; zip it again");
   }
   if (exists("saved_model.pb"))
-    throw input_error("this is a directory, a TensorFlow SavedModel; fxtrace traces PyTorch models");
-  throw input_error("this is a directory; name the model file in it");
+    throw input_error("this is a directory: a TensorFlow SavedModel; fxtrace only traces PyTorch models");
+  throw input_error("this is a directory; give the model file inside it");
 }
 
 FileInfo identify(const std::string& path) {
@@ -435,7 +433,7 @@ FileInfo identify(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
   if (S_ISDIR(status.st_mode)) fail_on_directory(path);
   if (!S_ISREG(status.st_mode))
-    throw input_error("this is not a regular file; a model from a pipe is read with `-`");
+    throw input_error("this is not a regular file; to read a model from a pipe, use `-`");
 
   errno = 0;
   std::ifstream file(path, std::ios::binary);

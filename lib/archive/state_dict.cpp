@@ -150,22 +150,22 @@ std::string read_pickle(const ZipArchive& saved) {
     if (!is_pickle) continue;
     std::string pickle = saved.read(entry.name, kMaxPickle + 1);
     if (pickle.size() > kMaxPickle) {
-      throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxPickle) + " bytes");
+      throw input_error("refusing its pickle: more than " + std::to_string(kMaxPickle) + " bytes");
     }
     return pickle;
   }
-  throw input_error("it has no data.pkl: torch.save did not write it");
+  throw input_error("no data.pkl: not written by torch.save");
 }
 
 std::vector<StoredTensor> read_tensors(std::string_view pickle) {
   PickleMachine machine(pickle);
   const auto end = machine.run(kMaxOpcodes);
   if (end == PickleMachine::End::kLimit) {
-    throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxOpcodes) + " steps");
+    throw input_error("refusing its pickle: more than " + std::to_string(kMaxOpcodes) + " steps");
   }
   const auto dict = machine.find_result();
   if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != Kind::kDict) {
-    throw input_error("its pickle is damaged, or no dict of tensors");
+    throw input_error("the pickle is damaged or is not a dict of tensors");
   }
   const Reader reader(machine);
   // A key that is there again has its last value in its first place, as in Python.
@@ -187,8 +187,7 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle) {
     auto tensor = reader.find_tensor(value);
     if (!tensor) continue;
     if (tensors.size() == kMaxTensors) {
-      throw input_error("its pickle is refused: it has more than " + std::to_string(kMaxTensors) +
-                        " tensors");
+      throw input_error("refusing its pickle: more than " + std::to_string(kMaxTensors) + " tensors");
     }
     tensor->name = name;
     tensors.push_back(std::move(*tensor));

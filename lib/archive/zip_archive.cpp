@@ -39,7 +39,7 @@ class Bytes {
   explicit Bytes(const Place& place) : place_(place), size_(place.memory.size()) {
     if (place.path.empty()) return;
     file_.open(place.path, std::ios::binary);
-    if (!file_) throw input_error("cannot be opened");
+    if (!file_) throw input_error("cannot open the file");
     file_.seekg(0, std::ios::end);
     const std::streamoff end = file_.tellg();
     const std::uint64_t file_size = end > 0 ? static_cast<std::uint64_t>(end) : 0;
@@ -96,7 +96,7 @@ std::optional<Directory> find_directory(Bytes& file) {
     }
   }
   if (directory.offset > file_size || directory.size > file_size - directory.offset) {
-    throw input_error("this is a damaged zip archive: its central directory points outside of the file");
+    throw input_error("this is a damaged zip archive: its central directory points outside the file");
   }
   return directory;
 }
@@ -131,7 +131,7 @@ std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t a
 // could make that slow is refused before.  Gives back the offset of each stored record's own header.
 std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Directory& directory) {
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
-    throw input_error("this zip archive is refused: it has " + std::to_string(directory.entries) +
+    throw input_error("refusing this zip archive: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
                       ") in a directory of " + std::to_string(directory.size) + " bytes (at most " +
                       std::to_string(ZipArchive::kMaxDirectoryBytes) + ")");
@@ -148,12 +148,12 @@ std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Dir
     const auto extra = static_cast<std::size_t>(little_endian(bytes, at + 30, 2));
     const auto comment = static_cast<std::size_t>(little_endian(bytes, at + 32, 2));
     if (name > ZipArchive::kMaxNameLength) {
-      throw input_error("this zip archive is refused: a record's name has " + std::to_string(name) +
+      throw input_error("refusing this zip archive: a record's name has " + std::to_string(name) +
                         " bytes (at most " + std::to_string(ZipArchive::kMaxNameLength) + ")");
     }
     if (headers.size() == ZipArchive::kMaxEntries) {
-      throw input_error("this zip archive is refused: it has more than " +
-                        std::to_string(ZipArchive::kMaxEntries) + " records");
+      throw input_error("refusing this zip archive: more than " + std::to_string(ZipArchive::kMaxEntries) +
+                        " records");
     }
     std::uint32_t hash = 5381;
     for (std::size_t i = at + kDirectoryEntrySize;
@@ -161,7 +161,7 @@ std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Dir
       hash = hash * 33 + static_cast<unsigned char>(bytes[i]);
     }
     if (++buckets[hash % kBuckets] > kMaxBucket) {
-      throw input_error("this zip archive is refused: its records' names are made to collide");
+      throw input_error("refusing this zip archive: its record names are crafted to collide");
     }
     headers.push_back(stored_header(bytes, at));
     at += kDirectoryEntrySize + name + extra + comment;
@@ -202,7 +202,7 @@ ZipArchive::ZipArchive(const std::string& path) : handle_(std::make_unique<Handl
 ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record)
     : handle_(std::make_unique<Handle>()) {
   const auto found = outer.index_.find(record);
-  if (found == outer.index_.end()) throw input_error("there is no record " + std::string(record));
+  if (found == outer.index_.end()) throw input_error("no such record: " + std::string(record));
   Bytes::Place& place = handle_->place;
   if (const auto start = outer.find_stored(record)) {
     place.path = outer.handle_->place.path;
@@ -211,7 +211,7 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record)
   } else {
     place.memory = outer.read(record, kMaxCompressedArchive + 1);
     if (place.memory.size() > kMaxCompressedArchive) {
-      throw input_error("record " + std::string(record) + " is refused: it is compressed and has more than " +
+      throw input_error("record " + std::string(record) + " is refused: it is compressed and larger than " +
                         std::to_string(kMaxCompressedArchive) + " bytes");
     }
   }
@@ -279,7 +279,7 @@ bool ZipArchive::contains(std::string_view name) const { return index_.count(nam
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
   const auto found = index_.find(name);
-  if (found == index_.end()) throw input_error("there is no record " + std::string(name));
+  if (found == index_.end()) throw input_error("no such record: " + std::string(name));
   const auto damaged = [&](const char* reason) {
     return input_error("this is a damaged zip archive: record " + std::string(name) +
                        " cannot be read: " + reason);

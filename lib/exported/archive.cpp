@@ -103,7 +103,7 @@ ExportedArchive::ExportedArchive(const std::string& path, const FileInfo& info)
   std::sort(models_.begin(), models_.end());
   models_.erase(std::unique(models_.begin(), models_.end()), models_.end());
   if (models_.empty())
-    throw input_error("the archive holds no exported program: there is no models/NAME.json");
+    throw input_error("the archive holds no exported program: models/NAME.json is missing");
 }
 
 std::string ExportedArchive::json(const std::string& model) const {

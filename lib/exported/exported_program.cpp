@@ -7,6 +7,7 @@
 
 #include "exported/graph_reader.h"
 #include "exported/recorder.h"
+#include "graph/text_form.h"
 #include "support/error.h"
 #include "support/nearest.h"
 
@@ -31,10 +32,10 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
   if (!wanted) {
     if (models.size() == 1) return models.front();
     throw usage_error("the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
-                      {"say which one with --model NAME"});
+                      {"choose one with --model NAME"});
   }
   if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
-  throw usage_error("the archive has no model '" + *wanted + "'; it has: " + joined(models));
+  throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
 }
 
 // "L['x'].size()[0]" -> "x.size()[0]".
@@ -85,21 +86,21 @@ ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
 }
 
 void ExportedProgram::check_version(const JsonValue& program) {
-  if (!program.is_object()) program.fail("an object is expected here");
+  if (!program.is_object()) program.fail("expected an object");
   const auto schema = program.find("schema_version");
-  if (!schema) program.fail("\"schema_version\" is missing: this is no exported program");
+  if (!schema) program.fail("\"schema_version\" is missing: this is not an exported program");
   // Before 2.3 the version was one number.
   const std::int64_t major = schema->is_object() ? schema->at("major").integer() : schema->integer();
-  const std::string torch = [&] {
-    const auto text = program.find("torch_version");
-    return text && text->is_string()
-               ? " (written by PyTorch " + std::string(text->string().substr(0, 40)) + ")"
-               : "";
-  }();
+  const auto torch = program.find("torch_version");
+  if (torch && torch->is_string()) {
+    producer_ = "PyTorch ";
+    producer_ += torch->string().substr(0, 40);
+  }
   if (major != kSchemaMajor) {
     throw input_error(
-        "its schema has version " + std::to_string(major) + torch + ", and fxtrace knows version " +
-            std::to_string(kSchemaMajor),
+        "schema version " + std::to_string(major) +
+            (producer_.empty() ? "" : " (written by " + producer_ + ")") +
+            " is not supported; fxtrace reads version " + std::to_string(kSchemaMajor),
         {major > kSchemaMajor ? "a newer fxtrace may read it; or export the model with PyTorch 2.6 to 2.13"
                               : "export the model again with PyTorch 2.6 or newer"});
   }
@@ -130,7 +131,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     const auto [key, value] = spec.alternative();
     const auto role = std::find_if(std::begin(roles), std::end(roles),
                                    [wanted = key](const Role& item) { return item.key == wanted; });
-    if (role == std::end(roles)) spec.fail("a role '" + std::string(key.substr(0, 60)) + "' is not known");
+    if (role == std::end(roles)) spec.fail("unknown role '" + std::string(key.substr(0, 60)) + "'");
     GraphSignature::Entry entry;
     entry.role = role->role;
     if (!role->target.empty()) entry.target = std::string(value.at(role->target).string());
@@ -365,17 +366,62 @@ std::vector<std::string> ExportedProgram::guards() const {
 
 void ExportedProgram::narrow(const TraceOptions& options) {
   if (!options.inputs.empty()) {
-    throw usage_error("--input is for TorchScript: an exported program knows its inputs",
-                      {dimensions_->list().empty() ? "all of its sizes are numbers"
-                                                   : "--dim narrows a dimension: " + dimensions_->list()});
+    throw usage_error("--input is only for TorchScript; an exported program already knows its inputs",
+                      {dimensions_->list().empty()
+                           ? "all sizes are fixed"
+                           : "to narrow a dimension, use --dim; the dimensions are " + dimensions_->list()});
   }
   dimensions_->narrow(options, graph_, signature_);
   dimensions_->apply(graph_);
 }
 
+namespace {
+
+// "boxes.1"
+std::string path_text(const std::vector<Argument>& path) {
+  const Graph none;
+  std::string text;
+  for (const Argument& step : path) {
+    if (!text.empty()) text += '.';
+    const auto* key = step.get_if<std::string>();
+    text += key != nullptr ? *key : print_argument(none, step);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<MethodInfo> ExportedProgram::methods(ModuleId module) const {
+  if (module.index != 0) {
+    if (!modules()[module.index].has_forward) return {};
+    return {{"forward", {}, {}}};
+  }
+  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Argument& value) {
+    PortInfo info{std::move(name), {}, {}, entry.value};
+    if (const auto* id = value.get_if<ValueId>()) {
+      info.meta = graph_.values[id->index].meta;
+      if (!info.fixed) info.fixed = graph_.values[id->index].fixed;
+    } else if (!info.fixed) {
+      info.fixed = value;
+    }
+    return info;
+  };
+  MethodInfo forward{"forward", {}, {}};
+  for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
+    const auto& entry = signature_.inputs[i];
+    if (entry.role == "user_input") forward.inputs.push_back(port(entry, entry.name, graph_.inputs[i].value));
+  }
+  for (std::size_t i = 0; i < signature_.outputs.size(); ++i) {
+    const auto& entry = signature_.outputs[i];
+    if (entry.role != "user_output" && entry.role != "loss_output") continue;
+    forward.outputs.push_back(port(entry, path_text(entry.path), graph_.outputs[i]));
+  }
+  return {std::move(forward)};
+}
+
 std::string ExportedProgram::method_to_trace(const std::string& asked) const {
   if (asked == "forward") return asked;
-  throw usage_error("an exported program has no method '" + asked + "': it has only forward");
+  throw usage_error("no method '" + asked + "': an exported program only has forward");
 }
 
 const LiftedInput* ExportedProgram::find_lifted(ValueId value) const {

@@ -45,6 +45,10 @@ class ExportedProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "exported_program"; }
   std::string producer_version() const override { return version_; }
+  std::string producer() const override { return producer_; }
+  std::vector<MethodInfo> methods(ModuleId module) const override;
+  // Lifted constants are among the buffers.
+  std::vector<ConstantInfo> constants() const override { return {}; }
   std::string method_to_trace(const std::string& asked) const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
@@ -76,7 +80,7 @@ class ExportedProgram : public Program {
   std::unique_ptr<JsonDocument> document_;  // stack traces of the graph point into it
   Hierarchy hierarchy_;
   ProgramGraph graph_;
-  std::string version_;
+  std::string version_, producer_;
   mutable std::unique_ptr<CallIndex> calls_;  // made when it is first asked for
 
   GraphSignature signature_;  // without nodes

@@ -113,14 +113,15 @@ class Reading {
  private:
   ValueId define(std::string_view name, const JsonValue& place) {
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
-    if (!name.empty() && !by_name_.emplace(name, value).second) place.fail(quoted(name) + " is made twice");
+    if (!name.empty() && !by_name_.emplace(name, value).second)
+      place.fail(quoted(name) + " is defined twice");
     graph_.values.push_back({std::string(name), {}, {}});
     return value;
   }
 
   ValueId use(std::string_view name, const JsonValue& place) const {
     const auto found = by_name_.find(name);
-    if (found == by_name_.end()) place.fail("no input and no node before this one makes " + quoted(name));
+    if (found == by_name_.end()) place.fail(quoted(name) + " is used before it is defined");
     return found->second;
   }
 
@@ -488,7 +489,7 @@ Argument read_constant(const JsonValue& argument) {
   if (kind == "as_float_lists") {
     return list(value, [&](const JsonValue& inner) { return list(inner, number); });
   }
-  argument.fail("an argument " + quoted(kind) + " is not known; this file may come from a newer PyTorch");
+  argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
 }
 
 ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy) {

@@ -113,7 +113,7 @@ std::vector<Hierarchy::Entry> Hierarchy::parse(std::string_view stack) const {
     const auto parts = split(item, ',');
     if (parts.size() != 3) {
       throw input_error("a node's nn_module_stack is damaged: '" + std::string(item.substr(0, 100)) +
-                        "' is no 'key,path,type'");
+                        "' is not 'key,path,type'");
     }
     if (parts[1] == kEmptyStack) continue;
     Entry entry{parts[0], {}, std::string(parts[1]), parts[2]};

@@ -141,7 +141,7 @@ JsonDocument::JsonDocument(std::string_view text, std::string what) : what_(std:
       nlohmann::json::sax_parse(*standard, &reader);
     }
   }
-  if (!reader.problem.empty()) throw input_error(what_ + " cannot be read: " + reader.problem);
+  if (!reader.problem.empty()) throw input_error(what_ + " cannot be parsed: " + reader.problem);
 }
 
 std::string JsonDocument::place(std::uint32_t at) const {
@@ -180,12 +180,12 @@ void JsonValue::fail(const std::string& what) const {
 
 bool JsonValue::boolean() const {
   if (kind() == Kind::kTrue) return true;
-  if (kind() != Kind::kFalse) fail("true or false is expected here");
+  if (kind() != Kind::kFalse) fail("expected true or false");
   return false;
 }
 
 std::int64_t JsonValue::integer() const {
-  if (kind() != Kind::kInteger) fail("an integer of 64 bits is expected here");
+  if (kind() != Kind::kInteger) fail("expected a 64-bit integer");
   return document_->entries_[at_].integer;
 }
 
@@ -198,11 +198,11 @@ double JsonValue::number() const {
     if (text == "-Infinity") return -HUGE_VAL;
     if (text == "NaN") return std::nan("");
   }
-  fail("a number is expected here");
+  fail("expected a number");
 }
 
 std::string_view JsonValue::string() const {
-  if (kind() != Kind::kString) fail("a string is expected here");
+  if (kind() != Kind::kString) fail("expected a string");
   return document_->text(at_);
 }
 
@@ -216,12 +216,12 @@ JsonValue JsonValue::Iterator::operator*() const { return {document_, object_ ? 
 std::string_view JsonValue::Iterator::key() const { return document_->text(at_); }
 
 JsonValue::Range JsonValue::items() const {
-  if (kind() != Kind::kArray) fail("a list is expected here");
+  if (kind() != Kind::kArray) fail("expected a list");
   return {{document_, at_ + 1, false}, {document_, document_->entries_[at_].next, false}};
 }
 
 JsonValue::Range JsonValue::fields() const {
-  if (kind() != Kind::kObject) fail("an object is expected here");
+  if (kind() != Kind::kObject) fail("expected an object");
   return {{document_, at_ + 1, true}, {document_, document_->entries_[at_].next, true}};
 }
 
@@ -259,10 +259,10 @@ bool JsonValue::equals(const JsonValue& other) const {
 JsonValue::Alternative JsonValue::alternative() const {
   const Range range = fields();
   auto field = range.begin();
-  if (!(field != range.end())) fail("one field is expected here");
+  if (!(field != range.end())) fail("expected one field");
   const Alternative only{field.key(), *field};
   ++field;
-  if (field != range.end()) fail("exactly one field is expected here");
+  if (field != range.end()) fail("expected exactly one field");
   return only;
 }
 

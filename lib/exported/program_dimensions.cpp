@@ -146,13 +146,13 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
 void ProgramDimensions::narrow(const std::string& name, const Range& range, const std::string& option) {
   if (known_names_.count(name) == 0) {
     const std::string nearest = find_nearest(name, names_);
-    throw usage_error(option + ": the program has no dimension '" + name + "'" +
+    throw usage_error(option + ": no dimension '" + name + "'" +
                           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-                      {names_.empty() ? "all of its sizes are numbers" : "the dimensions are " + list()});
+                      {names_.empty() ? "all sizes are fixed" : "the dimensions are " + list()});
   }
   if (!known_.narrow(name, range)) {
-    throw usage_error(option + ": the range of " + name + " is " + text_of(known_.range(name)) +
-                      ", which has nothing in common with that");
+    throw usage_error(option + ": does not overlap with " + text_of(known_.range(name)) + ", the range of " +
+                      name);
   }
   given_.narrow(name, range);
   asked_.push_back({name, range});
@@ -230,8 +230,8 @@ void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
   for (const Operation& operation : graph.operations) {
     const auto condition = asserted_condition(operation, graph);
     if (condition.empty() || decide(given_, condition) != false) continue;
-    throw usage_error("the program asserts " + std::string(condition) + ", which cannot hold any more",
-                      {"with what is asked for, its dimensions are " + list()});
+    throw usage_error("the program asserts " + std::string(condition) + ", which can no longer hold",
+                      {"with the given options the dimensions are " + list()});
   }
 }
 

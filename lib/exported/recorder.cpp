@@ -12,6 +12,7 @@
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
+#include "graph/text_form.h"
 #include "support/error.h"
 #include "trace/input_choice.h"
 
@@ -328,7 +329,7 @@ class Recorder {
       const ProgramGraph& same = *known->second;
       if (same.operations.size() == graph.operations.size() && same.values.size() == graph.values.size())
         return;
-      throw input_error("two different bodies of operators are called '" + body.name + "'");
+      throw input_error("two different subgraphs are named '" + body.name + "'");
     }
     tracer_.begin_body(body.name);
     Frame frame(graph);
@@ -508,7 +509,8 @@ class Recorder {
     const std::string type = meta.type.value_or("Tensor");
     const bool fits = (type == "int" && value.is<std::int64_t>()) || (type == "bool" && value.is<bool>()) ||
                       (type == "float" && value.is<double>());
-    if (!fits) fail_inputs("'" + entry.name + "' is " + type + ", which the given value does not fit");
+    if (!fits)
+      fail_inputs("'" + entry.name + "': expected " + type + ", got " + print_argument(Graph(), value));
   }
 
   InputChoice input_choice() const {

@@ -142,7 +142,7 @@ TreeSpec TreeSpec::parse(std::string_view text, const std::string& what) {
   const JsonValue root = document.root();
   std::optional<JsonValue> tree;
   for (const JsonValue item : root.items()) tree = item;
-  if (!tree) root.fail("a tree is expected here");
+  if (!tree) root.fail("expected a tree");
   return read(*tree, what, 0);
 }
 

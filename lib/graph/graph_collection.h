@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -33,6 +34,9 @@ struct ModuleRecord {
   std::optional<std::string> rule;  // the rule that made it a leaf
   std::int64_t calls = 0;           // entries in module_forward_order, all graphs together
   std::optional<Failure> failure;
+  // Scripted attributes with plain values, which rules can ask for; none are known of exported programs.
+  // Empty under a shared module's later names.
+  std::vector<std::pair<std::string, Argument>> attributes = {};
 };
 
 enum class ParameterKind { kParameter, kBuffer, kCustomObject };

@@ -46,10 +46,10 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
         std::count_if(before.begin(), before.end(),
                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) +
         1;
-    throw usage_error("wrong glob '" + std::string(whole) + "' at position " + std::to_string(position) +
+    throw usage_error("invalid glob '" + std::string(whole) + "' at position " + std::to_string(position) +
                       ": " + what);
   };
-  if (pattern.empty()) fail(0, "it is empty");
+  if (pattern.empty()) fail(0, "the glob is empty");
 
   std::size_t at = 0;
   while (at < pattern.size()) {
@@ -60,7 +60,7 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
       if (at < pattern.size() && pattern[at] == '*') {
         ++at;
         token.kind = Token::Kind::kAnyStar;
-        if (at < pattern.size() && pattern[at] == '*') fail(at, "'***' means nothing, use '*' or '**'");
+        if (at < pattern.size() && pattern[at] == '*') fail(at, "'***' has no meaning; use '*' or '**'");
         const bool whole_part =
             (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
         if (whole_part) {
@@ -85,18 +85,18 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
         const std::size_t item = at;
         const char32_t first = next_character(pattern, at);
         if (first == ']') {
-          if (token.ranges.empty()) fail(start, "the set is empty");
+          if (token.ranges.empty()) fail(start, "empty set");
           closed = true;
         } else if (at + 1 < pattern.size() && pattern[at] == '-' && pattern[at + 1] != ']') {
           ++at;
           const char32_t last = next_character(pattern, at);
-          if (last < first) fail(item, "the range runs backwards");
+          if (last < first) fail(item, "the range is reversed");
           token.ranges.push_back({first, last});
         } else {
           token.ranges.push_back({first, first});
         }
       }
-      if (!closed) fail(start, "'[' has no ']'");
+      if (!closed) fail(start, "missing ']'");
       tokens_.push_back(std::move(token));
     } else {
       tokens_.push_back({Token::Kind::kLiteral, c});

@@ -161,7 +161,7 @@ TorchScriptArchive::TorchScriptArchive(const std::string& path)
     if (has_record(name)) version = read_record(name);
   }
   if (std::from_chars(version.data(), version.data() + version.size(), format_version_).ec != std::errc{}) {
-    throw input_error("its version record is no number");
+    throw input_error("its version record is not a number");
   }
   if (format_version_ < caffe2::serialize::kMinSupportedFileFormatVersion) {
     throw input_error("its file format is version " + std::to_string(format_version_) +
@@ -309,7 +309,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
     return object;
   };
   const auto read_storage = [](const std::string& record) -> at::DataPtr {
-    throw std::runtime_error("there is no record for storage " + record);
+    throw std::runtime_error("no record for storage " + record);
   };
   const std::string pickle = read_record(name + ".pkl");
   check_pickle(pickle);

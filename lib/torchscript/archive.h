@@ -46,6 +46,8 @@ class TorchScriptArchive {
 
   const torch::jit::Module& module() const { return *module_; }
   std::uint64_t format_version() const { return format_version_; }
+  // What the code calls CONSTANTS.c0, c1, ...
+  const std::vector<at::IValue>& constants() const { return constants_; }
   DebugRecords& debug_records() { return *debug_records_; }
 
   // The tensor as a constant of a graph: its elements when they are few, the record they are in otherwise.

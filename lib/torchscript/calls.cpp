@@ -31,7 +31,7 @@ void Interpreter::call_method(const IrNode* node) {
   const at::IValue receiver = values[0];
   const bool script_object = find_proxy(receiver) != nullptr;
   if (!script_object && !receiver.isObject()) {
-    fail(FailureKind::kUnsupportedOp, "method '" + name + "' of a value that is no object is called", node);
+    fail(FailureKind::kUnsupportedOp, "method '" + name + "' called on a value that is not an object", node);
   }
   torch::jit::Function* function = script_object ? nullptr : receiver.toObjectRef().type()->findMethod(name);
   if (script_object || (function != nullptr && !function->isGraphFunction())) {
@@ -257,7 +257,7 @@ void Interpreter::context_manager(const IrNode* node, bool enter) {
   }
   torch::jit::Function* function = manager.toObjectRef().type()->findMethod(enter ? "__enter__" : "__exit__");
   if (function == nullptr)
-    fail(FailureKind::kRaised, "a `with` over an object that is no context manager", node);
+    fail(FailureKind::kRaised, "a `with` over an object that is not a context manager", node);
   Values values{manager};
   while (values.size() < function->getSchema().arguments().size()) values.emplace_back();
   set(node->output(), call_graph_function(*function, values, node));

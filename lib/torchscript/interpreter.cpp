@@ -483,7 +483,7 @@ void Interpreter::unpack(const IrNode* node) {
   } else if (sequence.isList()) {
     items = sequence.toListRef().vec();
   } else {
-    fail(FailureKind::kRaised, "a value that is no sequence is unpacked", node);
+    fail(FailureKind::kRaised, "cannot unpack a value that is not a sequence", node);
   }
   if (items.size() != results.size()) {
     fail(FailureKind::kRaised,

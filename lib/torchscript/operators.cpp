@@ -130,7 +130,7 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
-      throw usage_error("--op-library " + library + " cannot be loaded: " + (why == nullptr ? "" : why));
+      throw usage_error("--op-library: cannot load " + library + ": " + (why == nullptr ? "" : why));
     }
   }
   for (const auto& schema : options.op_schemas) {
@@ -139,8 +139,8 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
       if (is_known(name)) continue;
       declare(schema);
     } catch (const std::exception& e) {
-      throw usage_error("--op-schema '" + schema + "' is no operator schema: " + readable_message(e.what()),
-                        {"a schema reads like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
+      throw usage_error("--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
+                        {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
     }
   }
   std::set<std::string> called;
@@ -167,10 +167,10 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
       } else {
         declare_method(inferred.class_name, inferred.schema);
       }
-      warnings.push_back(what + " is not known; declared from its calls as '" + inferred.schema + "'");
+      warnings.push_back(what + " is unknown; declared from its calls as '" + inferred.schema + "'");
       continue;
     }
-    const std::string why = what + " is not known, and its calls do not tell what it gives";
+    const std::string why = what + " is unknown, and its calls do not tell what it gives";
     warnings.push_back(
         why + ": modules that call it fail" +
         (inferred.class_name.empty()

@@ -116,7 +116,7 @@ void RootInputs::read_dummies() {
     std::size_t position = 0;
     const auto read = std::from_chars(first.data(), first.data() + first.size(), position);
     if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
-      if (position + 1 >= formals.size()) fail("there is no input at position " + first);
+      if (position + 1 >= formals.size()) fail("no input at position " + first);
       first = formals[position + 1].name();
     } else {
       check_input_name(first, names_, [this](const std::string& what) { fail(what); });
@@ -181,12 +181,12 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
   const ParsedInputSpec& spec = dummy->spec;
   const c10::TypePtr wanted = spec.dtype ? c10::TypePtr(c10::TensorType::get()) : c10::IntType::get();
   if (!wanted->isSubtypeOf(*type)) {
-    fail("'" + place.path + "' is " + type_name(*type) + ", which " + to_string(spec) + " does not fit");
+    fail("'" + place.path + "': expected " + type_name(*type) + ", got " + to_string(spec));
   }
   type = wanted;
   if (!spec.dtype) {
     if (spec.value.is_number()) {
-      fail("'" + place.path + "' has one value: --concrete " + place.path + "=" + spec.value.text());
+      fail("'" + place.path + "' is a constant; use --concrete " + place.path + "=" + spec.value.text());
     }
     return {spec.value};
   }
@@ -257,7 +257,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
   if (is_concrete_placeholder(value)) return present(type, place);
   const std::string& expr = place.expr;
   const auto wrong = [&] [[noreturn]] () {
-    fail("'" + expr + "' is " + type_name(*type) + ", which " + json_kind(value) + " does not fit");
+    fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](at::IValue plain, Argument argument) -> BoundInput {
     guard_(plain.isNone() ? expr + " is None" : expr + " == " + python_text(plain));
@@ -302,7 +302,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
         return fixed(c10::Device(*value.get_if<std::string>()),
                      Argument::Device{*value.get_if<std::string>()});
       } catch (const c10::Error&) {
-        fail("'" + expr + "': there is no device '" + *value.get_if<std::string>() + "'");
+        fail("'" + expr + "': unknown device '" + *value.get_if<std::string>() + "'");
       }
     case c10::TypeKind::ListType:
       if (!value.is<Argument::List>()) wrong();
@@ -346,13 +346,14 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
       std::int64_t number = 0;
       const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
       if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-        fail("keys of '" + expr + "' are integers, and '" + text + "' is none");
+        fail("'" + expr + "': expected integer keys, got '" + text + "'");
       }
       key = number;
       key_argument = number;
       key_text = text;
     } else if (dict_type.getKeyType()->kind() != c10::TypeKind::StringType) {
-      fail("keys of '" + expr + "' are " + type_name(*dict_type.getKeyType()) + ", which JSON cannot say");
+      fail("keys of '" + expr + "' are " + type_name(*dict_type.getKeyType()) +
+           ", which JSON cannot express");
     }
     auto [value, argument] =
         bind_value(item, dict_type.getValueType(), place.part(text, expr + "[" + key_text + "]"));
@@ -374,14 +375,14 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
   std::vector<const Argument*> items(elements.size(), nullptr);
   if (const auto* list = value.get_if<Argument::List>()) {
     if (list->items.size() != elements.size()) {
-      fail("'" + expr + "' is a tuple of " + std::to_string(elements.size()) + ", and " +
-           std::to_string(list->items.size()) + " values are given");
+      fail("'" + expr + "': expected a tuple of " + std::to_string(elements.size()) + ", got " +
+           std::to_string(list->items.size()));
     }
     for (std::size_t i = 0; i < items.size(); ++i) items[i] = &list->items[i];
   } else {
     for (const auto& [key, item] : value.get_if<Argument::Dict>()->items) {
       const auto field = std::find(fields.begin(), fields.end(), *key.get_if<std::string>());
-      if (field == fields.end()) fail("'" + expr + "' has no field '" + *key.get_if<std::string>() + "'");
+      if (field == fields.end()) fail("'" + expr + "': no field named '" + *key.get_if<std::string>() + "'");
       items[static_cast<std::size_t>(field - fields.begin())] = &item;
     }
   }
@@ -389,7 +390,7 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
   Argument::Tuple arguments;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string part = i < fields.size() ? fields[i] : std::to_string(i);
-    if (items[i] == nullptr) fail("'" + expr + "' lacks the field '" + part + "'");
+    if (items[i] == nullptr) fail("'" + expr + "': missing field '" + part + "'");
     const std::string part_expr = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
     auto [item, argument] = bind_value(*items[i], elements[i], place.part(part, part_expr));
     values.push_back(std::move(item));

@@ -147,6 +147,17 @@ std::optional<Argument> plain_attribute(const at::IValue& value) {
   return std::nullopt;
 }
 
+// A name has one value, the last; its place is that of the first.
+void set_attribute(ModuleInfo& module, const std::string& name, Argument value) {
+  const auto found = std::find_if(module.attributes.begin(), module.attributes.end(),
+                                  [&](const auto& attribute) { return attribute.first == name; });
+  if (found == module.attributes.end()) {
+    module.attributes.emplace_back(name, std::move(value));
+  } else {
+    found->second = std::move(value);
+  }
+}
+
 }  // namespace
 
 void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object,
@@ -188,12 +199,12 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
     } else if (value.isObject()) {
       if (!value.toObjectRef().type()->is_module()) paths_.emplace(&value.toObjectRef(), prefix + path_part(name));
     } else if (auto plain = plain_attribute(value)) {
-      modules_[id.index].attributes.emplace_back(name, std::move(*plain));
+      set_attribute(modules_[id.index], name, std::move(*plain));
     }
   }
   for (std::size_t i = 0; i < type.numConstants(); ++i) {
     if (auto plain = plain_attribute(type.getConstant(i))) {
-      modules_[id.index].attributes.emplace_back(type.getConstantName(i), std::move(*plain));
+      set_attribute(modules_[id.index], type.getConstantName(i), std::move(*plain));
     }
   }
   for (std::size_t i = 0; i < type.numAttributes() && i < object->slots().size(); ++i) {
@@ -216,10 +227,73 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     interpreter.set_state(objects_[i], *state);
     for (std::size_t slot = 0; slot < objects_[i]->slots().size(); ++slot) {
       if (auto plain = plain_attribute(objects_[i]->slots()[slot])) {
-        modules_[i].attributes.emplace_back(objects_[i]->type()->getAttributeName(slot), std::move(*plain));
+        set_attribute(modules_[i], objects_[i]->type()->getAttributeName(slot), std::move(*plain));
       }
     }
   }
+}
+
+namespace {
+
+PortInfo port(std::string name, const c10::Type& type) {
+  PortInfo info;
+  info.name = std::move(name);
+  info.meta.type = type_name(type);
+  return info;
+}
+
+// A tuple's parts stand for themselves.
+std::vector<PortInfo> results(const c10::FunctionSchema& schema) {
+  std::vector<PortInfo> found;
+  for (const auto& result : schema.returns()) {
+    const auto tuple = result.type()->cast<c10::TupleType>();
+    if (!tuple || tuple->elements().empty()) {
+      found.push_back(port("", *result.type()));
+      continue;
+    }
+    for (std::size_t i = 0; i < tuple->elements().size(); ++i) {
+      const auto& fields = tuple->schema();
+      found.push_back(
+          port(fields ? fields->arguments()[i].name() : std::to_string(i), *tuple->elements()[i]));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<MethodInfo> TorchScriptProgram::methods(ModuleId module) const {
+  std::vector<MethodInfo> found;
+  for (const auto* function : objects_[module.index]->type()->methods()) {
+    if (function->name().starts_with("__")) continue;  // for LibTorch: __getstate__
+    const auto& schema = function->getSchema();
+    MethodInfo method{function->name(), {}, results(schema)};
+    for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
+      const auto& argument = schema.arguments()[i];
+      PortInfo input = port(argument.name(), *argument.type());
+      if (argument.default_value()) input.default_value = plain_attribute(*argument.default_value());
+      method.inputs.push_back(std::move(input));
+    }
+    found.push_back(std::move(method));
+  }
+  return found;
+}
+
+std::vector<ConstantInfo> TorchScriptProgram::constants() const {
+  std::vector<ConstantInfo> found;
+  for (std::size_t i = 0; i < archive_->constants().size(); ++i) {
+    const at::IValue& value = archive_->constants()[i];
+    ConstantInfo constant;
+    constant.name = "CONSTANTS.c" + std::to_string(i);
+    if (value.isTensor()) {
+      constant.shape.assign(value.toTensor().sizes().begin(), value.toTensor().sizes().end());
+      constant.dtype = dtype_name(value.toTensor().scalar_type());
+    } else {
+      constant.type = type_name(*value.type());
+    }
+    found.push_back(std::move(constant));
+  }
+  return found;
 }
 
 std::string TorchScriptProgram::method_to_trace(const std::string& asked) const {

@@ -34,6 +34,9 @@ class TorchScriptProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
+  std::string producer() const override { return {}; }  // no archive tells
+  std::vector<MethodInfo> methods(ModuleId module) const override;
+  std::vector<ConstantInfo> constants() const override;
   std::string method_to_trace(const std::string& asked) const override;
   std::vector<InputGuess> guess_inputs(const std::string& method) override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;

@@ -118,8 +118,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     if (items.size() >= kMaxKeys) throw usage_error("too many keys").at(place_at(text_, file_, position));
     const bool again =
         std::any_of(items.begin(), items.end(), [&](const auto& item) { return item.first == name; });
-    if (again)
-      throw usage_error("the key '" + name + "' is given twice").at(place_at(text_, file_, position));
+    if (again) throw usage_error("duplicate key '" + name + "'").at(place_at(text_, file_, position));
     key_ = name;
     key_position_ = position;
     return true;
@@ -135,7 +134,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     if (text_.empty()) message = "unexpected end of input";  // nlohmann_json 3.11.3 says this at length
     std::replace_if(
         message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-    throw usage_error("this is no JSON: " + message)
+    throw usage_error("invalid JSON: " + message)
         .at(place_at(text_, file_, position == 0 ? 0 : position - 1));
   }
 
@@ -203,7 +202,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool open(T&& content) {
     const std::size_t position = consumed() - 1;
     if (open_.size() >= kMaxNesting)
-      throw usage_error("this is nested too deeply").at(place_at(text_, file_, position));
+      throw usage_error("nested too deeply").at(place_at(text_, file_, position));
     // Stays valid: a parent grows only after its last child is closed.
     open_.push_back(place(std::forward<T>(content), position));
     return true;
@@ -237,7 +236,8 @@ class Reader {
     const auto& items = object(root, "an object with options");
     if (find(items, "format") != nullptr) {
       fail(*find(items, "format"),
-           "unknown option 'format'; of a collection, take what stands under 'options'", true);
+           "unknown option 'format': this looks like a whole collection; use the value of its 'options'",
+           true);
     }
     check_keys(items, config_keys(), "option");
     // In this order, whatever the order of the keys in the file: exceptions come after what they except.
@@ -341,7 +341,7 @@ class Reader {
   std::string string(const Value& value) const {
     const auto* text = value.get_if<std::string>();
     if (text == nullptr) fail(value, "expected a string");
-    if (text->empty()) fail(value, "expected a string that is not empty");
+    if (text->empty()) fail(value, "expected a non-empty string");
     return *text;
   }
   bool boolean(const Value& value) const {
@@ -411,7 +411,8 @@ class Reader {
       WrapRule wrap_rule{glob(*function), true};
       on(items, "wrap", [&](const Value& v) { wrap_rule.wrap = boolean(v); });
       for (const auto& [key, item] : items) {
-        if (key != "function" && key != "wrap") fail(item, "a rule for functions has no '" + key + "'", true);
+        if (key != "function" && key != "wrap")
+          fail(item, "'" + key + "' does not apply to a rule for functions", true);
       }
       config_.options.wrap_rules.push_back(std::move(wrap_rule));
       return;
@@ -421,7 +422,7 @@ class Reader {
     on(items, "path", [&](const Value& v) { rule.path_glob = glob(v); });
     on(items, "where", [&](const Value& v) { where(v, rule.where); });
     on(items, "leaf", [&](const Value& v) { rule.leaf = boolean(v); });
-    on(items, "wrap", [&](const Value& v) { fail(v, "'wrap' goes with 'function'", true); });
+    on(items, "wrap", [&](const Value& v) { fail(v, "'wrap' needs 'function'", true); });
     if (!rule.type_glob && !rule.path_glob && rule.where.empty()) {
       fail(value, "a rule needs 'type', 'path', 'where' or 'function'");
     }

@@ -15,7 +15,7 @@ void check_input_name(const std::string& name, const std::vector<std::string>& n
                       const std::function<void(const std::string&)>& fail) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::string nearest = find_nearest(name, names);
-  fail("there is no input '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  fail("no input named '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
 }
 
 InputChoice::InputChoice(const TraceOptions& options, const std::vector<std::string>& names,

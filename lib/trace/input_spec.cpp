@@ -79,7 +79,7 @@ constexpr std::array<std::string_view, 12> kDevices = {
 };
 
 constexpr const char* kSpecHint =
-    "a tensor is written --input x=float32[1,batch,224], or int64[]@cuda:0; an integer --input n=seq";
+    "a tensor is written --input 'x=float32[1,batch,224]', or int64[]@cuda:0; an integer --input n=seq";
 constexpr const char* kDimHint = "a range is written --dim batch=1..64, batch=1.., batch=..64 or batch=8";
 
 std::string_view trimmed(std::string_view text) {
@@ -140,7 +140,7 @@ class SpecReader {
 
   ParsedInputSpec read() const {
     const std::string_view text = trimmed(spec_.text);
-    if (text.empty()) fail("there is no spec");
+    if (text.empty()) fail("the spec is empty");
     ParsedInputSpec parsed;
     const std::size_t open = text.find('[');
     if (open == std::string_view::npos) {
@@ -148,7 +148,7 @@ class SpecReader {
       return parsed;
     }
     const std::size_t close = text.rfind(']');
-    if (close == std::string_view::npos || close < open) fail("the ']' is missing in " + quoted(text));
+    if (close == std::string_view::npos || close < open) fail("missing ']' in " + quoted(text));
     parsed.dtype = dtype(trimmed(text.substr(0, open)));
     const auto sizes = split_sizes(text.substr(open + 1, close - open - 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) parsed.shape.push_back(size(sizes[i], i));
@@ -162,16 +162,18 @@ class SpecReader {
   }
 
   SymInt integer(std::string_view text) const {
-    if (find_dtype(text)) fail(quoted(text) + " is a dtype, and a tensor needs sizes behind it");
+    if (find_dtype(text))
+      fail(quoted(text) + " is a dtype; a tensor also needs its sizes: " + std::string(text) + "[...]");
     if (auto value = SymInt::parse(text)) return *value;
     fail(quoted(text) + " is neither a tensor nor an integer expression");
   }
 
   std::string dtype(std::string_view name) const {
-    if (name.empty()) fail("a tensor needs a dtype before its sizes");
+    if (name.empty()) fail("missing dtype before the sizes");
     if (auto known = find_dtype(name)) return *known;
     const std::string nearest = find_nearest(without_prefix(name, "torch."), dtype_names());
-    fail(quoted(name) + " is no dtype" + (nearest.empty() ? "" : ", did you mean " + quoted(nearest) + "?"));
+    fail(quoted(name) + " is not a dtype" +
+         (nearest.empty() ? "" : ", did you mean " + quoted(nearest) + "?"));
   }
 
   SymInt size(std::string_view text, std::size_t index) const {
@@ -179,7 +181,7 @@ class SpecReader {
     if (text.empty()) fail(which + " is empty");
     const auto value = SymInt::parse(text);
     if (!value) {
-      fail(which + " is " + quoted(text) + ", which is neither a number, nor a name, nor an expression");
+      fail(which + " is " + quoted(text) + "; expected a number, a name or an expression of names");
     }
     if (value->number() && *value->number() < 0) fail(which + " is negative: " + std::string(text));
     return *value;
@@ -187,7 +189,7 @@ class SpecReader {
 
   std::optional<std::string> device(std::string_view text) const {
     if (text.empty()) return std::nullopt;
-    if (!text.starts_with("@")) fail("what does " + quoted(text) + " mean behind the sizes?");
+    if (!text.starts_with("@")) fail("unexpected " + quoted(text) + " after the sizes");
     const std::string_view name = text.substr(1);
     const std::string_view type = name.substr(0, name.find(':'));
     const bool has_index = type.size() < name.size();
@@ -196,7 +198,7 @@ class SpecReader {
         !index.empty() && index.size() <= 3 &&
         std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (std::find(kDevices.begin(), kDevices.end(), type) == kDevices.end() || !is_number) {
-      fail(quoted(name) + " is no device");
+      fail(quoted(name) + " is not a device");
     }
     if (type == "cpu") return std::nullopt;
     return std::string(name);
@@ -228,9 +230,9 @@ InputSpec make_input_spec(std::string_view name, std::string_view text) {
                        name.find("..") == std::string_view::npos &&
                        name.find_first_of("[](),= \t") == std::string_view::npos;
   if (!is_path) {
-    throw usage_error("--input: " + quoted(name) + " is no input's name",
-                      {"inputs are named by path or position: --input past.0.k=float32[1,8] --input "
-                       "0=float32[1,8]"});
+    throw usage_error("--input: " + quoted(name) + " is not the name of an input",
+                      {"inputs are named by path or position: --input 'past.0.k=float32[1,8]' --input "
+                       "'0=float32[1,8]'"});
   }
   InputSpec spec{std::string(name), std::string(text)};
   spec.text = to_string(parse_input_spec(spec));
@@ -248,13 +250,13 @@ DimensionRange make_dimension_range(std::string_view name, std::string_view text
     return usage_error("--dim " + std::string(name) + ": " + what, {kDimHint});
   };
   if (!is_identifier(name)) {
-    throw usage_error("--dim: " + quoted(name) + " is no name of a dimension", {kDimHint});
+    throw usage_error("--dim: " + quoted(name) + " is not a valid name for a dimension", {kDimHint});
   }
   const auto bound = [&](std::string_view word) -> std::optional<std::int64_t> {
     word = trimmed(word);
     if (word.empty()) return std::nullopt;
     const auto number = read_bound(word);
-    if (!number) throw fail(quoted(word) + " is no number of at least 0");
+    if (!number) throw fail(quoted(word) + " is not a non-negative integer");
     return number;
   };
   DimensionRange range{std::string(name), std::nullopt, std::nullopt};
@@ -265,9 +267,10 @@ DimensionRange make_dimension_range(std::string_view name, std::string_view text
     range.low = bound(text.substr(0, dots));
     range.high = bound(text.substr(dots + 2));
   }
-  if (!range.low && !range.high) throw fail("there is no number");
+  if (!range.low && !range.high) throw fail("expected at least one bound");
   if (range.low && range.high && *range.low > *range.high) {
-    throw fail("from " + std::to_string(*range.low) + " to " + std::to_string(*range.high) + " is nothing");
+    throw fail("from " + std::to_string(*range.low) + " to " + std::to_string(*range.high) +
+               " is an empty range");
   }
   return range;
 }
@@ -306,10 +309,10 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
     if (std::find(known.begin(), known.end(), range.name) != known.end()) continue;
     std::string list;
     for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
-    throw usage_error("--dim: there is no dimension " + quoted(range.name),
-                      {list.empty() ? "no input has a dimension with a name: --input x=float32[" +
-                                          range.name + ",3] gives it one"
-                                    : "the dimensions are " + list});
+    throw usage_error(
+        "--dim: no dimension named " + quoted(range.name),
+        {list.empty() ? "no dimension has a name; --input 'x=float32[" + range.name + ",3]' gives it one"
+                      : "named dimensions: " + list});
   }
 }
 
@@ -319,7 +322,7 @@ Dimensions make_dimensions(const TraceOptions& options) {
   for (const auto& name : named_dimensions(options.inputs)) dimensions.narrow(name, {0, std::nullopt});
   for (const DimensionRange& range : options.dimensions) {
     if (dimensions.narrow(range.name, {range.low.value_or(0), range.high})) continue;
-    throw usage_error("--dim: the ranges of " + quoted(range.name) + " have nothing in common: " +
+    throw usage_error("--dim: the ranges of " + quoted(range.name) + " do not overlap: " +
                       to_string(dimensions.range(range.name)) + " and " + range_text(range));
   }
   return dimensions;

@@ -283,7 +283,7 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
   LeafRule rule;
   rule.text = text;
   rule.leaf = leaf;
-  if (text.empty()) throw usage_error("wrong rule '': it is empty; write TYPE, @PATH or TYPE@PATH");
+  if (text.empty()) throw usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
   const std::size_t at = text.find('@');
   const std::string_view whole = text;
   if (at != 0) {
@@ -292,7 +292,7 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
     rule.type_glob = type;
   }
   if (at != std::string::npos) {
-    if (at + 1 == text.size()) throw usage_error("wrong rule '" + text + "': nothing stands after the '@'");
+    if (at + 1 == text.size()) throw usage_error("invalid rule '" + text + "': no path after '@'");
     const std::string_view path = whole.substr(at + 1);
     Glob check(path, whole, at + 1);
     rule.path_glob = path;

@@ -31,6 +31,27 @@ struct ModuleInfo {
   std::vector<std::pair<std::string, Argument>> attributes;
 };
 
+// An input or output of a method.
+struct PortInfo {
+  std::string name;  // of an output its place in the result, "0" or "boxes.1"; "" for the result itself
+  Meta meta;         // what is known of it
+  std::optional<Argument> default_value;  // of an input
+  std::optional<Argument> fixed;          // the only value, where the program was made for one
+};
+
+struct MethodInfo {
+  std::string name;
+  std::vector<PortInfo> inputs, outputs;
+};
+
+// A tensor or object that belongs to the code, not to a module.
+struct ConstantInfo {
+  std::string name;                 // as the code calls it
+  std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
+  std::string dtype;
+  std::string type;  // of an object: its class
+};
+
 class GraphTracer;
 
 // An input of a method, and what its code does with it tells of it.
@@ -52,6 +73,13 @@ class Program {
   virtual const std::vector<ParameterRecord>& parameters() const = 0;
   virtual std::string kind() const = 0;              // "torchscript"
   virtual std::string producer_version() const = 0;  // of the format: "3", "8.20"
+
+  virtual std::string producer() const = 0;  // what wrote it: "PyTorch 2.13.0"; empty if not known
+
+  // What a caller of the module can run, in the order of definition.  What options narrow is narrow once a
+  // graph was recorded.
+  virtual std::vector<MethodInfo> methods(ModuleId module) const = 0;
+  virtual std::vector<ConstantInfo> constants() const = 0;
 
   // What earlier traces of the program found out is forgotten.
   virtual void begin_trace() {}

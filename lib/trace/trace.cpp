@@ -38,6 +38,8 @@ class RecursiveTrace {
     return finish();
   }
 
+  TraceResult describe() { return finish(); }
+
  private:
   struct Traced {
     ModuleGraph graph;
@@ -200,7 +202,11 @@ class RecursiveTrace {
       ModuleRecord record;
       record.path = info.path;
       record.type = info.type;
-      if (first.index != i) record.alias_of = first_info.path;
+      if (first.index != i) {
+        record.alias_of = first_info.path;
+      } else {
+        record.attributes = info.attributes;
+      }
       const auto called = calls.find(first_info.path);
       const bool is_called = called != calls.end();
       if (failed_.contains(first)) {
@@ -247,6 +253,10 @@ class RecursiveTrace {
 
 TraceResult trace(Program& program, const TraceOptions& options) {
   return RecursiveTrace(program, options).run();
+}
+
+GraphCollection describe(Program& program, const TraceOptions& options) {
+  return RecursiveTrace(program, options).describe().collection;
 }
 
 }  // namespace fxtrace

@@ -21,4 +21,7 @@ struct TraceResult {
 // options.
 TraceResult trace(Program& program, const TraceOptions& options);
 
+// What trace() says of the modules and parameters, without a trace: no graphs, and all modules unvisited.
+GraphCollection describe(Program& program, const TraceOptions& options);
+
 }  // namespace fxtrace

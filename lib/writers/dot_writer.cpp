@@ -22,6 +22,7 @@ struct Style {
   const char* line;
 };
 
+constexpr const char* kText = "#24292f";
 constexpr const char* kQuiet = "#5f6b7a";    // secondary text
 constexpr const char* kFailure = "#b3261e";  // text of a failure
 constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
@@ -43,6 +44,7 @@ Style style_of(Opcode op) {
   }
   return {"box", "#ffffff", "#000000"};
 }
+constexpr std::size_t kMaxParameters = 12;  // lines in one box
 constexpr Style kFailedStyle = {"component", "#fbdcda", kFailure};
 
 // Nested clusters alternate, so that neighbours stand apart.
@@ -121,7 +123,16 @@ class Writer {
   Writer(const GraphCollection& collection, std::ostream& out, const DotOptions& options)
       : collection_(collection), out_(out), options_(options) {
     for (const auto& module : collection.modules) modules_.emplace(module.path, &module);
-    for (const auto& parameter : collection.parameters) parameters_.insert(parameter.name);
+    for (const auto& parameter : collection.parameters) {
+      parameters_.insert(parameter.name);
+      if (!options.parameters) continue;
+      // Every module around it has it below.
+      for (std::size_t dot = parameter.name.rfind('.');; dot = parameter.name.rfind('.', dot - 1)) {
+        const bool is_root = dot == std::string::npos;
+        below_[is_root ? "" : parameter.name.substr(0, dot)].push_back(&parameter);
+        if (is_root || dot == 0) break;
+      }
+    }
   }
 
   void document() {
@@ -326,9 +337,9 @@ class Writer {
   void node(const Node& node, const std::string& id, const std::string& indent) {
     Style style = style_of(node.op);
     std::vector<std::string> lines;
+    std::vector<std::string> parameters;
     std::string about = node.name + " = " + to_string(node.op) + "[" + node.target + "]";
-    const bool named_by_target =
-        node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
+    const bool named_by_target = node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
     if (node.op == Opcode::kCallModule) {
       const auto* module = find_first(node.target);
       const std::string type = module != nullptr ? module->type : node.scope.module_type.value_or("");
@@ -341,12 +352,11 @@ class Writer {
         if (module->failure) about += "; failed: " + module->failure->message;
       }
       if (!type.empty()) about += "; " + type;
+      list_parameters(module != nullptr ? module->path : node.target, parameters);
     } else {
       lines.push_back(bold(node.target));
     }
-    if (!named_by_target || (node.op == Opcode::kPlaceholder && node.name != node.target)) {
-      lines.push_back(quiet(node.name));
-    }
+    if (!named_by_target && node.name != node.target) lines.push_back(quiet(node.name));
     // An operator that is called by this one.
     for (const auto& function : names_in<Argument::Function>(node)) lines.push_back(quiet("of " + function));
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
@@ -364,7 +374,32 @@ class Writer {
          << (std::string_view(style.shape) == "box" ? "rounded,filled" : "filled") << "\", fillcolor=\""
          << style.fill << "\", color=\"" << style.line << "\", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
+    if (!parameters.empty()) out_ << "<BR/>";
+    for (const auto& line : parameters) out_ << line << "<BR ALIGN=\"LEFT\"/>";
     out_ << ">, tooltip=" << dot_quoted(about) << "];\n";
+  }
+
+  // "weight float32[8, 4]", one line each.
+  void list_parameters(const std::string& module, std::vector<std::string>& lines) const {
+    const auto found = below_.find(module);
+    if (found == below_.end()) return;
+    const std::size_t prefix = module.empty() ? 0 : module.size() + 1;
+    for (const ParameterRecord* parameter : found->second) {
+      if (lines.size() == kMaxParameters) {
+        lines.push_back(quiet("and " + std::to_string(found->second.size() - kMaxParameters) + " more"));
+        return;
+      }
+      std::string value = parameter->type;
+      if (parameter->kind != ParameterKind::kCustomObject) {
+        Meta meta;
+        meta.dtype = parameter->dtype;
+        meta.shape.emplace(parameter->shape.begin(), parameter->shape.end());
+        value = value_text(meta);
+      }
+      lines.push_back(
+          small(dot_html(cut(parameter->name.substr(prefix), options_.max_label, Keep::kEnd)), kText) +
+          small("&#160;", kText) + quiet(value));
+    }
   }
 
   void edges(const Drawing& drawing, const std::string& indent) {
@@ -397,6 +432,7 @@ class Writer {
   const DotOptions& options_;
   std::unordered_map<std::string, const ModuleRecord*> modules_;
   std::unordered_set<std::string> parameters_;
+  std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;  // by module, when drawn
 };
 
 }  // namespace

@@ -13,7 +13,8 @@
 namespace fxtrace {
 
 struct DotOptions {
-  bool parameters = false;     // draw get_attr nodes of parameters and buffers
+  // Parameters and buffers: those of called modules in their boxes, others as get_attr nodes.
+  bool parameters = false;
   std::size_t max_label = 60;  // characters in one line of a label; 0 is no limit
 };
 

@@ -250,6 +250,7 @@ class Writer {
     text_or_null("alias_of", module.alias_of);
     text_or_null("rule", module.rule);
     integer("calls", module.calls);
+    if (!module.attributes.empty()) attributes(module);
     json_.key("failure");
     if (const auto& failure = module.failure) {
       json_.open('{');
@@ -261,6 +262,16 @@ class Writer {
       json_.close('}');
     } else {
       json_.null();
+    }
+    json_.close('}');
+  }
+
+  void attributes(const ModuleRecord& module) {
+    json_.key("attributes");
+    json_.open('{');
+    for (const auto& [name, value] : module.attributes) {
+      json_.key(name);
+      argument(Graph(), value);
     }
     json_.close('}');
   }

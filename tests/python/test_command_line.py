@@ -106,17 +106,17 @@ def test_a_closed_pipe_with_more_than_it_holds(program):
 @pytest.mark.parametrize(
     "command, reason",
     [
-        ("fxtrace trace model.pt > /dev/full", "stdout: cannot be written: No space left"),
-        ("fxtrace inspect model.pt > /dev/full", "stdout: cannot be written: No space left"),
-        ("fxtrace --help > /dev/full", "stdout: cannot be written: No space left"),
-        ("fxtrace trace model.pt -o /dev/full", "/dev/full: cannot be written: No space left"),
-        ("fxtrace trace model.pt >&-", "stdout: cannot be written: Bad file"),
-        ("fxtrace trace - >&- < model.pt", "stdout: cannot be written: Bad file"),
-        ("fxtrace trace model.pt -o no/x.json", "no/x.json: cannot be written: there is no directory no"),
-        ("fxtrace trace model.pt -o sub", "sub: cannot be written: Is a directory"),
-        ("ln -s loop.json loop.json; fxtrace trace model.pt -o loop.json", "loop.json: cannot be written: Too many"),
+        ("fxtrace trace model.pt > /dev/full", "stdout: cannot write: No space left"),
+        ("fxtrace inspect model.pt > /dev/full", "stdout: cannot write: No space left"),
+        ("fxtrace --help > /dev/full", "stdout: cannot write: No space left"),
+        ("fxtrace trace model.pt -o /dev/full", "/dev/full: cannot write the file: No space left"),
+        ("fxtrace trace model.pt >&-", "stdout: cannot write: Bad file"),
+        ("fxtrace trace - >&- < model.pt", "stdout: cannot write: Bad file"),
+        ("fxtrace trace model.pt -o no/x.json", "no/x.json: cannot write the file: no such directory: no"),
+        ("fxtrace trace model.pt -o sub", "sub: cannot write the file: Is a directory"),
+        ("ln -s loop.json loop.json; fxtrace trace model.pt -o loop.json", "loop.json: cannot write the file: Too many"),
         # Said before the model is loaded.
-        ("fxtrace trace missing.pt -o sub", "missing.pt: there is no such file"),
+        ("fxtrace trace missing.pt -o sub", "missing.pt: no such file"),
     ],
 )
 def test_what_cannot_be_written(program, model, command, reason):
@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(program, model):
     (model.parent / "x.json").write_text("before")
     # Blocks of 1024 bytes; bash ignores the signal so that the write fails as on a full disk.
     done = shell(program, "trap '' XFSZ; ulimit -f 4; fxtrace trace model.pt -o x.json", model.parent)
-    check_error(done, 3, "x.json: cannot be written: File too large")
+    check_error(done, 3, "x.json: cannot write the file: File too large")
     assert (model.parent / "x.json").read_text() == "before"
     assert sorted(path.name for path in model.parent.iterdir()) == ["model.pt", "x.json"]
 

@@ -238,17 +238,17 @@ def test_submodules_keep_their_inputs(program, tmp_path):
 @pytest.mark.parametrize(
     "option, message",
     [
-        ("flog=1", "there is no input 'flog', did you mean 'flag'?"),
-        ("flag=1", "'flag' is bool, which an integer does not fit"),
-        ("n=1.5", "'n' is int, which a number does not fit"),
-        ("mode=1", "'mode' is str, which an integer does not fit"),
-        ("x=null", "'x' is Tensor, which null does not fit"),
-        ('repeat=["$PH"]', "'repeat' is a tuple of 2, and 1 values are given"),
-        ('repeat=["$PH","a"]', "'repeat[1]' is int, which a string does not fit"),
-        ('pair={"scale":0}', "'pair' lacks the field 'power'"),
-        ('pair={"speed":0}', "'pair' has no field 'speed'"),
-        ('named={"a":1}', "keys of 'named' are integers, and 'a' is none"),
-        ("parts=[]", "'parts' is Dict[str, List[Tensor]], which an array does not fit"),
+        ("flog=1", "no input named 'flog', did you mean 'flag'?"),
+        ("flag=1", "'flag': expected bool, got an integer"),
+        ("n=1.5", "'n': expected int, got a number"),
+        ("mode=1", "'mode': expected str, got an integer"),
+        ("x=null", "'x': expected Tensor, got null"),
+        ('repeat=["$PH"]', "'repeat': expected a tuple of 2, got 1"),
+        ('repeat=["$PH","a"]', "'repeat[1]': expected int, got a string"),
+        ('pair={"scale":0}', "'pair': missing field 'power'"),
+        ('pair={"speed":0}', "'pair': no field named 'speed'"),
+        ('named={"a":1}', "'named': expected integer keys, got 'a'"),
+        ("parts=[]", "'parts': expected Dict[str, List[Tensor]], got an array"),
     ],
 )
 def test_errors_list_the_inputs(program, archive, option, message):
@@ -263,10 +263,10 @@ def test_errors_list_the_inputs(program, archive, option, message):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--concrete", "flag"], "--concrete takes NAME=VALUE, not 'flag'"),
-        (["--concrete", "flag=tru"], "--concrete flag:1:4: this is no JSON"),
+        (["--concrete", "flag"], "--concrete: expected NAME=VALUE, got 'flag'"),
+        (["--concrete", "flag=tru"], "--concrete flag:1:4: invalid JSON"),
         (["--concrete", "flag=@missing.json"], "missing.json"),
-        (["--input-names", "x,y"], "there is no input 'y'"),
+        (["--input-names", "x,y"], "no input named 'y'"),
         (["--input-names", "x"], "input 'flag' is not among --input-names and has no default"),
     ],
 )
@@ -310,10 +310,10 @@ def test_integers_of_an_exported_program(program, exported):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--concrete", "n=true"], "'n' is int, which the given value does not fit"),
-        (["--concrete", "x=1"], "'x' is Tensor, which the given value does not fit"),
+        (["--concrete", "n=true"], "'n': expected int, got True"),
+        (["--concrete", "x=1"], "'x': expected Tensor, got 1"),
         (["--concrete", "flag=true"], "the program has 'flag' fixed to another value"),
-        (["--concrete", "m=1"], "there is no input 'm'"),
+        (["--concrete", "m=1"], "no input named 'm'"),
         (["--input-names", "x"], "input 'n' is not among --input-names and has no default"),
     ],
 )

@@ -98,25 +98,33 @@ TEST_CASE("cli: wrong usage", "[cli]") {
     const char* message;
   };
   const Case cases[] = {
-      {{}, "a command is missing"},
+      {{}, "missing command"},
       {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
+      {{"model.pt"}, "'model.pt' is not a command\nhint: to trace a model: fxtrace trace model.pt\n"},
+      {{"dir/my model.pt2", "-o", "x.json"}, "hint: to trace a model: fxtrace trace 'dir/my model.pt2'\n"},
+      {{"-"}, "hint: to trace a model: fxtrace trace -\n"},
       {{"--frob"}, "unknown option '--frob'"},
+      {{"--versoin"}, "unknown option '--versoin', did you mean '--version'?"},
+      {{"--leaf", "x", "trace", "a"},
+       "unknown option '--leaf': it belongs to fxtrace trace\nhint: options come"},
+      {{"inspect", "a", "--format", "dot"}, "unknown option '--format': it belongs to fxtrace trace"},
+      {{"trace", "a", "-lea", "x"}, "unknown option '-lea', did you mean '--leaf'?"},
       {{"trace"}, "MODEL is required"},
       {{"trace", "a", "b"}, "unexpected argument 'b'"},
       {{"trace", "a", "--leafs", "x"}, "unknown option '--leafs', did you mean '--leaf'?"},
-      {{"trace", "a", "--leaf"}, "--leaf"},
-      {{"trace", "a", "--leaf", "torch.[nn"}, "wrong glob 'torch.[nn' at position 7"},
-      {{"trace", "a", "--no-leaf", "x@"}, "nothing stands after the '@'"},
-      {{"trace", "a", "--wrap", "["}, "wrong glob '['"},
-      {{"trace", "a", "--max-depth", "-1"}, "--max-depth: expected an integer of at least 0, not '-1'"},
-      {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, not 'many'"},
-      {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, not 'maybe'"},
-      {{"trace", "a", "-f", "xml"}, "expected json or dot, not 'xml'"},
-      {{"trace", "a", "--max-label", "9"}, "--show-parameters and --max-label are for DOT"},
-      {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot be opened"},
+      {{"trace", "a", "--leaf"}, "--leaf: expected RULE\n"},
+      {{"trace", "a", "--leaf", "torch.[nn"}, "invalid glob 'torch.[nn' at position 7"},
+      {{"trace", "a", "--no-leaf", "x@"}, "no path after '@'"},
+      {{"trace", "a", "--wrap", "["}, "invalid glob '['"},
+      {{"trace", "a", "--max-depth", "-1"}, "--max-depth: expected an integer of at least 0, got '-1'"},
+      {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, got 'many'"},
+      {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, got 'maybe'"},
+      {{"trace", "a", "-f", "xml"}, "expected json or dot, got 'xml'"},
+      {{"trace", "a", "--max-label", "9"}, "--show-parameters and --max-label only apply to DOT"},
+      {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot open the file"},
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
-      {{"trace", "a", "--concrete", "x"}, "--concrete takes NAME=VALUE, not 'x'"},
-      {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:4: this is no JSON"},
+      {{"trace", "a", "--concrete", "x"}, "--concrete: expected NAME=VALUE, got 'x'"},
+      {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:4: invalid JSON"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.args);
@@ -145,7 +153,7 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
   const Case cases[] = {
       {"state_dict.pt", "this is a state_dict saved with torch.save: it holds no graph"},
       {"flatbuffer.ptl", "this is a TorchScript model for the lite interpreter"},
-      {"missing.pt", "there is no such file"},
+      {"missing.pt", "no such file"},
       {".", "this is a directory"},
   };
   for (const auto& c : cases) {
@@ -166,16 +174,17 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
 TEST_CASE("cli: names from outside do not reach the terminal raw", "[cli]") {
   const Result result = run({"trace", "a\033[2Jb\nc"});
   CHECK(result.code == 3);
-  CHECK(result.err == "fxtrace: error: a?[2Jb c: there is no such file\n");
+  CHECK(result.err == "fxtrace: error: a?[2Jb c: no such file\n");
 }
 
 TEST_CASE("cli: inspect what is no model", "[cli]") {
   const Result text = run({"inspect", fixture("state_dict.pt")});
-  CHECK(text.code == 0);
-  CHECK(text.out.starts_with(
-      "state_dict.pt: a state_dict saved with torch.save: it holds no graph\nto trace it: "));
+  CHECK(text.code == 3);
+  CHECK(text.out.empty());
+  CHECK(text.err == run({"trace", fixture("state_dict.pt")}).err);
   const Result json = run({"inspect", "--json", fixture("package.pt")});
-  CHECK(json.code == 0);
+  CHECK(json.code == 3);
+  CHECK(json.err == run({"trace", fixture("package.pt")}).err);
   const auto document = nlohmann::json::parse(json.out);
   CHECK(document["kind"] == "torch_package");
   CHECK(document["file"] == "package.pt");
@@ -254,10 +263,15 @@ TEST_CASE("cli: inspect a model", "[cli]") {
   CHECK(text.code == 0);
   CHECK(text.out ==
         "torchscript.pt: a TorchScript archive, version 3\n"
-        "6 elements in parameters, 0 in buffers\n\n"
-        "module    type             own  total  status\n"
-        "(root)    Net                0      6  traced\n"
-        "  linear  torch.nn.Linear    6      6  leaf (default)\n");
+        "parameters: 6 elements in 2 tensors, 24 bytes (float32 on cpu)\n"
+        "buffers: none\n\n"
+        "input  type\n"
+        "x      Tensor\n\n"
+        "output    type\n"
+        "(result)  Tensor\n\n"
+        "module    type             own  total  bytes  status\n"
+        "(root)    Net                0      6     24  traced\n"
+        "  linear  torch.nn.Linear    6      6     24  leaf (default)\n");
   const auto json = nlohmann::json::parse(run({"inspect", "--json", fixture("torchscript.pt")}).out);
   CHECK(json["producer_version"] == "3");
   CHECK(json["modules"][1]["parameters"]["own"] == 6);
@@ -279,13 +293,16 @@ TEST_CASE("cli: exported programs", "[cli]") {
   const Result text = run({"inspect", model});
   CHECK(text.code == 0);
   CHECK(text.out ==
-        "exported.pt2: an exported program (torch.export.save), version 8.20\n"
-        "6 elements in parameters, 0 in buffers\n\n"
-        "input  value\n"
+        "exported.pt2: an exported program (torch.export.save), version 8.20, written by PyTorch 2.13.0+cpu\n"
+        "parameters: 6 elements in 2 tensors, 24 bytes (float32 on cpu)\n"
+        "buffers: none\n\n"
+        "input  type\n"
         "x      float32[1, 2]\n\n"
-        "module    type             own  total  status\n"
-        "(root)    __main__.Net       0      6  traced\n"
-        "  linear  torch.nn.Linear    6      6  leaf (default)\n");
+        "output    type\n"
+        "(result)  float32[1, 2]\n\n"
+        "module    type             own  total  bytes  status\n"
+        "(root)    __main__.Net       0      6     24  traced\n"
+        "  linear  torch.nn.Linear    6      6     24  leaf (default)\n");
   const auto json = nlohmann::json::parse(run({"inspect", "--json", model}).out);
   CHECK(json["inputs"][0]["value"] == "float32[1, 2]");
   CHECK(json["inputs"][0]["fixed"] == false);
@@ -304,7 +321,7 @@ TEST_CASE("cli: several exported programs in one archive", "[cli]") {
   CHECK_THAT(unsaid.err, ContainsSubstring("--model"));
   const Result unknown = run({"trace", model, "--model", "encode"});
   CHECK(unknown.code == 2);
-  CHECK_THAT(unknown.err, ContainsSubstring("no model 'encode'"));
+  CHECK_THAT(unknown.err, ContainsSubstring("no model named 'encode'"));
 
   const Result first = run({"trace", model, "--model", "other", "--model", "encoder"});
   CHECK(first.code == 0);

@@ -146,41 +146,42 @@ TEST_CASE("config: dummy inputs and dimensions", "[config]") {
 
 TEST_CASE("config: errors have a place", "[config]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "c.json:1:1: this is no JSON: unexpected end of input"},
-      {"{\n  \"a\" 1}", "c.json:2:7: this is no JSON: unexpected number literal; expected ':'"},
-      {"{\n  \"method\": \"f\",\n}", "c.json:3:1: this is no JSON"},
+      {"", "c.json:1:1: invalid JSON: unexpected end of input"},
+      {"{\n  \"a\" 1}", "c.json:2:7: invalid JSON: unexpected number literal; expected ':'"},
+      {"{\n  \"method\": \"f\",\n}", "c.json:3:1: invalid JSON"},
       {"[1]", "c.json:1:1: expected an object with options"},
       {"{\"max_dept\": 1}", "c.json:1:2: /max_dept: unknown option 'max_dept', did you mean 'max_depth'?"},
       {"{\"max-depth\": 1}", "did you mean 'max_depth'?"},
       {"{\"frobnicate\": 1}", "c.json:1:2: /frobnicate: unknown option 'frobnicate'"},
-      {"{\"format\": \"fxtrace.graph_collection\"}", "take what stands under 'options'"},
+      {"{\"format\": \"fxtrace.graph_collection\"}", "use the value of its 'options'"},
       {"{\"rules\": [\n  {\"type\": \"x\",\n    \"leaf\": 1}]}",
        "c.json:3:13: /rules/0/leaf: expected a boolean"},
       {"{\"rules\": [{}]}", "c.json:1:12: /rules/0: a rule needs"},
       {"{\"rules\": [{\"typ\": \"x\"}]}", "unknown key of a rule 'typ', did you mean 'type'?"},
-      {"{\"rules\": [{\"type\": \"a[\"}]}", "c.json:1:21: /rules/0/type: wrong glob 'a[' at position 2"},
-      {"{\"rules\": [{\"function\": \"a\", \"leaf\": true}]}", "a rule for functions has no 'leaf'"},
-      {"{\"rules\": [{\"type\": \"a\", \"wrap\": true}]}", "'wrap' goes with 'function'"},
+      {"{\"rules\": [{\"type\": \"a[\"}]}", "c.json:1:21: /rules/0/type: invalid glob 'a[' at position 2"},
+      {"{\"rules\": [{\"function\": \"a\", \"leaf\": true}]}",
+       "'leaf' does not apply to a rule for functions"},
+      {"{\"rules\": [{\"type\": \"a\", \"wrap\": true}]}", "'wrap' needs 'function'"},
       {"{\"rules\": [{\"type\": \"a\", \"where\": {}}]}", "/rules/0/where: expected at least one condition"},
       {"{\"rules\": [{\"where\": {\"a/b\": {\"=>\": 1}}}]}",
        "/rules/0/where/a~1b/=>: unknown comparison '=>'"},
       {"{\"rules\": [{\"where\": {\"a\": {\">\": {}}}}]}",
        "expected null, a boolean, a number, a string or an array"},
       {"{\"leaf\": [1]}", "c.json:1:11: /leaf/0: expected a string"},
-      {"{\"leaf\": \"x@\"}", "c.json:1:10: /leaf: wrong rule 'x@'"},
+      {"{\"leaf\": \"x@\"}", "c.json:1:10: /leaf: invalid rule 'x@'"},
       {"{\"max_depth\": -1}", "c.json:1:15: /max_depth: expected an integer of at least 0"},
       {"{\"max_depth\": 1.5}", "expected an integer"},
       {"{\"max_nodes\": 0 }", "c.json:1:15: /max_nodes: expected an integer of at least 1"},
       {"{\"hooks\": \"no\"}", "expected \"run\" or \"skip\""},
-      {"{\"method\": \"\"}", "expected a string that is not empty"},
-      {"{\"method\": \"a\", \"method\": \"b\"}", "c.json:1:17: the key 'method' is given twice"},
+      {"{\"method\": \"\"}", "expected a non-empty string"},
+      {"{\"method\": \"a\", \"method\": \"b\"}", "c.json:1:17: duplicate key 'method'"},
       {"{\"input\": [\"float32[1]\"]}", "c.json:1:11: /input: expected an object: inputs and their specs"},
       {"{\"input\": {\"x\": 1}}", "c.json:1:17: /input/x: expected a string"},
-      {"{\"input\": {\"x\": \"float31[1]\"}}", "c.json:1:17: /input/x: --input x: 'float31' is no dtype"},
-      {"{\"input\": {\"\": \"float32[1]\"}}", "'' is no input's name"},
+      {"{\"input\": {\"x\": \"float31[1]\"}}", "c.json:1:17: /input/x: --input x: 'float31' is not a dtype"},
+      {"{\"input\": {\"\": \"float32[1]\"}}", "'' is not the name of an input"},
       {"{\"dim\": {\"b\": 8}}", "c.json:1:15: /dim/b: expected a string"},
-      {"{\"dim\": {\"b\": \"2..1\"}}", "c.json:1:15: /dim/b: --dim b: from 2 to 1 is nothing"},
-      {"{\"dim\": {\"1\": \"2\"}}", "'1' is no name of a dimension"},
+      {"{\"dim\": {\"b\": \"2..1\"}}", "c.json:1:15: /dim/b: --dim b: from 2 to 1 is an empty range"},
+      {"{\"dim\": {\"1\": \"2\"}}", "'1' is not a valid name for a dimension"},
       {"{\"m\\\"\": 1}", "c.json:1:2: "},
       {"{\"méthode\": 1, \"strict\": 2}", "c.json:1:2: /méthode: unknown option"},
       {"{\"\": \"é\", \"strict\": 2}", "c.json:1:2: "},
@@ -189,10 +190,9 @@ TEST_CASE("config: errors have a place", "[config]") {
     CAPTURE(text);
     CHECK_THAT(error_of(text), ContainsSubstring(message));
   }
-  CHECK_THAT(error_of(std::string(1'000'000, '[')),
-             ContainsSubstring("c.json:1:33: this is nested too deeply"));
-  CHECK_THAT(error_of("{\"method\": \"\xff\"}"), ContainsSubstring("this is no JSON"));
-  CHECK_THAT(error_of("{\"max_depth\": 1e999}"), ContainsSubstring("this is no JSON"));
+  CHECK_THAT(error_of(std::string(1'000'000, '[')), ContainsSubstring("c.json:1:33: nested too deeply"));
+  CHECK_THAT(error_of("{\"method\": \"\xff\"}"), ContainsSubstring("invalid JSON"));
+  CHECK_THAT(error_of("{\"max_depth\": 1e999}"), ContainsSubstring("invalid JSON"));
 }
 
 TEST_CASE("config: a byte order mark is skipped", "[config]") {

@@ -210,6 +210,35 @@ TEST_CASE("parameters are drawn on demand", "[dot_writer]") {
   CHECK(contains(with, "g0_n1 -> g0_n3;"));
 }
 
+TEST_CASE("parameters of called modules stand in their boxes", "[dot_writer]") {
+  auto collection = sample_collection();
+  DotOptions options;
+  CHECK(dot_text(collection, options).find("weight") == std::string::npos);
+  options.parameters = true;
+  const std::string shown = dot_text(collection, options);
+  const auto box = shown.find("<B>a.l</B>");
+  REQUIRE(box != std::string::npos);
+  const std::string label = shown.substr(box, shown.find(">, tooltip", box) - box);
+  CHECK(contains(label, "weight</FONT>"));
+  CHECK(contains(label, "float32[4, 4]"));
+  CHECK(label.find("weight") < label.find("bias"));
+  CHECK(label.find("scale") == std::string::npos);
+
+  // Under a shared module's later name the same; of many the first.
+  for (int i = 0; i < 20; ++i) {
+    ParameterRecord& record = collection.parameters.emplace_back();
+    record.name = "b.w" + std::to_string(i);
+    record.dtype = "int64";
+  }
+  const std::string many = dot_text(collection, options);
+  const auto alias = many.find("<B>c</B>");
+  REQUIRE(alias != std::string::npos);
+  const std::string shared = many.substr(alias, many.find(">, tooltip", alias) - alias);
+  CHECK(contains(shared, "w11"));
+  CHECK(contains(shared, "and 8 more"));
+  CHECK(shared.find("w12") == std::string::npos);
+}
+
 TEST_CASE("one graph needs no cluster of its own", "[dot_writer]") {
   auto collection = sample_collection();
   collection.graphs.pop_back();

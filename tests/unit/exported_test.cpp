@@ -56,11 +56,11 @@ TEST_CASE("json document: errors say where", "[exported]") {
           auto item = second(root).at("x").items().begin();
           ++item;
           static_cast<void>((*item).integer());
-        }) == "the JSON: graph.nodes[1].x[1]: an integer of 64 bits is expected here");
+        }) == "the JSON: graph.nodes[1].x[1]: expected a 64-bit integer");
   CHECK(message([&](const JsonValue& root) { static_cast<void>(second(root).at("y")); }) ==
         "the JSON: graph.nodes[1]: \"y\" is missing");
   CHECK(message([&](const JsonValue& root) { static_cast<void>(root.items()); }) ==
-        "the JSON: a list is expected here");
+        "the JSON: expected a list");
 }
 
 TEST_CASE("json document: what is no JSON", "[exported]") {
@@ -457,10 +457,9 @@ TEST_CASE("program dimensions: asserts that what is asked for decides", "[export
   CHECK(narrowed.fixed(5) == Argument(true));  // s0 is 2 at least
   CHECK(narrowed.graph.operations[2].holds);
   CHECK_FALSE(narrowed.fixed(2));
-  CHECK(
-      Narrowed({{"u0", 9, {}}, {"s0", {}, 8}}).error ==
-      "the program asserts u0 <= s0, which cannot hold any more; with what is asked for, its dimensions are "
-      "s0 (2..8), s1, u0 (9..)");
+  CHECK(Narrowed({{"u0", 9, {}}, {"s0", {}, 8}}).error ==
+        "the program asserts u0 <= s0, which can no longer hold; with the given options the dimensions are "
+        "s0 (2..8), s1, u0 (9..)");
 }
 
 TEST_CASE("program dimensions: a concrete integer is a dimension with one value", "[exported]") {
@@ -471,12 +470,11 @@ TEST_CASE("program dimensions: a concrete integer is a dimension with one value"
 }
 
 TEST_CASE("program dimensions: errors", "[exported]") {
-  CHECK(
-      Narrowed({{"s7", 5, 5}}).error ==
-      "--dim s7=5: the program has no dimension 's7', did you mean 's0'?; the dimensions are s0 (2..64), s1, "
-      "u0 (1..)");
+  CHECK(Narrowed({{"s7", 5, 5}}).error ==
+        "--dim s7=5: no dimension 's7', did you mean 's0'?; the dimensions are s0 (2..64), s1, "
+        "u0 (1..)");
   CHECK_THAT(Narrowed({{"s0", 70, {}}}).error,
-             ContainsSubstring("--dim s0=70..: the range of s0 is 2..64, which has nothing in common"));
+             ContainsSubstring("--dim s0=70..: does not overlap with 2..64, the range of s0"));
   CHECK_THAT(Narrowed({{"s1", 2, 4}}, {{"n", 5}}).error,
-             ContainsSubstring("--concrete n=5: the range of s1 is 2..4, which has nothing in common"));
+             ContainsSubstring("--concrete n=5: does not overlap with 2..4, the range of s1"));
 }

@@ -96,12 +96,12 @@ TEST_CASE("glob: errors name the position", "[glob]") {
     const char* message;
   };
   const Case cases[] = {
-      {"", "wrong glob '' at position 1: it is empty"},
-      {"torch.[nn", "wrong glob 'torch.[nn' at position 7: '[' has no ']'"},
-      {"ü[", "wrong glob 'ü[' at position 2: '[' has no ']'"},
-      {"a[]", "wrong glob 'a[]' at position 2: the set is empty"},
-      {"a[z-a]", "wrong glob 'a[z-a]' at position 3: the range runs backwards"},
-      {"a.***", "wrong glob 'a.***' at position 5: '***' means nothing, use '*' or '**'"},
+      {"", "invalid glob '' at position 1: the glob is empty"},
+      {"torch.[nn", "invalid glob 'torch.[nn' at position 7: missing ']'"},
+      {"ü[", "invalid glob 'ü[' at position 2: missing ']'"},
+      {"a[]", "invalid glob 'a[]' at position 2: empty set"},
+      {"a[z-a]", "invalid glob 'a[z-a]' at position 3: the range is reversed"},
+      {"a.***", "invalid glob 'a.***' at position 5: '***' has no meaning; use '*' or '**'"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.pattern);

@@ -81,30 +81,30 @@ TEST_CASE("input spec: without a name it is counted", "[input_spec]") {
 
 TEST_CASE("input spec: errors say what is wrong and show a right one", "[input_spec]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"x=", "--input x: there is no spec"},
+      {"x=", "--input x: the spec is empty"},
       {"x=float31[1]",
-       "--input x: 'float31' is no dtype, did you mean 'float32'?; a tensor is written --input"},
-      {"x=qqq[1]", "'qqq' is no dtype;"},
-      {"x=[1,2]", "a tensor needs a dtype before its sizes"},
-      {"x=float32", "'float32' is a dtype, and a tensor needs sizes behind it"},
+       "--input x: 'float31' is not a dtype, did you mean 'float32'?; a tensor is written --input"},
+      {"x=qqq[1]", "'qqq' is not a dtype;"},
+      {"x=[1,2]", "missing dtype before the sizes"},
+      {"x=float32", "'float32' is a dtype; a tensor also needs its sizes"},
       {"x=float32[1,,2]", "size 1 is empty"},
       {"x=float32[1,2,]", "size 2 is empty"},
       {"x=float32[-1,2]", "size 0 is negative: -1"},
       {"x=float32[2,1-3]", "size 1 is negative: 1-3"},
-      {"x=float32[a b]", "size 0 is 'a b', which is neither"},
+      {"x=float32[a b]", "size 0 is 'a b'; expected a number"},
       {"x=float32[1.5]", "size 0 is '1.5'"},
       {"x=float32[?]", "size 0 is '?'"},
-      {"x=float32[1", "the ']' is missing"},
-      {"x=float32[1]cuda", "what does 'cuda' mean behind the sizes?"},
-      {"x=float32[1]@", "'' is no device"},
-      {"x=float32[1]@gpu:0", "'gpu:0' is no device"},
-      {"x=float32[1]@cuda:a", "'cuda:a' is no device"},
-      {"x=float32[1]@cuda:", "'cuda:' is no device"},
+      {"x=float32[1", "missing ']'"},
+      {"x=float32[1]cuda", "unexpected 'cuda' after the sizes"},
+      {"x=float32[1]@", "'' is not a device"},
+      {"x=float32[1]@gpu:0", "'gpu:0' is not a device"},
+      {"x=float32[1]@cuda:a", "'cuda:a' is not a device"},
+      {"x=float32[1]@cuda:", "'cuda:' is not a device"},
       {"n=1.5", "'1.5' is neither a tensor nor an integer expression"},
-      {"=float32[1]", "'' is no input's name; inputs are named by path or position"},
-      {"a..b=float32[1]", "'a..b' is no input's name"},
-      {".a=float32[1]", "'.a' is no input's name"},
-      {"a[0]=float32[1]", "'a[0]' is no input's name"},
+      {"=float32[1]", "'' is not the name of an input; inputs are named by path or position"},
+      {"a..b=float32[1]", "'a..b' is not the name of an input"},
+      {".a=float32[1]", "'.a' is not the name of an input"},
+      {"a[0]=float32[1]", "'a[0]' is not the name of an input"},
   };
   for (const auto& [text, message] : cases) {
     CAPTURE(text);
@@ -134,16 +134,16 @@ TEST_CASE("dimension range: there and back", "[input_spec]") {
 TEST_CASE("dimension range: errors", "[input_spec]") {
   const std::pair<const char*, const char*> cases[] = {
       {"batch", "--dim takes NAME=LO..HI, not 'batch'; a range is written --dim batch=1..64"},
-      {"=1", "'' is no name of a dimension"},
-      {"a-b=1", "'a-b' is no name of a dimension"},
-      {"b=", "there is no number"},
-      {"b=..", "there is no number"},
-      {"b=x", "'x' is no number of at least 0"},
-      {"b=-1..2", "'-1' is no number of at least 0"},
-      {"b=1..2..3", "'2..3' is no number"},
-      {"b=1-2", "'1-2' is no number"},
-      {"b=3..2", "from 3 to 2 is nothing"},
-      {"b=99999999999999999999", "is no number of at least 0"},
+      {"=1", "'' is not a valid name for a dimension"},
+      {"a-b=1", "'a-b' is not a valid name for a dimension"},
+      {"b=", "expected at least one bound"},
+      {"b=..", "expected at least one bound"},
+      {"b=x", "'x' is not a non-negative integer"},
+      {"b=-1..2", "'-1' is not a non-negative integer"},
+      {"b=1..2..3", "'2..3' is not a non-negative"},
+      {"b=1-2", "'1-2' is not a non-negative"},
+      {"b=3..2", "from 3 to 2 is an empty range"},
+      {"b=99999999999999999999", "is not a non-negative integer"},
   };
   for (const auto& [text, message] : cases) {
     CAPTURE(text);
@@ -163,11 +163,11 @@ TEST_CASE("dimensions: of the specs, with their ranges", "[input_spec]") {
 
   options.dimensions.push_back(range("batch", 9, std::nullopt));
   CHECK(error_of([&] { make_dimensions(options); }) ==
-        "--dim: the ranges of 'batch' have nothing in common: 1..8 and 9..");
+        "--dim: the ranges of 'batch' do not overlap: 1..8 and 9..");
 
   CHECK(error_of([&] { check_dimensions(options.dimensions, {"batch"}); }) == "no error");
   CHECK(error_of([&] { check_dimensions({range("bath", 1, 2)}, {"batch", "seq"}); }) ==
-        "--dim: there is no dimension 'bath'; the dimensions are batch, seq");
+        "--dim: no dimension named 'bath'; named dimensions: batch, seq");
   CHECK_THAT(error_of([&] { check_dimensions({range("b", 1, 2)}, {}); }),
              ContainsSubstring("--input x=float32[b,3] gives it one"));
 }
@@ -203,5 +203,5 @@ TEST_CASE("input choice: fixed, remaining or default", "[input_choice]") {
   }
   options.input_names = {"stat"};
   CHECK(error_of([&] { InputChoice(options, names, fail); }) ==
-        "there is no input 'stat', did you mean 'state'?");
+        "no input named 'stat', did you mean 'state'?");
 }

@@ -151,6 +151,22 @@ TEST_CASE("numbers read back as they were", "[json_writer]") {
   }
 }
 
+TEST_CASE("attributes of modules are written where there are any", "[json_writer]") {
+  auto collection = sample_collection();
+  CHECK_FALSE(parsed(collection)["modules"][0].contains("attributes"));
+  collection.modules[0].attributes = {
+      {"training", false},
+      {"eps", 1e-5},
+      {"mode", "max"},
+      {"bias", Argument::None{}},
+      {"kernel_size", Argument::List{{3, 3}}},
+      {"limit", std::numeric_limits<double>::infinity()},
+  };
+  CHECK(
+      parsed(collection)["modules"][0]["attributes"].dump() ==
+      R"({"training":false,"eps":1e-05,"mode":"max","bias":null,"kernel_size":[3,3],"limit":{"float":"inf"}})");
+}
+
 TEST_CASE("the document has the contract's keys in their order", "[json_writer]") {
   const auto json = parsed(sample_collection());
   CHECK(keys(json) == Strings{"format", "version", "producer", "model", "options", "summary", "modules",

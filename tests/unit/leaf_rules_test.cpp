@@ -54,6 +54,9 @@ class FakeProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "fake"; }
   std::string producer_version() const override { return "1"; }
+  std::string producer() const override { return {}; }
+  std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
+  std::vector<ConstantInfo> constants() const override { return {}; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
   void run(ModuleId, const std::string&, bool, GraphTracer&) override {}
 
@@ -282,11 +285,11 @@ TEST_CASE("leaf rules: functions", "[leaf_rules]") {
 
 TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "is empty"},
-      {"a@", "nothing stands after the '@'"},
-      {"@", "nothing stands after the '@'"},
-      {"torch.[nn@x", "wrong glob 'torch.[nn@x' at position 7: '[' has no ']'"},
-      {"torch.nn@x.[", "wrong glob 'torch.nn@x.[' at position 12: '[' has no ']'"},
+      {"", "empty rule"},
+      {"a@", "no path after '@'"},
+      {"@", "no path after '@'"},
+      {"torch.[nn@x", "invalid glob 'torch.[nn@x' at position 7: missing ']'"},
+      {"torch.nn@x.[", "invalid glob 'torch.nn@x.[' at position 12: missing ']'"},
   };
   for (const auto& [text, message] : cases) {
     CAPTURE(text);

@@ -215,7 +215,7 @@ TEST_CASE("state dict: damaged records", "[state_dict]") {
   for (std::size_t size = 0; size < pickle.size(); ++size) {
     CAPTURE(size);
     CHECK_THAT(error_of(pickle.substr(0, size)),
-               ContainsSubstring("record m/weights.pt: its pickle is damaged"));
+               ContainsSubstring("record m/weights.pt: the pickle is damaged"));
   }
   for (std::size_t at = 0; at < pickle.size(); ++at) {  // whatever comes, it comes back
     std::string flipped = pickle;
@@ -239,7 +239,7 @@ TEST_CASE("state dict: damaged records", "[state_dict]") {
 
 TEST_CASE("state dict: hostile pickles end soon", "[state_dict]") {
   const std::clock_t start = std::clock();
-  CHECK_THAT(error_of(std::string(20'000'000, 'N')), ContainsSubstring("refused"));
+  CHECK_THAT(error_of(std::string(20'000'000, 'N')), ContainsSubstring("refusing"));
   CHECK_THAT(error_of(std::string(7'000'000, '(')), ContainsSubstring("damaged"));
   CHECK_THAT(error_of(std::string(7'000'000, ')') + "\x85"), ContainsSubstring("damaged"));
   CHECK_THAT(error_of("}r\xff\xff\xff\xff" + std::string(100, '}')), ContainsSubstring("damaged"));

@@ -54,6 +54,9 @@ class FakeProgram : public Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "fake"; }
   std::string producer_version() const override { return "1"; }
+  std::string producer() const override { return {}; }
+  std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
+  std::vector<ConstantInfo> constants() const override { return {}; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
 
   void run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) override {

@@ -1,0 +1,516 @@
+#include "app/inspection.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "app/console.h"
+#include "graph/dtype.h"
+#include "graph/text_form.h"
+#include "trace/leaf_rules.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr std::size_t kMaxColumn = 60;
+constexpr std::size_t kMaxConstants = 40;  // rows of the text; JSON has them all
+
+std::int64_t product(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
+  }
+  return count;
+}
+
+std::int64_t bytes_of(const std::vector<std::int64_t>& shape, const std::string& dtype) {
+  std::int64_t bytes = 0;
+  const bool too_many = __builtin_mul_overflow(product(shape), find_itemsize(dtype).value_or(0), &bytes);
+  return too_many ? INT64_MAX : bytes;
+}
+
+void add(std::int64_t& total, std::int64_t count) {
+  if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
+}
+
+void add(TensorTotal& total, const std::vector<std::int64_t>& shape, const std::string& dtype,
+         const std::string& device) {
+  ++total.tensors;
+  add(total.elements, product(shape));
+  add(total.bytes, bytes_of(shape, dtype));
+  total.dtypes.insert(dtype);
+  total.devices.insert(device);
+}
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
+// By module.  A tensor that is shared counts once in every module that has it below, be it
+// through a shared module, and a module under a later name has the counts of its first.
+std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
+  const auto& modules = collection.modules;
+  std::unordered_map<std::string_view, std::size_t> by_path;
+  for (std::size_t i = 0; i < modules.size(); ++i) by_path.emplace(modules[i].path, i);
+  std::unordered_map<std::string_view, std::vector<std::string_view>> later_names;  // by first path
+  for (const auto& module : modules) {
+    if (module.alias_of) later_names[*module.alias_of].push_back(module.path);
+  }
+  std::unordered_map<std::string_view, std::vector<const ParameterRecord*>> names;  // by first name
+  std::vector<std::string_view> tensors;
+  for (const auto& parameter : collection.parameters) {
+    if (parameter.kind == ParameterKind::kCustomObject) continue;
+    const std::string_view first = parameter.alias_of ? *parameter.alias_of : parameter.name;
+    auto& list = names[first];
+    if (list.empty()) tensors.push_back(first);
+    list.push_back(&parameter);
+  }
+
+  std::vector<ModuleSizes> sizes(modules.size());
+  std::vector<std::size_t> counted_for(modules.size(), SIZE_MAX);
+  std::vector<std::string_view> pending;  // modules that have the tensor, and their parents
+  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    const auto& list = names[tensors[tensor]];
+    const ParameterRecord& record = *list.front();
+    const bool is_parameter = record.kind == ParameterKind::kParameter;
+    for (const ParameterRecord* parameter : list) {
+      const std::string_view owner = parent_path(parameter->name);
+      const bool seen =
+          std::find(pending.begin(), pending.end(), owner) != pending.end();  // two names in one module
+      const auto found = by_path.find(owner);
+      if (found != by_path.end() && !seen) {
+        ModuleSizes& of = sizes[found->second];
+        add(is_parameter ? of.own_parameters : of.own_buffers, record.shape, record.dtype, record.device.value_or("cpu"));
+      }
+      pending.push_back(owner);
+    }
+    while (!pending.empty()) {
+      const std::string_view path = pending.back();
+      pending.pop_back();
+      if (!path.empty()) pending.push_back(parent_path(path));
+      const auto found = by_path.find(path);
+      if (found == by_path.end()) continue;
+      if (counted_for[found->second] == tensor) {
+        if (!path.empty()) pending.pop_back();  // its parents were counted as well
+        continue;
+      }
+      counted_for[found->second] = tensor;
+      ModuleSizes& of = sizes[found->second];
+      add(is_parameter ? of.parameters : of.buffers, record.shape, record.dtype, record.device.value_or("cpu"));
+      const auto later = later_names.find(path);
+      if (later == later_names.end()) continue;
+      for (const std::string_view name : later->second) pending.push_back(parent_path(name));
+    }
+  }
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const auto first = modules[i].alias_of ? by_path.find(*modules[i].alias_of) : by_path.end();
+    if (first != by_path.end()) sizes[i] = sizes[first->second];
+  }
+  return sizes;
+}
+
+// What the trace knows beyond the declarations: with dummy inputs, shapes.
+void add_shapes(MethodInfo& method, const GraphCollection& collection) {
+  if (collection.graphs.empty() || !collection.graphs.front().module.empty()) return;
+  const Graph& graph = collection.graphs.front().graph;
+  const auto take = [](PortInfo& port, const Node& node) {
+    if (port.meta.shape || !node.meta.shape) return;
+    port.meta.shape = node.meta.shape;
+    port.meta.dtype = node.meta.dtype;
+  };
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op == Opcode::kPlaceholder) {
+      const auto input = std::find_if(method.inputs.begin(), method.inputs.end(),
+                                      [&](const PortInfo& port) { return port.name == node.target; });
+      if (input != method.inputs.end()) take(*input, node);
+    } else if (node.op == Opcode::kOutput && node.args.size() == 1) {
+      const auto* tuple = node.args.front().get_if<Argument::Tuple>();
+      for (std::size_t i = 0; i < method.outputs.size(); ++i) {
+        const Argument* part = &node.args.front();
+        if (tuple != nullptr) part = i < tuple->items.size() ? &tuple->items[i] : nullptr;
+        const auto* value = part != nullptr ? part->get_if<NodeId>() : nullptr;
+        if (value != nullptr) take(method.outputs[i], graph.node(*value));
+      }
+    }
+  }
+}
+
+std::string status_text(const ModuleRecord& module) {
+  std::string text = to_string(module.status);
+  if (module.alias_of) {
+    text = "the same as ";
+    text += module.alias_of->empty() ? "the root" : *module.alias_of;
+  } else if (module.rule) {
+    text += " (" + *module.rule + ")";
+  } else if (module.failure) {
+    text += " (" + module.failure->message + ")";
+  }
+  return one_line(text);
+}
+
+std::string with_separators(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+// Characters, not bytes.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+using Row = std::vector<std::string>;
+
+// Columns with two spaces between; those in `right` are aligned to the right; one that is very wide does not
+// push the others away.
+void write_table(std::ostream& out, const std::vector<Row>& rows, const std::vector<bool>& right) {
+  std::vector<std::size_t> widths(right.size(), 0);
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], std::min(width(row[i]), kMaxColumn));
+  }
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::size_t used = width(row[i]);
+      const std::string padding(used < widths[i] ? widths[i] - used : 0, ' ');
+      const bool last = i + 1 == row.size();
+      out << (right[i] ? padding : "") << row[i] << (right[i] || last ? "" : padding) << (last ? "\n" : "  ");
+    }
+  }
+}
+
+// "Tensor", "float32[1, batch]", "0.5 (fixed)"
+std::string port_text(const PortInfo& port) {
+  if (port.fixed) return print_argument(Graph(), *port.fixed) + " (fixed)";
+  if (port.meta.shape || port.meta.value) return value_text(port.meta);
+  return port.meta.type ? *port.meta.type : "unknown";
+}
+
+std::string signature_text(const MethodInfo& method) {
+  std::string text = method.name + "(";
+  for (const auto& input : method.inputs) {
+    if (!text.ends_with('(')) text += ", ";
+    text += input.name + ": " + port_text(input);
+    if (input.default_value) text += " = " + print_argument(Graph(), *input.default_value);
+  }
+  text += ") -> ";
+  if (method.outputs.size() == 1) return text + port_text(method.outputs.front());
+  text += "(";
+  for (const auto& output : method.outputs) {
+    if (!text.ends_with('(')) text += ", ";
+    text += port_text(output);
+  }
+  return text + ")";
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// "parameters: 1,024 elements in 2 tensors, 4,096 bytes (float32 on cpu)"
+void write_total(std::ostream& out, const char* what, const TensorTotal& total) {
+  out << what << ": ";
+  if (total.tensors == 0) {
+    out << "none\n";
+    return;
+  }
+  out << with_separators(total.elements) << (total.elements == 1 ? " element in " : " elements in ")
+      << with_separators(total.tensors) << (total.tensors == 1 ? " tensor, " : " tensors, ")
+      << with_separators(total.bytes) << " bytes (" << joined(total.dtypes);
+  if (!total.devices.empty()) out << " on " << joined(total.devices);
+  out << ")\n";
+}
+
+void write_method(const MethodInfo& method, std::ostream& out) {
+  const bool has_defaults =
+      std::any_of(method.inputs.begin(), method.inputs.end(),
+                  [](const PortInfo& input) { return input.default_value.has_value(); });
+  std::vector<Row> rows{{"input", "type"}};
+  if (has_defaults) rows.front().emplace_back("default");
+  for (const auto& input : method.inputs) {
+    rows.push_back({one_line(input.name), one_line(port_text(input))});
+    if (input.default_value) rows.back().push_back(one_line(print_argument(Graph(), *input.default_value)));
+  }
+  if (method.inputs.empty()) rows.push_back({"(none)", ""});
+  write_table(out, rows, {false, false, false});
+  out << "\n";
+  rows = {{"output", "type"}};
+  for (const auto& output : method.outputs) {
+    rows.push_back({output.name.empty() ? "(result)" : one_line(output.name), one_line(port_text(output))});
+  }
+  if (method.outputs.empty()) rows.push_back({"(none)", ""});
+  write_table(out, rows, {false, false});
+  out << "\n";
+}
+
+void write_methods(const Inspection& inspection, std::ostream& out) {
+  if (inspection.method) write_method(inspection.methods[*inspection.method], out);
+  if (inspection.methods.size() < 2 && inspection.method) return;
+  out << (inspection.methods.empty() ? "no methods"
+          : inspection.method        ? "other methods:"
+                                     : "methods:")
+      << "\n";
+  for (std::size_t i = 0; i < inspection.methods.size(); ++i) {
+    if (i != inspection.method) out << "  " << one_line(signature_text(inspection.methods[i])) << "\n";
+  }
+  out << "\n";
+}
+
+void write_constants(const Inspection& inspection, std::ostream& out) {
+  if (inspection.constants.empty()) return;
+  std::vector<Row> rows{{"constant", "type", "bytes"}};
+  for (const auto& constant : inspection.constants) {
+    if (rows.size() > kMaxConstants) break;
+    if (constant.dtype.empty()) {
+      rows.push_back({constant.name, one_line(constant.type), ""});
+      continue;
+    }
+    const Meta tensor{.type = {},
+                      .shape = std::vector<Meta::Dim>(constant.shape.begin(), constant.shape.end()),
+                      .dtype = constant.dtype,
+                      .device = {},
+                      .value = {}};
+    rows.push_back(
+        {constant.name, value_text(tensor), with_separators(bytes_of(constant.shape, constant.dtype))});
+  }
+  write_table(out, rows, {false, false, true});
+  if (inspection.constants.size() > kMaxConstants) {
+    out << "... and " << inspection.constants.size() - kMaxConstants << " more, which --json lists\n";
+  }
+  out << "\n";
+}
+
+void write_modules(const Inspection& inspection, std::ostream& out) {
+  const auto& modules = inspection.collection.modules;
+  std::vector<Row> rows{{"module", "type", "own", "total", "bytes", "status"}};
+  std::size_t hidden = 0;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const ModuleRecord& module = modules[i];
+    const auto depth = module.path.empty() ? 0 : std::count(module.path.begin(), module.path.end(), '.') + 1;
+    if (inspection.max_depth && depth > *inspection.max_depth) {
+      ++hidden;
+      continue;
+    }
+    const std::size_t dot = module.path.rfind('.');
+    const std::string name =
+        module.path.empty() ? "(root)" : module.path.substr(dot == std::string::npos ? 0 : dot + 1);
+    std::string status = status_text(module);
+    const auto& methods = inspection.module_methods[i];
+    if (!methods.empty() && std::find(methods.begin(), methods.end(), "forward") == methods.end()) {
+      status += "; methods: ";
+      for (const auto& method : methods) status += (&method == methods.data() ? "" : ", ") + one_line(method);
+    }
+    // Indentation stops where a tree gets too deep to be read as one.
+    rows.push_back(
+        {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + one_line(name),
+         module.type.empty() ? "-" : one_line(public_alias(module.type)),
+         with_separators(inspection.sizes[i].own_parameters.elements),
+         with_separators(inspection.sizes[i].parameters.elements),
+         with_separators(inspection.sizes[i].parameters.bytes), status});
+  }
+  write_table(out, rows, {false, false, true, true, true, false});
+  if (hidden != 0) {
+    out << "... and " << hidden << (hidden == 1 ? " module" : " modules") << " below --max-depth "
+        << *inspection.max_depth << "\n";
+  }
+}
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+// Empty is not known.
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json total_json(const TensorTotal& total) {
+  return {{"tensors", total.tensors},
+          {"elements", total.elements},
+          {"bytes", total.bytes},
+          {"dtypes", total.dtypes},
+          {"devices", total.devices}};
+}
+
+Json sizes_json(const TensorTotal& own, const TensorTotal& total) {
+  return {{"own", own.elements}, {"total", total.elements}, {"own_bytes", own.bytes}, {"bytes", total.bytes}};
+}
+
+Json dimension_json(const Meta::Dim& dim) {
+  return std::visit([](const auto& value) { return Json(value); }, dim);
+}
+
+Json port_json(const PortInfo& port, bool is_input) {
+  Json json;
+  json["name"] = port.name;
+  json["type"] = or_null(port.meta.type);
+  json["shape"] = nullptr;
+  if (port.meta.shape) {
+    json["shape"] = Json::array();
+    for (const auto& dim : *port.meta.shape) json["shape"].push_back(dimension_json(dim));
+  }
+  json["dtype"] = or_null(port.meta.dtype);
+  if (is_input) {
+    json["default"] = port.default_value ? Json(print_argument(Graph(), *port.default_value)) : Json(nullptr);
+  }
+  json["value"] = port.fixed                           ? print_argument(Graph(), *port.fixed)
+                  : port.meta.shape || port.meta.value ? value_text(port.meta)
+                                                       : port.meta.type.value_or("");
+  json["fixed"] = port.fixed.has_value();
+  return json;
+}
+
+Json method_json(const MethodInfo& method) {
+  Json json{{"name", method.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
+  for (const auto& input : method.inputs) json["inputs"].push_back(port_json(input, true));
+  for (const auto& output : method.outputs) json["outputs"].push_back(port_json(output, false));
+  return json;
+}
+
+Json parameter_json(const ParameterRecord& parameter) {
+  Json json{{"name", parameter.name}, {"kind", to_string(parameter.kind)}};
+  const bool is_tensor = parameter.kind != ParameterKind::kCustomObject;
+  json["shape"] = is_tensor ? Json(parameter.shape) : Json(nullptr);
+  json["dtype"] = is_tensor ? Json(parameter.dtype) : Json(nullptr);
+  json["bytes"] = is_tensor ? Json(bytes_of(parameter.shape, parameter.dtype)) : Json(nullptr);
+  if (!is_tensor) json["type"] = parameter.type;
+  json["alias_of"] = or_null(parameter.alias_of);
+  return json;
+}
+
+Json constant_json(const ConstantInfo& constant) {
+  Json json{{"name", constant.name}};
+  const bool is_tensor = !constant.dtype.empty();
+  json["shape"] = is_tensor ? Json(constant.shape) : Json(nullptr);
+  json["dtype"] = is_tensor ? Json(constant.dtype) : Json(nullptr);
+  json["bytes"] = is_tensor ? Json(bytes_of(constant.shape, constant.dtype)) : Json(nullptr);
+  if (!is_tensor) json["type"] = constant.type;
+  return json;
+}
+
+Json module_json(const Inspection& inspection, std::size_t i) {
+  const ModuleRecord& module = inspection.collection.modules[i];
+  const ModuleSizes& sizes = inspection.sizes[i];
+  Json json;
+  json["path"] = module.path;
+  json["type"] = text_or_null(module.type);
+  json["public_type"] = text_or_null(public_alias(module.type));
+  json["status"] = to_string(module.status);
+  json["alias_of"] = or_null(module.alias_of);
+  json["rule"] = or_null(module.rule);
+  json["failure"] = module.failure ? Json(module.failure->message) : Json(nullptr);
+  json["methods"] = inspection.module_methods[i];
+  json["parameters"] = sizes_json(sizes.own_parameters, sizes.parameters);
+  json["buffers"] = sizes_json(sizes.own_buffers, sizes.buffers);
+  return json;
+}
+
+}  // namespace
+
+Inspection inspect(const Program& program, GraphCollection collection, const FileInfo& file,
+                   const std::string& method) {
+  Inspection inspection;
+  inspection.file = file;
+  inspection.file.producer_version = program.producer_version();
+  inspection.producer = program.producer();
+  inspection.sizes = count_parameters(collection);
+  inspection.methods = program.methods(ModuleId{0});
+  for (std::size_t i = 0; i < inspection.methods.size() && !inspection.method; ++i) {
+    const std::string& name = inspection.methods[i].name;
+    // LibTorch's name of the first overload, which is what a call of the module runs.
+    if (name == method || name == method + "__0") inspection.method = i;
+  }
+  if (inspection.method) add_shapes(inspection.methods[*inspection.method], collection);
+  for (std::uint32_t i = 0; i < collection.modules.size(); ++i) {
+    auto& names = inspection.module_methods.emplace_back();
+    for (const auto& [name, inputs, outputs] : program.methods(ModuleId{i})) names.push_back(name);
+  }
+  inspection.constants = program.constants();
+  for (const auto& constant : inspection.constants) {
+    if (!constant.dtype.empty()) add(inspection.constants_total, constant.shape, constant.dtype, "cpu");
+  }
+  inspection.constants_total.devices.clear();
+  inspection.collection = std::move(collection);
+  return inspection;
+}
+
+std::string headline(const std::string& name, const FileInfo& file) {
+  std::string line = one_line(name) + ": " + file.what;
+  if (!file.producer_version.empty()) line += ", version " + file.producer_version;
+  return line;
+}
+
+void write_inspection_text(const Inspection& inspection, std::ostream& out) {
+  out << headline(inspection.collection.model.file, inspection.file);
+  if (!inspection.producer.empty()) out << ", written by " << one_line(inspection.producer);
+  out << "\n";
+  const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
+  write_total(out, "parameters", total.parameters);
+  write_total(out, "buffers", total.buffers);
+  if (inspection.constants_total.tensors != 0) write_total(out, "constants", inspection.constants_total);
+  out << "\n";
+  write_methods(inspection, out);
+  write_constants(inspection, out);
+  write_modules(inspection, out);
+}
+
+Json file_json(const std::string& name, const FileInfo& info) {
+  Json json;
+  json["format"] = "fxtrace.inspection";
+  json["version"] = 1;
+  json["file"] = name;
+  json["kind"] = to_string(info.kind);
+  json["description"] = info.what;
+  json["advice"] = text_or_null(info.advice);
+  json["size"] = info.size;
+  json["producer_version"] = text_or_null(info.producer_version);
+  return json;
+}
+
+void write_json_document(const Json& json, std::ostream& out) {
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+void write_inspection_json(const Inspection& inspection, std::ostream& out) {
+  const GraphCollection& collection = inspection.collection;
+  Json json = file_json(collection.model.file, inspection.file);
+  json["producer"] = text_or_null(inspection.producer);
+  json["type"] = text_or_null(collection.model.type);
+  json["method"] = inspection.method ? Json(inspection.methods[*inspection.method].name) : Json(nullptr);
+  json["inputs"] = Json::array();
+  json["outputs"] = Json::array();
+  json["methods"] = Json::array();
+  for (std::size_t i = 0; i < inspection.methods.size(); ++i) {
+    Json method = method_json(inspection.methods[i]);
+    if (i == inspection.method) {
+      json["inputs"] = method["inputs"];
+      json["outputs"] = method["outputs"];
+    }
+    json["methods"].push_back(std::move(method));
+  }
+  const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
+  json["totals"] = {{"parameters", total_json(total.parameters)},
+                    {"buffers", total_json(total.buffers)},
+                    {"constants", total_json(inspection.constants_total)}};
+  json["modules"] = Json::array();
+  for (std::size_t i = 0; i < collection.modules.size(); ++i)
+    json["modules"].push_back(module_json(inspection, i));
+  json["parameters"] = Json::array();
+  for (const auto& parameter : collection.parameters) json["parameters"].push_back(parameter_json(parameter));
+  json["constants"] = Json::array();
+  for (const auto& constant : inspection.constants) json["constants"].push_back(constant_json(constant));
+  write_json_document(json, out);
+}
+
+}  // namespace fxtrace::cli

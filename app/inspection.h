@@ -1,0 +1,56 @@
+// What `fxtrace inspect` shows of a model, and its two forms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "archive/file_kind.h"
+#include "graph/graph_collection.h"
+#include "trace/program.h"
+
+namespace fxtrace::cli {
+
+// Of several tensors, those that are one counted once.
+struct TensorTotal {
+  std::int64_t tensors = 0, elements = 0, bytes = 0;
+  std::set<std::string> dtypes, devices;
+};
+
+// Elements and bytes of a module's parameters and buffers: its own, and with all submodules; tied ones once.
+struct ModuleSizes {
+  TensorTotal own_parameters, parameters, own_buffers, buffers;
+};
+
+struct Inspection {
+  FileInfo file;
+  std::string producer;
+  GraphCollection collection;      // of a trace, or of a model without the method to trace
+  std::vector<ModuleSizes> sizes;  // by module of the collection
+  TensorTotal constants_total;
+  std::vector<MethodInfo> methods;                       // of the root
+  std::optional<std::size_t> method;                     // among them: the one that is traced
+  std::vector<std::vector<std::string>> module_methods;  // by module of the collection: names
+  std::vector<ConstantInfo> constants;
+  std::optional<std::int64_t> max_depth;  // of the table of modules
+};
+
+// What is told of `program`, which `collection` is of.
+Inspection inspect(const Program& program, GraphCollection collection, const FileInfo& file,
+                   const std::string& method);
+
+void write_inspection_text(const Inspection& inspection, std::ostream& out);
+void write_inspection_json(const Inspection& inspection, std::ostream& out);
+
+// Of any file, a model or not: the first line, and the first keys.
+std::string headline(const std::string& name, const FileInfo& file);
+nlohmann::ordered_json file_json(const std::string& name, const FileInfo& file);
+// As all of fxtrace's inspections are written.
+void write_json_document(const nlohmann::ordered_json& json, std::ostream& out);
+
+}  // namespace fxtrace::cli
