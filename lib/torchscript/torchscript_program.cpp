@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <exception>
 #include <sstream>
 
@@ -17,6 +18,7 @@
 #include "torchscript/operators.h"
 #include "torchscript/plugin.h"
 #include "torchscript/same_code.h"
+#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 

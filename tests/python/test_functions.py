@@ -13,7 +13,11 @@ def functions_of_torch() -> list[str]:
         f"{module.__name__}.{name}"
         for module in (torch.functional, torch.nn.functional)
         for name, value in vars(module).items()
-        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__
+        if not name.startswith(("_add_docstr", "has_torch_function"))
+        and (
+            isinstance(value, types.BuiltinFunctionType)
+            or (isinstance(value, types.FunctionType) and value.__module__ == module.__name__)
+        )
     )
 
 

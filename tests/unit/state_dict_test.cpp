@@ -222,7 +222,7 @@ TEST_CASE("state dict: damaged records", "[state_dict]") {
     flipped[at] = static_cast<char>(flipped[at] ^ 0x11);
     error_of(flipped);
   }
-  CHECK_THAT(error_of("\x80\x02]."s), ContainsSubstring("no dict"));
+  CHECK_THAT(error_of("\x80\x02]."s), ContainsSubstring("not a dict"));
   CHECK_THAT(error_of("\x80\x02}\xff."s), ContainsSubstring("damaged"));
 
   const ZipFile outer({{"text", "no archive at all"}, {"empty", ""}});
