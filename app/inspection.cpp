@@ -84,7 +84,8 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
       const auto found = by_path.find(owner);
       if (found != by_path.end() && !seen) {
         ModuleSizes& of = sizes[found->second];
-        add(is_parameter ? of.own_parameters : of.own_buffers, record.shape, record.dtype, record.device.value_or("cpu"));
+        add(is_parameter ? of.own_parameters : of.own_buffers, record.shape, record.dtype,
+            record.device.value_or("cpu"));
       }
       pending.push_back(owner);
     }
@@ -100,7 +101,8 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
       }
       counted_for[found->second] = tensor;
       ModuleSizes& of = sizes[found->second];
-      add(is_parameter ? of.parameters : of.buffers, record.shape, record.dtype, record.device.value_or("cpu"));
+      add(is_parameter ? of.parameters : of.buffers, record.shape, record.dtype,
+          record.device.value_or("cpu"));
       const auto later = later_names.find(path);
       if (later == later_names.end()) continue;
       for (const std::string_view name : later->second) pending.push_back(parent_path(name));

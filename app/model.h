@@ -29,7 +29,8 @@ std::unique_ptr<Program> load_file(const InputFile& input, const FileInfo& info,
                                    Console& console);
 
 // Traces what was loaded; warnings go to the console.  model.file and options_json are filled in.  `hint`, if
-// given: what would help modules that failed.  When `strict`, throws Error(kUsage) for an option that did nothing.
+// given: what would help modules that failed.  When `strict`, throws Error(kUsage) for an option that did
+// nothing.
 GraphCollection trace_program(Program& program, const InputFile& input, const TraceOptions& options,
                               bool strict, Console& console, std::optional<Hint>* hint = nullptr);
 

@@ -96,9 +96,10 @@ void TraceArguments::add_to(CLI::App& app) {
          "any of these options from a JSON file, rules with conditions among them; options of the command "
          "line come "
          "after those of the file");
-  app.add_flag("--strict", strict_,
-               "exit with code 4 if any module failed to trace (the output is written all the same), and with 2 "
-               "if a rule or --concrete does nothing")
+  app.add_flag(
+         "--strict", strict_,
+         "exit with code 4 if any module failed to trace (the output is written all the same), and with 2 "
+         "if a rule or --concrete does nothing")
       ->group(what);
 
   const char* shapes = "Shapes";

@@ -22,7 +22,7 @@ def validator(name):
 
 NODE = {
     "name": "l", "op": "call_module", "target": "l", "args": [], "kwargs": {}, "users": [],
-    "scope": {"module_path": "l", "module_type": "L"}, "meta": None, "source": None,
+    "scope": {"module_path": "l", "module_type": "L", "call": 1}, "meta": None, "source": None,
 }  # fmt: skip
 PARAMETER = {"name": "p", "kind": "buffer", "shape": [2], "dtype": "int64", "alias_of": None}
 OBJECT = {"name": "o", "kind": "custom_object", "shape": None, "dtype": None, "type": "T", "alias_of": None}

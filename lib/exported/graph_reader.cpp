@@ -404,26 +404,23 @@ class Reading {
   }
 
   static bool is_same_tensor(const JsonValue& a, const JsonValue& b) {
-      constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
-                                                   "storage_offset", "layout", "device"};
-      return std::all_of(kFields.begin(), kFields.end(),
-                         [&](const char* field) { return a.at(field).equals(b.at(field)); });
-    }
+    constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
+                                                 "storage_offset", "layout", "device"};
+    return std::all_of(kFields.begin(), kFields.end(),
+                       [&](const char* field) { return a.at(field).equals(b.at(field)); });
+  }
 
-    static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
+  static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
-    Hierarchy & hierarchy_;
-    int depth_;  // of bodies around this graph
-    ProgramGraph graph_;
-    std::unordered_map<std::string_view, ValueId> by_name_;
-  };
+  Hierarchy& hierarchy_;
+  int depth_;  // of bodies around this graph
+  ProgramGraph graph_;
+  std::unordered_map<std::string_view, ValueId> by_name_;
+};
 
 }  // namespace
 
-std::string
-dtype_name(const JsonValue& number) {
-  return name_of(kDtypes, number, "dtype");
-}
+std::string dtype_name(const JsonValue& number) { return name_of(kDtypes, number, "dtype"); }
 
 std::string_view value_name(const JsonValue& argument) {
   const auto [kind, value] = argument.alternative();

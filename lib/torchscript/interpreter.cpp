@@ -91,7 +91,11 @@ std::map<std::string, at::IValue> Interpreter::plain_inputs(ModuleId root,
   const auto& formals = function.getSchema().arguments();
   const auto& plain = program_.use_arguments(root).plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
-    if (plain[i]) inputs.emplace(formals[i + 1].name(), plain[i]->deepcopy());
+    // What is its default is taken as such, and the input is gone.
+    const auto& formal = formals[i + 1];
+    const bool is_default = options_.defaults == Defaults::kNeeded && formal.default_value() && plain[i] &&
+                            *formal.default_value() == *plain[i];
+    if (plain[i] && !is_default) inputs.emplace(formal.name(), plain[i]->deepcopy());
   }
   return inputs;
 }

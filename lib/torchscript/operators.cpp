@@ -139,8 +139,9 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
       if (is_known(name)) continue;
       declare(schema);
     } catch (const std::exception& e) {
-      throw usage_error("--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
-                        {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
+      throw usage_error(
+          "--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
+          {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
     }
   }
   std::set<std::string> called;

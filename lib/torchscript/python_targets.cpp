@@ -99,6 +99,17 @@ const std::unordered_set<std::string_view>& math_functions() {
   return names;
 }
 
+// Methods of str with the same arguments.
+const std::unordered_set<std::string_view>& text_methods() {
+  static const std::unordered_set<std::string_view> names = {
+      "capitalize", "center",     "count",      "endswith",  "expandtabs", "find",    "index",
+      "isalnum",    "isalpha",    "isdigit",    "islower",   "isspace",    "istitle", "isupper",
+      "join",       "ljust",      "lower",      "lstrip",    "replace",    "rfind",   "rindex",
+      "rjust",      "rpartition", "rsplit",     "rstrip",    "split",      "strip",   "swapcase",
+      "title",      "splitlines", "startswith", "partition", "upper",      "zfill"};
+  return names;
+}
+
 const std::unordered_set<std::string_view>& tensor_attributes() {
   static const std::unordered_set<std::string_view> names = {
       "dtype",     "device",        "layout",       "is_cuda",   "is_cpu",    "is_xla",
@@ -157,7 +168,8 @@ PythonTarget python_target(const c10::FunctionSchema& schema) {
         return {"math." + std::string(base), TargetForm::kSame};
       }
       if (aten && !formals.empty() && formals[0].type()->kind() == c10::TypeKind::StringType) {
-        return {std::string(base), TargetForm::kUnsupported};
+        if (text_methods().count(base) == 0) return {std::string(base), TargetForm::kUnsupported};
+        return {"builtins.str." + std::string(base), TargetForm::kSame};
       }
       const bool container = !formals.empty() && (formals[0].type()->kind() == c10::TypeKind::ListType ||
                                                   formals[0].type()->kind() == c10::TypeKind::DictType);

@@ -199,7 +199,8 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       modules_[id.index].parameters.push_back(parameters_.size());
       parameters_.push_back(std::move(record));
     } else if (value.isObject()) {
-      if (!value.toObjectRef().type()->is_module()) paths_.emplace(&value.toObjectRef(), prefix + path_part(name));
+      if (!value.toObjectRef().type()->is_module())
+        paths_.emplace(&value.toObjectRef(), prefix + path_part(name));
     } else if (auto plain = plain_attribute(value)) {
       set_attribute(modules_[id.index], name, std::move(*plain));
     }

@@ -102,7 +102,7 @@ class TorchScriptProgram : public Program {
     CallArguments arguments;
   };
   std::map<ModuleId, std::vector<RememberedCall>> calls_;  // by caller
-  std::map<ModuleId, CallArguments> used_arguments_;  // of graphs that were recorded
+  std::map<ModuleId, CallArguments> used_arguments_;       // of graphs that were recorded
   std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
   std::string first_invalid_;
 };

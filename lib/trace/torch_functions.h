@@ -5,8 +5,9 @@
 
 namespace fxtrace {
 
-// Whether PyTorch 2.13 has this function ("torch.nn.functional.relu") in torch.functional or torch.nn.functional.
-// Archives of other versions have private ones besides ("torch.nn.functional._pad"), which nobody can call today.
+// Whether PyTorch 2.13 has this function ("torch.nn.functional.relu") in torch.functional or
+// torch.nn.functional. Archives of other versions have private ones besides ("torch.nn.functional._pad"),
+// which nobody can call today.
 bool is_torch_function(std::string_view qualified_name);
 
 }  // namespace fxtrace

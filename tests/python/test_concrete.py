@@ -207,7 +207,7 @@ def test_values_from_a_file(program, archive, tmp_path):
 
 
 def test_submodules_keep_their_inputs(program, tmp_path):
-    """Concrete arguments are the root's: a module below that is traced for itself has its own `flag`."""
+    """Concrete arguments are the root's: a module below keeps its own `flag`, of which its call tells the value."""
 
     class Below(nn.Module):
         def forward(self, x: Tensor, flag: bool) -> Tensor:
@@ -228,8 +228,10 @@ def test_submodules_keep_their_inputs(program, tmp_path):
     path = str(tmp_path / "root.pt")
     torch.jit.script(Root()).save(path)
     collection = program.trace(path, "--concrete", "flag=true")
-    assert harness.failed_modules(collection) == ["", "below"]
+    assert harness.failed_modules(collection) == [""]
+    assert harness.failed_modules(program.trace(path)) == ["", "below"]
     root, below = collection["graphs"]
+    assert [guard["expr"] for guard in below["guards"]] == ["flag == True"]
     assert [node["target"] for node in root["nodes"]] == ["x", "", "output"]
     assert root["nodes"][1]["args"] == [{"node": "x"}, True]  # the stub passes what is fixed
     assert [node["target"] for node in below["nodes"]][:2] == ["x", "flag"]

@@ -118,8 +118,9 @@ def test_arithmetic_that_no_machine_does(program, tmp_path, module, a, b):
 
 
 class Text(nn.Module):
-    def forward(self, x: Tensor, n: int, names: list[int]) -> tuple[Tensor, str, int, int, int]:
-        return x + hash(n), "%d of %d" % (n, 9), names.count(n), names.index(n), hash(n)
+    def forward(self, x: Tensor, n: int, names: list[int]) -> tuple[Tensor, str, int, int, int, list[str]]:
+        words = f"{x.dim()} times {n}".upper().replace("T", "t").split(" ")
+        return x + hash(n), "%d of %d" % (n, 9), names.count(n), names.index(n), hash(n), words
 
 
 def test_python_has_a_name_for_it(program, tmp_path):

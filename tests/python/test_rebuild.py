@@ -217,6 +217,8 @@ def test_a_constant_in_a_record(tmp_path):
                     "shape": [1100],
                     "data": None,
                     "record": "constants/0",
+                    "stride": [1],
+                    "storage_offset": 0,
                 }
             },
         ),
