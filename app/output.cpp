@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -112,8 +113,8 @@ void write_stdout(Console& console, const WriteFunction& write) {
   }
 }
 
-Output::Output(const std::string& name, const InputFile& model, Console& console)
-    : name_(name), console_(console) {
+Output::Output(std::string name, const InputFile& model, Console& console)
+    : name_(std::move(name)), console_(console) {
   if (name_.empty()) throw usage_error("-o: expected a file name", {"-o - writes to stdout"});
   if (name_ == "-") {
     if (const auto* out = dynamic_cast<const DescriptorStream*>(&console.out()))

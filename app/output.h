@@ -23,7 +23,7 @@ class Output {
  public:
   // Looks at everything that can be told before the work begins.  Throws Error(kUsage) when FILE is `model`
   // under any name, and Error(kInput) when FILE cannot be written.  `console` must live as long.
-  Output(const std::string& name, const InputFile& model, Console& console);
+  Output(std::string name, const InputFile& model, Console& console);
 
   // Calls write(stream), once.  A file is written beside FILE under another name and takes its place when all
   // went well; whatever is thrown, FILE is as it was.  A file behind a symbolic link is replaced, not the

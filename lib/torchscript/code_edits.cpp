@@ -1,5 +1,6 @@
 #include "torchscript/code_edits.h"
 
+#include <ranges>
 #include <utility>
 
 namespace fxtrace {
@@ -12,8 +13,8 @@ void CodeEdits::replace(const std::string& file, std::size_t begin, std::size_t 
 std::string CodeEdits::apply(const std::string& file, std::string text) const {
   const auto edits = edits_.find(file);
   if (edits == edits_.end()) return text;
-  for (auto edit = edits->second.rbegin(); edit != edits->second.rend(); ++edit) {
-    text.replace(edit->first, edit->second.end - edit->first, edit->second.text);
+  for (const auto& [begin, edit] : std::views::reverse(edits->second)) {
+    text.replace(begin, edit.end - begin, edit.text);
   }
   return text;
 }
