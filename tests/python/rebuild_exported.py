@@ -388,7 +388,7 @@ def lstm_path(node: fx.Node) -> tuple[int, ...]:
 
 def pool_path(node: fx.Node) -> tuple[int, ...]:
     """Alone, the pooled tensor is the result; the indices never are."""
-    others = len(node.args[0].users) if node.target is operator.getitem else 0
+    others = sum(bool(item.users) for item in node.args[0].users) if node.target is operator.getitem else 0
     return () if others == 0 or (node.args[1] == 0 and others == 1) else (node.args[1],)
 
 
