@@ -66,7 +66,7 @@ def test_what_is_not_plain_fails_its_module_with_the_option_to_complete(program,
     assert done.returncode == 0
     warnings = done.stderr.decode().splitlines()[:2]
     assert "--op-schema 'fxt::pair(Tensor arg0, str arg1) -> (?, Any)'" in warnings[0]
-    assert "--op-schema 'fxt::vague(? arg0, ? arg1) -> Tensor'" in warnings[1]
+    assert "declared from its calls as 'fxt::vague(Any arg0, Any arg1) -> Tensor'" in warnings[1]
     (root,) = program.trace(path)["modules"]
     assert root["status"] == "failed" and "fxt::pair is unknown" in root["failure"]["message"]
 
