@@ -139,9 +139,10 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     compute_contents(node, schema, values, results);
   }
   // An integer that the data decides: int(x.item()).
-  static const std::set<std::string> kElements{"aten::item", "aten::Int", "aten::IntImplicit"};
+  static const std::set<std::string> of_one_element{"aten::item", "aten::Int", "aten::IntImplicit"};
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
-                       !values.empty() && (kElements.contains(schema.name()) || find_tensor_info(values[0]));
+                       !values.empty() &&
+                       (of_one_element.contains(schema.name()) || find_tensor_info(values[0]));
   if (by_data && results[0].is_unknown()) {
     results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
   }

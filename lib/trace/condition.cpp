@@ -32,7 +32,7 @@ bool is_lasting_size(const Graph& graph, const Node& node) {
 }
 
 bool is_function_of_arguments(const Graph& graph, const Node& node) {
-  static const std::set<std::string_view> kFunctions = {
+  static const std::set<std::string_view> functions = {
       "operator.add", "operator.sub", "operator.mul", "operator.floordiv", "operator.mod",
       "operator.neg", "operator.eq",  "operator.ne",  "operator.lt",       "operator.le",
       "operator.gt",  "operator.ge",  "operator.not_"};
@@ -41,7 +41,7 @@ bool is_function_of_arguments(const Graph& graph, const Node& node) {
   if (node.target == "operator.is_" || node.target == "operator.is_not" || is_lasting_size(graph, node)) {
     return true;
   }
-  return kFunctions.contains(node.target) &&
+  return functions.contains(node.target) &&
          std::all_of(node.args.begin(), node.args.end(),
                      [&](const Argument& argument) { return is_immutable(graph, argument); });
 }
@@ -70,14 +70,14 @@ std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) 
     std::string_view target;
     bool swapped, opposite;
   };
-  static const std::map<std::string_view, Spelling> kSpellings = {
+  static const std::map<std::string_view, Spelling> spellings = {
       {"operator.lt", {"operator.gt", true, false}},
       {"operator.le", {"operator.gt", false, true}},
       {"operator.ge", {"operator.gt", true, true}},
       {"operator.ne", {"operator.eq", false, true}},
       {"operator.is_not", {"operator.is_", false, true}}};
   Spelling spelling{node->target, false, false};
-  if (const auto found = kSpellings.find(node->target); found != kSpellings.end()) spelling = found->second;
+  if (const auto found = spellings.find(node->target); found != spellings.end()) spelling = found->second;
   opposite = opposite != spelling.opposite;
   const std::string first = value_key(graph, node->args[spelling.swapped ? 1 : 0]);
   const std::string second = value_key(graph, node->args[spelling.swapped ? 0 : 1]);

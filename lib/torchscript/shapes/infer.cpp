@@ -259,58 +259,58 @@ std::string_view written_argument(const c10::FunctionSchema& schema) {
 
 // CPU kernels that there are for floating types only, whatever their meta kernels say.
 void check_floating(const RuleArguments& args) {
-  static const std::unordered_set<std::string_view> kNames{"_softmax",
-                                                           "_log_softmax",
-                                                           "adaptive_avg_pool1d",
-                                                           "adaptive_avg_pool2d",
-                                                           "adaptive_max_pool2d",
-                                                           "batch_norm",
-                                                           "bernoulli",
-                                                           "celu",
-                                                           "elu",
-                                                           "frac",
-                                                           "gelu",
-                                                           "glu",
-                                                           "grid_sampler",
-                                                           "group_norm",
-                                                           "hardshrink",
-                                                           "hardsigmoid",
-                                                           "hardswish",
-                                                           "im2col",
-                                                           "instance_norm",
-                                                           "layer_norm",
-                                                           "leaky_relu",
-                                                           "log_sigmoid",
-                                                           "log_softmax",
-                                                           "logcumsumexp",
-                                                           "max_pool1d",
-                                                           "mish",
-                                                           "native_batch_norm",
-                                                           "native_group_norm",
-                                                           "native_layer_norm",
-                                                           "poisson",
-                                                           "rms_norm",
-                                                           "rrelu",
-                                                           "selu",
-                                                           "silu",
-                                                           "softmax",
-                                                           "softplus",
-                                                           "softshrink",
-                                                           "upsample_bicubic2d",
-                                                           "upsample_bilinear2d",
-                                                           "upsample_linear1d",
-                                                           "upsample_nearest1d",
-                                                           "upsample_nearest2d",
-                                                           "upsample_nearest3d",
-                                                           "upsample_trilinear3d",
-                                                           "_upsample_bilinear2d_aa",
-                                                           "_upsample_bicubic2d_aa",
-                                                           "_upsample_nearest_exact1d",
-                                                           "_upsample_nearest_exact2d",
-                                                           "_upsample_nearest_exact3d"};
+  static const std::unordered_set<std::string_view> names{"_softmax",
+                                                          "_log_softmax",
+                                                          "adaptive_avg_pool1d",
+                                                          "adaptive_avg_pool2d",
+                                                          "adaptive_max_pool2d",
+                                                          "batch_norm",
+                                                          "bernoulli",
+                                                          "celu",
+                                                          "elu",
+                                                          "frac",
+                                                          "gelu",
+                                                          "glu",
+                                                          "grid_sampler",
+                                                          "group_norm",
+                                                          "hardshrink",
+                                                          "hardsigmoid",
+                                                          "hardswish",
+                                                          "im2col",
+                                                          "instance_norm",
+                                                          "layer_norm",
+                                                          "leaky_relu",
+                                                          "log_sigmoid",
+                                                          "log_softmax",
+                                                          "logcumsumexp",
+                                                          "max_pool1d",
+                                                          "mish",
+                                                          "native_batch_norm",
+                                                          "native_group_norm",
+                                                          "native_layer_norm",
+                                                          "poisson",
+                                                          "rms_norm",
+                                                          "rrelu",
+                                                          "selu",
+                                                          "silu",
+                                                          "softmax",
+                                                          "softplus",
+                                                          "softshrink",
+                                                          "upsample_bicubic2d",
+                                                          "upsample_bilinear2d",
+                                                          "upsample_linear1d",
+                                                          "upsample_nearest1d",
+                                                          "upsample_nearest2d",
+                                                          "upsample_nearest3d",
+                                                          "upsample_trilinear3d",
+                                                          "_upsample_bilinear2d_aa",
+                                                          "_upsample_bicubic2d_aa",
+                                                          "_upsample_nearest_exact1d",
+                                                          "_upsample_nearest_exact2d",
+                                                          "_upsample_nearest_exact3d"};
   std::string_view name = without_namespace(args.schema().name());
   if (name.ends_with('_')) name.remove_suffix(1);
-  if (!kNames.contains(name) || args.given("dtype") || !args.is_tensor(first_argument(args))) return;
+  if (!names.contains(name) || args.given("dtype") || !args.is_tensor(first_argument(args))) return;
   const Known known = known_of_value(args.values()[0]);
   const TensorInfo* info = known.tensor();
   if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
@@ -421,17 +421,17 @@ bool is_ordinary_format(const RuleArguments& args) {
 
 // What makes a tensor in the order of its dimensions; and what does that for one that is so already.
 bool is_contiguous(const RuleArguments& args, const TensorInfo& result) {
-  static const std::unordered_set<std::string_view> kMakers{
+  static const std::unordered_set<std::string_view> makers{
       "contiguous", "zeros",    "ones",     "empty",     "full",         "rand",   "randn",
       "randint",    "arange",   "eye",      "linspace",  "randperm",     "tensor", "one_hot",
       "new_zeros",  "new_ones", "new_full", "new_empty", "scalar_tensor"};
-  static const std::unordered_set<std::string_view> kKeepers{"view",  "_unsafe_view", "reshape", "flatten",
-                                                             "ravel", "unsqueeze",    "detach",  "alias",
-                                                             "clone", "to",           "dropout"};
+  static const std::unordered_set<std::string_view> keepers{"view",  "_unsafe_view", "reshape", "flatten",
+                                                            "ravel", "unsqueeze",    "detach",  "alias",
+                                                            "clone", "to",           "dropout"};
   const std::string_view name = without_namespace(args.schema().name());
-  if (kMakers.contains(name)) return is_ordinary_format(args);
+  if (makers.contains(name)) return is_ordinary_format(args);
   if (name == "clone" && args.given("memory_format")) return is_ordinary_format(args);
-  if (kKeepers.contains(name)) {
+  if (keepers.contains(name)) {
     return args.is_tensor("self") && args.tensor("self").contiguous == true &&
            (!args.given("memory_format") || is_ordinary_format(args));
   }
