@@ -154,13 +154,13 @@ class RecursiveTrace {
     for (const ModuleId root : order_) {
       for (const FixedInput& input : traced_.at(root).fixed) {
         if (!input.is_default) continue;
-        std::string text = input.name + " has its default, " + input.value;
+        const std::string text = input.name + " has its default, " + input.value;
         if (root.index == 0) {
           notes.push_back(text + "; --concrete or --input gives it another");
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
-        if (place == submodules.end()) place = submodules.insert(place, {std::move(text), {}});
+        if (place == submodules.end()) place = submodules.insert(place, {text, {}});
         place->second.push_back(facts_.info(root).path);
       }
     }
