@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "exported/graph_reader.h"
 #include "exported/recorder.h"
@@ -58,6 +59,46 @@ std::string readable_guard(std::string_view code) {
 
 }  // namespace
 
+namespace {
+
+// The names of the signature, then those of the archive alone.  A name that the archive has no tensor for,
+// and one of a tensor without elements, has a number to itself.
+std::vector<Hierarchy::NamedTensor> numbered_names(const GraphSignature& signature,
+                                                   const std::map<std::string, TensorRecord>& tensors) {
+  using Tensor = std::tuple<std::string, std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>>;
+  std::map<Tensor, std::size_t> numbers;
+  std::vector<Hierarchy::NamedTensor> names;
+  std::unordered_set<std::string_view> seen;
+  const auto add = [&](const std::string& name) {
+    if (!seen.insert(name).second) return;
+    std::size_t number = names.size();
+    const auto record = tensors.find(name);
+    if (record != tensors.end()) {
+      const TensorRecord& at = record->second;
+      const bool is_empty = std::find(at.sizes.begin(), at.sizes.end(), 0) != at.sizes.end();
+      if (!is_empty)
+        number = numbers.emplace(Tensor{at.storage, at.offset, at.sizes, at.strides}, number).first->second;
+    }
+    names.push_back({name, number});
+  };
+  for (const auto& entry : signature.inputs) {
+    if (entry.target) add(*entry.target);
+  }
+  for (const auto& [name, tensor] : tensors) add(name);
+  return names;
+}
+
+bool lists_all(const GraphSignature& signature, const std::map<std::string, TensorRecord>& tensors) {
+  std::unordered_set<std::string_view> listed;
+  for (const auto& entry : signature.inputs) {
+    if (entry.target) listed.insert(*entry.target);
+  }
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const auto& item) { return listed.count(item.first) != 0; });
+}
+
+}  // namespace
+
 ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
                                  const std::optional<std::string>& model)
     : archive_(path, info),
@@ -74,14 +115,10 @@ ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
   read_signature(module.at("signature"));
   if (module_calls) read_call_signatures(*module_calls);
 
-  std::vector<std::string> names;
-  for (const auto& entry : signature_.inputs) {
-    if (entry.target) names.push_back(*entry.target);
-  }
   const auto tensors = archive_.tensors(model_);
-  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  const auto names = numbered_names(signature_, tensors);
   hierarchy_.finish(names);
-  make_parameters(tensors);
+  make_parameters(tensors, names);
   read_guards(program);
 }
 
@@ -252,11 +289,14 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   out_spec_ = std::move(spec);
 }
 
-void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>& tensors) {
+void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>& tensors,
+                                      const std::vector<Hierarchy::NamedTensor>& names) {
+  constexpr std::size_t kNoInput = SIZE_MAX;
   struct Found {
     std::uint32_t module;
     ParameterKind kind;
-    std::size_t position;  // inputs of the program, then what is in the archive alone
+    std::size_t position;
+    std::size_t input;  // of the program
     std::string name;
     std::string name_in_program;
     auto order() const { return std::tuple(module, kind, position); }
@@ -267,6 +307,15 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     return hierarchy_.find_module(dot == std::string::npos ? "" : name.substr(0, dot))
         .value_or(ModuleId{0})
         .index;
+  };
+  // In the order of registration: strict=False lists every name so.  strict=True lists what is used, under
+  // one name and in the order of use; the archive is nearer then, though names of one tensor stand together
+  // there.
+  const bool by_signature = !hierarchy_.is_strict() && lists_all(signature_, tensors);
+  const auto position_of = [&](const std::string& name, std::size_t input) {
+    if (by_signature) return input;
+    const auto tensor = tensors.find(name);
+    return tensor != tensors.end() ? tensor->second.position : tensors.size() + input;
   };
   std::set<std::string> seen;
   for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
@@ -282,7 +331,8 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
       lifted.constant = record != tensors.end() ? record->second : TensorRecord{};
     }
     if (seen.insert(lifted.target).second) {
-      found.push_back({owner_of(lifted.target), lifted.kind, i, lifted.target, *entry.target});
+      found.push_back({owner_of(lifted.target), lifted.kind, position_of(*entry.target, i), i, lifted.target,
+                       *entry.target});
     }
     lifted_.emplace(graph_.inputs[i].value.index, std::move(lifted));
   }
@@ -291,17 +341,17 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     const std::string first = hierarchy_.first_name(name);
     if (!seen.insert(first).second) continue;
     const auto kind = tensor.is_parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
-    found.push_back({owner_of(first), kind, signature_.inputs.size() + tensor.position, first, name});
+    found.push_back({owner_of(first), kind, tensor.position, kNoInput, first, name});
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
 
-  using Tensor = std::tuple<std::string, std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>>;
-  std::map<Tensor, std::string> first_names;
+  std::unordered_map<std::string_view, std::size_t> numbers;
+  for (const auto& [name, number] : names) numbers.emplace(name, number);
+  std::unordered_map<std::size_t, std::string> first_names;
   std::map<std::string, std::string> alias_of;
   for (const Found& item : found) {
-    const ProgramValue value = item.position < signature_.inputs.size()
-                                   ? graph_.values[graph_.inputs[item.position].value.index]
-                                   : ProgramValue{};
+    const ProgramValue value =
+        item.input != kNoInput ? graph_.values[graph_.inputs[item.input].value.index] : ProgramValue{};
     ParameterRecord record;
     record.name = item.name;
     record.kind = item.kind;
@@ -316,10 +366,8 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
         const TensorRecord& at = tensor->second;
         record.shape = at.sizes;
         record.dtype = at.dtype;
-        const bool is_empty = std::find(at.sizes.begin(), at.sizes.end(), 0) != at.sizes.end();
-        const auto [first, is_new] =
-            first_names.emplace(Tensor{at.storage, at.offset, at.sizes, at.strides}, record.name);
-        if (!is_new && !is_empty) {
+        const auto [first, is_new] = first_names.emplace(numbers.at(item.name_in_program), record.name);
+        if (!is_new) {
           record.alias_of = first->second;
           alias_of.emplace(record.name, first->second);
         }

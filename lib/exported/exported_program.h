@@ -71,7 +71,8 @@ class ExportedProgram : public Program {
   void read_signature(const JsonValue& signature);
   void read_call_signatures(const JsonValue& module_calls);
   void read_root_call(const JsonValue& signature);
-  void make_parameters(const std::map<std::string, TensorRecord>& tensors);
+  void make_parameters(const std::map<std::string, TensorRecord>& tensors,
+                       const std::vector<Hierarchy::NamedTensor>& names);
   void read_guards(const JsonValue& program);
   void narrow(const TraceOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "support/error.h"
 
@@ -166,7 +167,8 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
 }
 
 // Programs that were exported with strict=True have one key for a module, whatever path it was called by.
-void Hierarchy::find_shared_modules() {
+void Hierarchy::find_shared_modules(const std::vector<NamedTensor>& tensors) {
+  find_uncalled_names(tensors);
   for (auto& [key, paths] : by_key_) {
     if (paths.size() < 2) continue;
     const std::size_t first = *paths.begin();
@@ -178,6 +180,89 @@ void Hierarchy::find_shared_modules() {
         shared_.emplace(paths_[path], paths_[first]);
     }
   }
+}
+
+namespace {
+
+// Numbers for paths that are equal where two have the same modules below them, with the same tensors under
+// the same names; nothing for paths without tensors.
+std::unordered_map<std::string_view, std::size_t> contents_of(
+    const std::vector<std::string>& paths, const std::vector<Hierarchy::NamedTensor>& tensors) {
+  struct Content {
+    std::map<std::string_view, std::string> entries;  // by last name
+    bool has_tensors = false;
+  };
+  std::unordered_map<std::string_view, Content> contents;
+  for (const std::string& path : paths) contents[path];
+  const auto owner_and_name = [](std::string_view name) {
+    const std::size_t dot = name.rfind('.');
+    return dot == std::string_view::npos ? std::pair(std::string_view(), name)
+                                         : std::pair(name.substr(0, dot), name.substr(dot + 1));
+  };
+  for (const auto& [name, tensor] : tensors) {
+    const auto [owner, last] = owner_and_name(name);
+    Content& content = contents[owner];
+    content.entries[last] = "t" + std::to_string(tensor);
+    content.has_tensors = true;
+  }
+  // Longer paths first: what is below a path is known when the path is.
+  std::vector<std::string_view> order(paths.begin(), paths.end());
+  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a.size() > b.size(); });
+  std::unordered_map<std::string, std::size_t> known;
+  std::unordered_map<std::string_view, std::size_t> found;
+  for (const std::string_view path : order) {
+    if (path.empty()) continue;
+    const Content& content = contents[path];
+    std::string text;
+    for (const auto& [last, entry] : content.entries) text.append(last).append(1, '=').append(entry) += ';';
+    const std::size_t number = known.emplace(std::move(text), known.size()).first->second;
+    if (content.has_tensors) found.emplace(path, number);
+    const auto [owner, last] = owner_and_name(path);
+    Content& outer = contents[owner];
+    outer.entries[last] = "m" + std::to_string(number);
+    outer.has_tensors = outer.has_tensors || content.has_tensors;
+  }
+  return found;
+}
+
+}  // namespace
+
+// Strict mode calls a module by one of its names.  Names that are never called are that module's where all
+// that stands below them is tied to it, name by name, and to no other module that is called.
+void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
+  if (!is_strict()) return;
+  std::unordered_map<std::size_t, std::string> key_of;  // by path
+  for (const auto& [key, paths] : by_key_) {
+    for (const std::size_t path : paths) key_of.emplace(path, key);
+  }
+  std::unordered_map<std::size_t, std::vector<std::size_t>> same;  // paths, by content
+  const auto contents = contents_of(paths_, tensors);
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const auto content = contents.find(paths_[i]);
+    if (content != contents.end()) same[content->second].push_back(i);
+  }
+  for (const auto& [content, paths] : same) {
+    std::set<std::string> keys;
+    std::size_t called = 0;
+    for (const std::size_t path : paths) {
+      const auto key = key_of.find(path);
+      if (key == key_of.end()) continue;
+      keys.insert(key->second);
+      called = path;
+    }
+    if (keys.size() != 1) continue;
+    for (const std::size_t path : paths) {
+      if (called_[path]) continue;
+      by_key_[*keys.begin()].insert(path);
+      types_[path] = types_[called];
+      called_[path] = true;
+    }
+  }
+}
+
+bool Hierarchy::is_strict() const {
+  return std::any_of(by_key_.begin(), by_key_.end(),
+                     [](const auto& entry) { return is_number(entry.first); });
 }
 
 std::string Hierarchy::first_name(std::string_view name) const {
@@ -196,12 +281,12 @@ std::string Hierarchy::first_name(std::string_view name) const {
   return result;
 }
 
-void Hierarchy::finish(const std::vector<std::string>& names) {
-  for (const auto& name : names) {
+void Hierarchy::finish(const std::vector<NamedTensor>& tensors) {
+  for (const auto& [name, tensor] : tensors) {
     const std::size_t dot = name.rfind('.');
     if (dot != std::string::npos) insert(std::string_view(name).substr(0, dot));
   }
-  find_shared_modules();
+  find_shared_modules(tensors);
 
   // The tree: every path below its parent, in the order in which the paths became known.
   struct Item {

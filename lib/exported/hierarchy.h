@@ -34,13 +34,20 @@ class Hierarchy {
   // Throws Error(kInput) for a stack that cannot be read.
   std::optional<CallId> call_of(std::string_view stack);
 
-  // Once all is read: the tree.  `names` are the qualified names of parameters and the like.  Throws
-  // Error(kInput) for paths that go beyond what a model may have.
-  void finish(const std::vector<std::string>& names);
+  // A parameter, buffer or the like; names of one tensor have the same number.
+  struct NamedTensor {
+    std::string name;  // qualified
+    std::size_t tensor = 0;
+  };
+
+  // Once all is read: the tree.  Throws Error(kInput) for paths that go beyond what a model may have.
+  void finish(const std::vector<NamedTensor>& tensors);
 
   const std::vector<Call>& calls() const { return calls_; }
   std::vector<ModuleInfo>& modules() { return modules_; }
   const std::vector<ModuleInfo>& modules() const { return modules_; }
+  // Whether the program was exported with strict=True, where a module's key is a number.
+  bool is_strict() const;
   // The module that has this path, under its first path.
   std::optional<ModuleId> find_module(std::string_view path) const;
   // A qualified name below a shared module's later name, below its first.
@@ -59,7 +66,8 @@ class Hierarchy {
   std::vector<Entry> parse(std::string_view stack) const;
   CallId add_call(CallId parent, const Entry& entry);
   std::size_t insert(std::string_view path);
-  void find_shared_modules();
+  void find_shared_modules(const std::vector<NamedTensor>& tensors);
+  void find_uncalled_names(const std::vector<NamedTensor>& tensors);
 
   std::vector<Call> calls_;
   std::unordered_map<std::string, CallId> known_calls_;                 // parent and entry, as text

@@ -241,7 +241,7 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
   CHECK_FALSE(hierarchy.call_of(empty + "," + empty + "," + empty));
   CHECK_THROWS_AS(hierarchy.call_of("nonsense"), Error);
   hierarchy.call_of("L__self__,,pkg.Net;13,getattr(L['s'].list, '0'),pkg.Made[int, (str, float)]");
-  hierarchy.finish({"a.l.weight", "again.l.weight", "other.buffer"});
+  hierarchy.finish({{"a.l.weight", 0}, {"again.l.weight", 0}, {"other.buffer", 2}});
 
   std::vector<std::string> paths;
   for (const auto& module : hierarchy.modules()) paths.push_back(module.path);
@@ -256,6 +256,33 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
   CHECK(hierarchy.first_name("again.l.weight") == "a.l.weight");
   CHECK(hierarchy.first_name("againx") == "againx");
   CHECK(hierarchy.calls()[*third].module.index == 1);
+}
+
+TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
+  Hierarchy hierarchy;
+  for (const char* path :
+       {"", "first", "first.l", "called", "called.l", "copy", "copy.l", "tied", "tied.l", "head"})
+    hierarchy.declare(path);
+  hierarchy.call_of("L__self__,,pkg.Net;11,called,pkg.Sub;12,called.l,pkg.Linear");
+  hierarchy.call_of("L__self__,,pkg.Net;13,copy,pkg.Sub;14,copy.l,pkg.Linear");
+  // `head` and `tied.l` have the weight of two modules that are called, so they may be either or neither.
+  hierarchy.finish({{"first.l.weight", 0},
+                    {"first.gain", 1},
+                    {"called.l.weight", 0},
+                    {"called.gain", 1},
+                    {"copy.l.weight", 0},
+                    {"tied.l.weight", 0},
+                    {"tied.gain", 2},
+                    {"head.weight", 0}});
+  std::vector<std::string> rows;
+  for (const auto& module : hierarchy.modules()) {
+    rows.push_back(module.path + ": " + module.type);
+    if (module.alias_of) rows.back() += " = " + hierarchy.modules()[module.alias_of->index].path;
+  }
+  CHECK(rows == std::vector<std::string>{": pkg.Net", "first: pkg.Sub", "first.l: pkg.Linear",
+                                         "called: pkg.Sub = first", "copy: pkg.Sub", "copy.l: pkg.Linear",
+                                         "tied: ", "tied.l: ", "head: "});
+  CHECK(hierarchy.first_name("called.l.weight") == "first.l.weight");
 }
 
 namespace {
