@@ -88,13 +88,15 @@ std::vector<Hierarchy::NamedTensor> numbered_names(const GraphSignature& signatu
   return names;
 }
 
-bool lists_all(const GraphSignature& signature, const std::map<std::string, TensorRecord>& tensors) {
+bool lists_all_parameters(const GraphSignature& signature,
+                          const std::map<std::string, TensorRecord>& tensors) {
   std::unordered_set<std::string_view> listed;
   for (const auto& entry : signature.inputs) {
     if (entry.target) listed.insert(*entry.target);
   }
-  return std::all_of(tensors.begin(), tensors.end(),
-                     [&](const auto& item) { return listed.count(item.first) != 0; });
+  return std::all_of(tensors.begin(), tensors.end(), [&](const auto& item) {
+    return !item.second.is_parameter || listed.count(item.first) != 0;
+  });
 }
 
 }  // namespace
@@ -311,7 +313,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   // In the order of registration: strict=False lists every name so.  strict=True lists what is used, under
   // one name and in the order of use; the archive is nearer then, though names of one tensor stand together
   // there.
-  const bool by_signature = !hierarchy_.is_strict() && lists_all(signature_, tensors);
+  const bool by_signature = !hierarchy_.is_strict() && lists_all_parameters(signature_, tensors);
   const auto position_of = [&](const std::string& name, std::size_t input) {
     if (by_signature) return input;
     const auto tensor = tensors.find(name);
