@@ -48,7 +48,7 @@ std::vector<std::int64_t> numbers(const TensorInfo& info) {
 }
 
 at::IValue meta_tensor(const TensorInfo& info) {
-  if (!info.dtype || c10::isQIntType(*info.dtype)) throw CannotTell{};
+  if (!info.dtype || c10::isQIntType(*info.dtype) || info.sparse_dim) throw CannotTell{};
   return at::Tensor(at::detail::empty_meta(numbers(info), *info.dtype));
 }
 
@@ -319,6 +319,24 @@ void check_floating(const RuleArguments& args) {
   }
 }
 
+bool is_sparse(const at::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() && value.toTensor().layout() != at::kStrided;
+  const TensorInfo* info = known_of(value).tensor();
+  return info != nullptr && info->sparse_dim.has_value();
+}
+
+bool takes_sparse(const RuleArguments& args) {
+  return std::ranges::any_of(args.values(), [](const at::IValue& value) {
+    return value.isList() ? std::ranges::any_of(value.toListRef(), is_sparse) : is_sparse(value);
+  });
+}
+
+// A layout that the call asks for, other than strided.
+bool asks_for_layout(const RuleArguments& args) {
+  return args.given("layout") &&
+         !(args.value("layout").isInt() && args.value("layout").toInt() == static_cast<int>(at::kStrided));
+}
+
 std::vector<Known> infer(const RuleArguments& args) {
   const c10::FunctionSchema& schema = args.schema();
   for (const c10::Argument& argument : schema.arguments()) {
@@ -328,6 +346,12 @@ std::vector<Known> infer(const RuleArguments& args) {
       c10::Dispatcher::singleton().findSchema(schema.operator_name());
   check_floating(args);
   std::string_view name = schema.name();
+  if (takes_sparse(args)) {
+    const Rule rule = find_sparse_rule(name);
+    if (rule == nullptr) throw CannotTell{};
+    return rule(args);
+  }
+  if (asks_for_layout(args) && name.find("sparse") == std::string_view::npos) throw CannotTell{};
   const std::string_view written = written_argument(schema);
   if (!written.empty()) {
     if (op && (has_meta_kernel(*op) || is_composite(*op))) run_on_meta(*op, args.values());

@@ -34,7 +34,10 @@ Known common(const Known& first, const Known& second) {
   const TensorInfo* tensor = first.tensor();
   const TensorInfo* other = second.tensor();
   if (tensor != nullptr && other != nullptr) {
-    if (tensor->sizes != other->sizes || tensor->device != other->device) return {};
+    if (tensor->sizes != other->sizes || tensor->device != other->device ||
+        tensor->sparse_dim != other->sparse_dim) {
+      return {};
+    }
     TensorInfo both = *tensor;
     if (both.dtype != other->dtype) both.dtype.reset();
     if (both.requires_grad != other->requires_grad) both.requires_grad.reset();

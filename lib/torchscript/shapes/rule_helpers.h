@@ -30,6 +30,8 @@ RuleTable linalg_rules();
 RuleTable nn_rules();
 RuleTable vision_rules();
 RuleTable quantized_rules();
+RuleTable sparse_rules();             // of what makes sparse tensors
+RuleTable rules_of_sparse_tensors();  // for calls that take one
 
 // ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
 // ----

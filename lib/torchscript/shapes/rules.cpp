@@ -1,5 +1,6 @@
 #include "torchscript/shapes/rules.h"
 
+#include <initializer_list>
 #include <unordered_map>
 
 #include "torchscript/shapes/rule_helpers.h"
@@ -113,19 +114,35 @@ at::Device RuleArguments::device(std::string_view name) const {
   return argument.toDevice();
 }
 
-Rule find_rule(std::string_view operator_name) {
-  static const auto* const operators = [] {
-    auto* rules = new std::unordered_map<std::string_view, Rule>;
-    for (const RuleTable table :
-         {pointwise_rules(), creation_rules(), tensor_rules(), reduction_rules(), indexing_rules(),
-          linalg_rules(), nn_rules(), vision_rules(), quantized_rules()})
-      rules->insert(table.begin(), table.end());
-    return rules;
-  }();
+namespace {
+
+using Rules = std::unordered_map<std::string_view, Rule>;
+
+const Rules* rules_of(std::initializer_list<RuleTable> tables) {
+  auto* rules = new Rules;
+  for (const RuleTable table : tables) rules->insert(table.begin(), table.end());
+  return rules;
+}
+
+Rule find_in(const Rules& rules, std::string_view operator_name) {
   constexpr std::string_view kAten = "aten::";
   if (operator_name.starts_with(kAten)) operator_name.remove_prefix(kAten.size());
-  const auto found = operators->find(operator_name);
-  return found == operators->end() ? nullptr : found->second;
+  const auto found = rules.find(operator_name);
+  return found == rules.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+Rule find_rule(std::string_view operator_name) {
+  static const Rules* const rules =
+      rules_of({pointwise_rules(), creation_rules(), tensor_rules(), reduction_rules(), indexing_rules(),
+                linalg_rules(), nn_rules(), vision_rules(), quantized_rules(), sparse_rules()});
+  return find_in(*rules, operator_name);
+}
+
+Rule find_sparse_rule(std::string_view operator_name) {
+  static const Rules* const rules = rules_of({rules_of_sparse_tensors()});
+  return find_in(*rules, operator_name);
 }
 
 }  // namespace fxtrace

@@ -59,5 +59,7 @@ using Rule = std::vector<Known> (*)(const RuleArguments& args);
 
 // The rule of an operator such as "aten::cat", for all of its overloads; null when there is none.
 Rule find_rule(std::string_view operator_name);
+// The same for calls that take a sparse tensor; every other rule is for strided ones.
+Rule find_sparse_rule(std::string_view operator_name);
 
 }  // namespace fxtrace

@@ -162,7 +162,9 @@ std::vector<Known> recurrent(const RuleArguments& args) {
   const TensorInfo input = args.tensor(packed ? "data" : "input");
   const std::vector<TensorInfo> states = states_of(args);
   if (input.dim() != (packed ? 2 : 3) || states[0].dim() != 3) throw CannotTell{};
-  if (const std::vector<TensorInfo> weights = args.tensors("params"); !weights.empty()) {
+  const bool packed_weights = args.schema().name().starts_with("aten::quantized");
+  const std::vector<TensorInfo> weights = packed_weights ? std::vector<TensorInfo>() : args.tensors("params");
+  if (!weights.empty()) {
     require_same_dtype(input.dtype, weights[0].dtype, "dtypes of input and weight");
     if (weights[0].dim() == 2) {
       require(args.dimensions, Relation::kEqual, input.sizes.back(), weights[0].sizes[1],

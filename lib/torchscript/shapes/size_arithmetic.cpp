@@ -393,16 +393,21 @@ Evaluated element_size(const Values& values, const Dimensions&) {
 
 Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
   const auto info = find_tensor_info(values.at(0));
-  if (!info || !info->dtype) return {};
+  if (!info || !info->dtype || info->sparse_dim) return {};
   SymInt product = static_cast<std::int64_t>(at::elementSize(*info->dtype));
   for (const SymInt& size : info->sizes) product = product * size;
   return integer(dimensions.simplify(product));
 }
 
-// Layouts without strides have no sizes here.
 Evaluated layout(const Values& values, const Dimensions&) {
-  if (!find_tensor_info(values.at(0))) return {};
-  return {at::IValue(static_cast<std::int64_t>(at::Layout::Strided)), {}};
+  const auto info = find_tensor_info(values.at(0));
+  if (!info) return {};
+  return {at::IValue(static_cast<std::int64_t>(info->sparse_dim ? at::kSparse : at::kStrided)), {}};
+}
+
+Evaluated is_sparse(const Values& values, const Dimensions&) {
+  const auto info = find_tensor_info(values.at(0));
+  return info ? boolean(info->sparse_dim.has_value()) : Evaluated{};
 }
 
 // str(x.device)
@@ -514,7 +519,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::all", among<false>},
       {"prim::is_quantized", ask_dtype<is_quantized>},
       {"prim::is_nested", is_dense},
-      {"prim::is_sparse", is_dense},
+      {"prim::is_sparse", is_sparse},
       {"prim::is_sparse_csr", is_dense},
       {"prim::is_mkldnn", is_dense},
       {"prim::is_cuda", is_on<at::kCUDA>},
@@ -607,11 +612,16 @@ std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
   if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
   const at::Tensor& tensor = value.toTensor();
   TensorInfo info;
+  if (tensor.layout() == at::kSparse) {
+    info.sparse_dim = tensor.sparse_dim();
+  } else if (tensor.layout() != at::kStrided) {
+    return std::nullopt;
+  }
   info.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   info.dtype = tensor.scalar_type();
   info.device = tensor.device();
   info.requires_grad = tensor.requires_grad();
-  info.contiguous = tensor.is_contiguous();
+  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
   return info;
 }
 
