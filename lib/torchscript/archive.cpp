@@ -212,6 +212,25 @@ std::vector<std::string> TorchScriptArchive::pickles() const {
   return result;
 }
 
+std::vector<std::string> TorchScriptArchive::constant_types() const {
+  constexpr std::size_t kMaxOpcodes = 64'000'000, kMaxName = 1000;
+  std::vector<std::string> types;
+  if (!has_record("constants.pkl")) return types;
+  const std::string pickle = read_record("constants.pkl");
+  PickleMachine machine(pickle);
+  machine.run(kMaxOpcodes);
+  const auto constants = machine.find_result();
+  if (!constants || machine.value(*constants).kind != PickleMachine::Kind::kTuple) return types;
+  for (const PickleMachine::Id id : machine.parts(*constants)) {
+    std::string& type = types.emplace_back();
+    if (machine.value(id).kind != PickleMachine::Kind::kCall) continue;
+    const std::string made_by = machine.global_name(machine.parts(id)[0], kMaxName);
+    if (made_by.starts_with("__torch__.")) type = made_by;
+    if (made_by.starts_with("torch._utils._rebuild_tensor")) type = "Tensor";
+  }
+  return types;
+}
+
 // A storage for every record under the pickle's folder, as if it had been read.
 std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::storages_of(
     const std::string& name, std::string_view pickle) {

@@ -38,6 +38,8 @@ class TorchScriptArchive {
   CodeFiles code() const;
   // The bytes of the archive's two pickles.
   std::vector<std::string> pickles() const;
+  // By index: "Tensor", the qualified name of a class, or empty for what is neither.
+  std::vector<std::string> constant_types() const;
   // What of the code is left out when it is compiled; to be set before load().
   CodeEdits& edits() { return edits_; }
 

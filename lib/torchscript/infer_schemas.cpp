@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -104,9 +105,10 @@ std::string merged(const std::string& a, const std::string& b) {
 
 class Code {
  public:
-  Code(const CodeFiles& files, const std::vector<std::string>& unknown) {
+  Code(const ArchiveCode& code, const std::vector<std::string>& unknown)
+      : constant_types_(code.constant_types) {
     for (const auto& name : unknown) calls_[name];
-    for (const auto& [record, text] : files) parse(record, text);
+    for (const auto& [record, text] : code.files) parse(record, text);
     for (const Defined& function : functions_) run(function);
   }
 
@@ -206,14 +208,18 @@ class Code {
     statements(definition.statements());
   }
 
-  // Variables in the tree that hold results of unknown operators: these results are used.
-  void use(const TreeRef& tree) {
+  // Results of unknown operators in the tree are used: variables that hold one, and calls inside of another
+  // expression.
+  void use(const TreeRef& tree, bool is_whole = true) {
     if (tree->kind() == TK_VAR) {
       const auto pending = pending_.find(Var(tree).name().name());
       if (pending != pending_.end()) pending->second.first->used.insert(pending->second.second);
       return;
     }
-    for (const TreeRef& part : tree->trees()) use(part);
+    if (tree->kind() == TK_APPLY && !is_whole) {
+      if (Calls* calls = unknown_call(Expr(tree))) calls->used.insert(0);
+    }
+    for (const TreeRef& part : tree->trees()) use(part, false);
   }
 
   void use_operands(const Stmt& statement) {
@@ -231,10 +237,13 @@ class Code {
         use(While(statement).cond().tree());
         break;
       case TK_FOR:
-        for (const auto& iterated : For(statement).itrs()) use(iterated.tree());
+        for (const auto& iterated : For(statement).itrs()) use(iterated.tree(), false);
         break;
       case TK_WITH:
         use(With(statement).targets().tree());
+        break;
+      case TK_EXPR_STMT:
+        use(ExprStmt(statement).expr().tree());
         break;
       default:
         use(statement.tree());
@@ -387,6 +396,7 @@ class Code {
         return list ? sequence.substr(0, sequence.size() - 2) : kUnknown;
       }
       case '.': {
+        if (const auto constant = constant_index(dotted(expr))) return constant_types_[*constant];
         const auto known = classes_.find(type(Select(expr).value()));
         if (known == classes_.end()) return kUnknown;
         const auto attribute = known->second.attributes.find(Select(expr).selector().name());
@@ -397,6 +407,17 @@ class Code {
       default:
         return kUnknown;
     }
+  }
+
+  // Of "CONSTANTS.c3": 3.
+  std::optional<std::size_t> constant_index(std::string_view name) const {
+    constexpr std::string_view kPrefix = "CONSTANTS.c";
+    if (!name.starts_with(kPrefix)) return std::nullopt;
+    name.remove_prefix(kPrefix.size());
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+    const bool is_index = error == std::errc{} && end == name.data() + name.size();
+    return is_index && index < constant_types_.size() ? std::optional(index) : std::nullopt;
   }
 
   std::string call(const Apply& apply) {
@@ -568,6 +589,7 @@ class Code {
     return inferred;
   }
 
+  const std::vector<std::string>& constant_types_;
   std::map<std::string, Calls> calls_;
   std::map<std::string, ClassInfo> classes_;
   std::map<std::string, Signature> signatures_;
@@ -581,7 +603,7 @@ class Code {
 
 }  // namespace
 
-std::vector<InferredSchema> infer_schemas(const CodeFiles& code, const std::vector<std::string>& names) {
+std::vector<InferredSchema> infer_schemas(const ArchiveCode& code, const std::vector<std::string>& names) {
   return Code(code, names).schemas();
 }
 

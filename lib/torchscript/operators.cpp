@@ -123,10 +123,10 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
 
 }  // namespace
 
-std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options,
+std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
                                            CodeEdits& edits) {
   guard_dtype_tables();
-  for (const auto& [record, text] : code) declare_classes(text);
+  for (const auto& [record, text] : code.files) declare_classes(text);
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
@@ -145,7 +145,7 @@ std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOpt
     }
   }
   std::set<std::string> called;
-  for (const auto& [record, text] : code) find_operators(text, called);
+  for (const auto& [record, text] : code.files) find_operators(text, called);
   std::vector<std::string> unknown;
   for (const auto& name : called) {
     if (is_known(name)) continue;

@@ -13,10 +13,17 @@ namespace fxtrace {
 
 using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, text
 
+// The code of an archive, and the types of its constants (CONSTANTS.c0, ...) as a schema has them: "Tensor",
+// a class's qualified name, or empty.
+struct ArchiveCode {
+  CodeFiles files;
+  std::vector<std::string> constant_types;
+};
+
 // Makes every operator and every method of a declared class known that `code` calls.  Functions that call one
 // whose results cannot be told are taken out by `edits`: in their place stands kNotFollowed.  Gives back
 // warnings.  Throws Error that says which library or schema is wrong.
-std::vector<std::string> provide_operators(const CodeFiles& code, const TraceOptions& options,
+std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
                                            CodeEdits& edits);
 
 // fxtrace::not_followed(str op, str why) -> ()
@@ -39,6 +46,6 @@ struct InferredSchema {
   bool complete = false;
   std::vector<Caller> callers;
 };
-std::vector<InferredSchema> infer_schemas(const CodeFiles& code, const std::vector<std::string>& names);
+std::vector<InferredSchema> infer_schemas(const ArchiveCode& code, const std::vector<std::string>& names);
 
 }  // namespace fxtrace

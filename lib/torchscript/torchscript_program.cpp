@@ -487,7 +487,8 @@ LoadResult load_torchscript(const std::string& path, const TraceOptions& options
   with_large_stack([&] {
     auto archive = std::make_unique<TorchScriptArchive>(path);
     for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
-    result.warnings = provide_operators(archive->code(), options, archive->edits());
+    result.warnings =
+        provide_operators({archive->code(), archive->constant_types()}, options, archive->edits());
     archive->load();
     result.program = std::make_unique<TorchScriptProgram>(std::move(archive), options);
   });

@@ -297,9 +297,11 @@ MOBILE_PICKLE = (
 )  # fmt: skip
 
 
-def hand_made(code: str, data: bytes = b"\x80\x02c__torch__\nNet\n)\x81}b.") -> bytes:
+def hand_made(
+    code: str, data: bytes = b"\x80\x02c__torch__\nNet\n)\x81}b.", constants: bytes = b"\x80\x02)."
+) -> bytes:
     return archive_edit.archive(
-        {"version": b"10\n", "data.pkl": data, "constants.pkl": b"\x80\x02).", "code/__torch__.py": code.encode()}
+        {"version": b"10\n", "data.pkl": data, "constants.pkl": constants, "code/__torch__.py": code.encode()}
     )
 
 
@@ -317,6 +319,35 @@ def test_methods_and_mobile_operators(program, tmp_path):
         ("call_function", "aten.add.Tensor"),
         ("output", "output"),
     ]
+
+
+CONSTANT_OBJECT = '''class Net(Module):
+  __parameters__ = []
+  __buffers__ = []
+  def forward(self: __torch__.Net, x: Tensor) -> Tensor:
+    _0 = torch.relu((CONSTANTS.c0).scale(x, ))
+    return torch.%s
+'''
+
+
+def constant_object(program, tmp_path, result: str) -> dict:
+    constants = b"\x80\x02" + OBJECT % (b"fxtlib", b"Scaler") + b"\x85."
+    return program.trace(write(tmp_path, hand_made(CONSTANT_OBJECT % result, constants=constants)))
+
+
+def test_methods_of_objects_that_are_constants(program, tmp_path):
+    collection = constant_object(program, tmp_path, "relu(_0)")
+    assert targets(collection) == ["aten.relu.default", "aten.relu.default"]
+    (method,) = [node for node in nodes(collection) if node["op"] == "call_method"]
+    assert method["target"] == "scale" and len(method["args"]) == 2
+
+
+def test_a_result_that_may_be_a_tensor_or_a_number_fails_the_module_only(program, tmp_path):
+    """`add` takes both, so the call does not tell what `shift` gives."""
+    collection = constant_object(program, tmp_path, "add(_0, (CONSTANTS.c0).shift(2, ))")
+    (module,) = collection["modules"]
+    assert module["status"] == "failed"
+    assert "its calls do not tell what it gives" in module["failure"]["message"]
 
 
 # --- methods ---
