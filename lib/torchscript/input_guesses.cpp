@@ -188,6 +188,27 @@ class Guesser {
   std::size_t nodes_ = 0;
 };
 
+// The first convolution's weight of the module, in the order of registration; undefined when there is none.
+at::Tensor first_kernel(const c10::ivalue::Object& module) {
+  std::vector<const c10::ivalue::Object*> pending{&module};
+  std::unordered_set<const c10::ivalue::Object*> seen;
+  while (!pending.empty()) {
+    const c10::ivalue::Object* object = pending.back();
+    pending.pop_back();
+    if (!seen.insert(object).second) continue;
+    std::vector<const c10::ivalue::Object*> children;
+    for (std::size_t i = 0; i < object->slots().size(); ++i) {
+      const at::IValue& value = object->slots()[i];
+      if (value.isTensor() && value.toTensor().defined() && value.toTensor().dim() == 4)
+        return value.toTensor();
+      const auto type = object->type()->getAttribute(i)->cast<c10::ClassType>();
+      if (type && type->is_module() && value.isObject()) children.push_back(&value.toObjectRef());
+    }
+    pending.insert(pending.end(), children.rbegin(), children.rend());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<InputGuess> guess_inputs(const c10::intrusive_ptr<c10::ivalue::Object>& self,
@@ -204,7 +225,14 @@ std::vector<InputGuess> guess_inputs(const c10::intrusive_ptr<c10::ivalue::Objec
   Guesser guesser(guesses.size());
   guesser.run(*torch::jit::toGraphFunction(method).graph(), arguments, 0);
   auto specs = guesser.take();
-  for (std::size_t i = 0; i < guesses.size(); ++i) guesses[i].specs = std::move(specs[i]);
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    guesses[i].specs = std::move(specs[i]);
+    if (guesses[i].type != "List[Tensor]" || !guesses[i].specs.empty()) continue;
+    // Detectors take a list of images.
+    if (const at::Tensor kernel = first_kernel(*self); kernel.defined()) {
+      guesses[i].specs = {dtype_name(kernel.scalar_type()) + "[" + std::to_string(kernel.size(1)) + ",H,W]"};
+    }
+  }
   return guesses;
 }
 

@@ -101,9 +101,11 @@ class Search {
       if (is_spoken_of(input.name)) continue;
       const char* value = input.has_default ? nullptr : any_value(input.type);
       if (value != nullptr) values.push_back(make_concrete(input.name, value));
-      if (input.specs.empty() || input.type != "Tensor") continue;
+      const bool is_list = input.type == "List[Tensor]";
+      if (input.specs.empty() || (input.type != "Tensor" && !is_list)) continue;
+      const std::string name = is_list ? input.name + ".0" : input.name;
       for (std::size_t rank = 0; rank < specs.size(); ++rank) {
-        specs[rank].push_back(make_input(input.name, input.specs[std::min(rank, input.specs.size() - 1)]));
+        specs[rank].push_back(make_input(name, input.specs[std::min(rank, input.specs.size() - 1)]));
       }
     }
     std::vector<Additions> result{values};

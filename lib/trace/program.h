@@ -59,7 +59,8 @@ struct InputGuess {
   std::string name;
   std::string type;  // in Python's spelling: "Tensor", "Optional[int]"
   bool has_default = false;
-  // Of a tensor, the more likely rank first: "float32[N,3,H,W]"; letters are sizes that nothing tells.
+  // Of a tensor, or of the elements of a list of tensors, the more likely rank first: "float32[N,3,H,W]";
+  // letters are sizes that nothing tells.
   std::vector<std::string> specs;
 };
 

@@ -1,7 +1,7 @@
 """After failures: the first of them with reason and line, and options that help, which were tried."""
 
 import shlex
-from typing import Optional
+from typing import List, Optional
 
 import harness
 import pytest
@@ -91,6 +91,22 @@ class Nested(nn.Module):
         return self.inner(self.fc(x))
 
 
+class Detector(nn.Module):
+    """Takes a list of images, as torchvision's detectors do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(3, 1, 1))
+        self.backbone = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+
+    def forward(self, images: List[Tensor]) -> Tensor:
+        scaled = [image - self.mean for image in images]
+        batch = torch.zeros(len(scaled), 3, 64, 64)
+        for i, image in enumerate(scaled):
+            batch[i, :, : image.shape[1], : image.shape[2]].copy_(image)
+        return self.backbone(batch)
+
+
 class Data(nn.Module):
     """Nothing helps."""
 
@@ -111,6 +127,7 @@ CASES = [
     (Flags, "--concrete training=false --concrete steps=1"),
     (Recurrent, "--input 'x=float32[N,T,6]'"),
     (Nested, "--input 'x=float32[1,4]'"),
+    (Detector, "--input 'images.0=float32[3,H,W]'"),
 ]
 
 
