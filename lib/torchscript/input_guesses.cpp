@@ -4,7 +4,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,19 +22,19 @@ using torch::jit::Value;
 constexpr int kMaxDepth = 50;  // of calls
 constexpr std::size_t kMaxNodes = 100'000;
 
-// What is told of a value: an object, parameter or constant, or the input that it was made of.
+// What is told of a value: an object, parameter or constant, or the inputs that it was made of.
 struct Told {
   at::IValue value;  // None: nothing
-  std::optional<std::size_t> input;
+  std::set<std::size_t> inputs;
 };
 
 // Operators whose result has the rank, the dtype and mostly the sizes of their first argument.
 bool keeps_shape(const std::string& name) {
   static const std::unordered_set<std::string> names = {
-      "aten::contiguous", "aten::clone",   "aten::detach", "aten::add",   "aten::sub",
-      "aten::mul",        "aten::div",     "aten::relu",   "aten::gelu",  "aten::pad",
-      "aten::abs",        "aten::dropout", "aten::neg_",   "aten::add_",  "aten::sub_",
-      "aten::mul_",       "aten::div_",    "aten::neg",    "aten::clamp", "aten::type_as"};
+      "aten::contiguous", "aten::clone",   "aten::detach", "aten::add",  "aten::sub",  "aten::mul",
+      "aten::div",        "aten::relu",    "aten::gelu",   "aten::pad",  "aten::abs",  "aten::dropout",
+      "aten::neg_",       "aten::add_",    "aten::sub_",   "aten::mul_", "aten::div_", "aten::neg",
+      "aten::clamp",      "aten::type_as", "aten::cat"};
   return names.contains(name);
 }
 
@@ -75,9 +75,22 @@ class Guesser {
         }
         return;
       }
-      case prim::ListConstruct:  // of parameters: the first one
+      case prim::ListConstruct: {  // of parameters: the first one
+        Told all;
+        for (const Value* item : node.inputs()) {
+          const Told& told = told_[item];
+          if (all.value.isNone()) all.value = told.value;
+          all.inputs.insert(told.inputs.begin(), told.inputs.end());
+        }
+        told_[node.output()] = std::move(all);
+        return;
+      }
+      case prim::TupleConstruct:  // the first element, as with tuples that are taken apart
+      case prim::TupleIndex:
+      case prim::TupleUnpack:
       case prim::unchecked_cast:
-        if (!node.inputs().empty()) told_[node.output()] = Told(told_[node.input(0)]);
+        if (!node.inputs().empty() && !node.outputs().empty())
+          told_[node.output(0)] = Told(told_[node.input(0)]);
         return;
       case prim::CallMethod:
       case prim::CallFunction:
@@ -89,7 +102,7 @@ class Guesser {
         for (std::size_t i = 0; i < node.outputs().size(); ++i) {
           for (const Block* block : node.blocks()) {
             const Told result = told_[block->outputs()[i]];
-            if (result.input) told_[node.outputs()[i]] = result;
+            if (!result.inputs.empty()) told_[node.outputs()[i]] = result;
           }
         }
         return;
@@ -113,26 +126,27 @@ class Guesser {
     bool takes_input = false;
     for (std::size_t i = 1; i < node.inputs().size(); ++i) {
       arguments.push_back(told_[node.input(i)]);
-      takes_input = takes_input || arguments.back().input.has_value();
+      takes_input = takes_input || !arguments.back().inputs.empty();
     }
     if (function == nullptr || !function->isGraphFunction() || !takes_input || depth >= kMaxDepth) return;
     const Told result = run(*torch::jit::toGraphFunction(*function).graph(), arguments, depth + 1);
-    if (result.input) told_[node.output()] = result;
+    if (!result.inputs.empty()) told_[node.output()] = result;
   }
 
-  // An operator: what it asks of the input.
+  // An operator: what it asks of the inputs.
   void use(const Node& node) {
     const std::string name = node.kind().toQualString();
     const std::size_t first = name == "aten::embedding" ? 1 : 0;  // (weight, indices)
     if (node.inputs().size() <= first) return;
-    const Told input = told_[node.input(first)];
-    if (!input.input) return;
+    const Told taken = told_[node.input(first)];
+    if (taken.inputs.empty()) return;
     if (keeps_shape(name) && node.outputs().size() == 1) {
-      told_[node.output()] = input;
+      told_[node.output()] = taken;
       return;
     }
-    auto& specs = specs_[*input.input];
-    if (specs.empty()) specs = specs_of(node, name);
+    for (const std::size_t input : taken.inputs) {
+      if (specs_[input].empty()) specs_[input] = specs_of(node, name);
+    }
   }
 
   std::vector<std::string> specs_of(const Node& node, const std::string& name) {
@@ -214,12 +228,12 @@ at::Tensor first_kernel(const c10::ivalue::Object& module) {
 std::vector<InputGuess> guess_inputs(const c10::intrusive_ptr<c10::ivalue::Object>& self,
                                      torch::jit::Function& method) {
   std::vector<InputGuess> guesses;
-  std::vector<Told> arguments{{self, std::nullopt}};
+  std::vector<Told> arguments{{self, {}}};
   const auto& formals = method.getSchema().arguments();
   for (std::size_t i = 1; i < formals.size(); ++i) {
     guesses.push_back(
         {formals[i].name(), type_name(*formals[i].real_type()), formals[i].default_value().has_value(), {}});
-    arguments.push_back({{}, i - 1});
+    arguments.push_back({{}, {i - 1}});
   }
   if (!method.isGraphFunction()) return guesses;
   Guesser guesser(guesses.size());

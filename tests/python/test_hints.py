@@ -1,7 +1,7 @@
 """After failures: the first of them with reason and line, and options that help, which were tried."""
 
 import shlex
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import harness
 import pytest
@@ -107,6 +107,39 @@ class Detector(nn.Module):
         return self.backbone(batch)
 
 
+class Flow(nn.Module):
+    """Both images go through one convolution, side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Conv2d(3, 4, 3)
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        features = self.encoder(torch.cat([first, second], dim=0))
+        for _ in features.shape[-2:]:
+            features = torch.relu(features)
+        return features
+
+
+class Video(nn.Module):
+    """Makes a video of an image, in a function that says whether it did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(3, 4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x, one = video(x)
+        x = self.conv(x)
+        return x.squeeze(2) if one else x
+
+
+def video(x: Tensor) -> Tuple[Tensor, bool]:
+    if x.dim() == 4:
+        return x.unsqueeze(2), True
+    return x, False
+
+
 class Data(nn.Module):
     """Nothing helps."""
 
@@ -128,6 +161,8 @@ CASES = [
     (Recurrent, "--input 'x=float32[N,T,6]'"),
     (Nested, "--input 'x=float32[1,4]'"),
     (Detector, "--input 'images.0=float32[3,H,W]'"),
+    (Flow, "--input 'first=float32[N,3,H,W]' --input 'second=float32[N,3,H,W]'"),
+    (Video, "--input 'x=float32[N,3,D,H,W]'"),
 ]
 
 
