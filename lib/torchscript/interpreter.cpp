@@ -466,8 +466,8 @@ void Interpreter::construct(const IrNode* node) {
 }
 
 at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
-                                      const IrNode* node) {
-  const auto* items = known_of(sequence).sequence();
+                                      const IrNode* node, bool fits) {
+  const auto* items = fits ? known_of(sequence).sequence() : nullptr;
   return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
                      type, node, items != nullptr && index < items->size() ? (*items)[index] : Known{});
 }
@@ -476,8 +476,16 @@ void Interpreter::unpack(const IrNode* node) {
   const at::IValue sequence = value(node->input(0));
   const auto results = node->outputs();
   if (find_proxy(sequence) != nullptr) {
+    const auto* items = known_of(sequence).sequence();
+    const bool fits = items == nullptr || items->size() == results.size();
+    if (!fits) {
+      report_invalid(node, "unpacking",
+                     "expected " + std::to_string(results.size()) + " elements but found " +
+                         std::to_string(items->size()));
+    }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i]->hasUses()) set(results[i], unpacked_item(sequence, i, results[i]->type(), node));
+      if (!results[i]->hasUses()) continue;
+      set(results[i], unpacked_item(sequence, i, results[i]->type(), node, fits));
     }
     return;
   }

@@ -67,8 +67,9 @@ class Interpreter {
   Values outputs(const IrBlock& block) const;
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
+  // `fits`: as many elements are taken as there are.
   at::IValue unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
-                           const IrNode* node);
+                           const IrNode* node, bool fits = true);
   void unpack(const IrNode* node);
   void construct(const IrNode* node);
   void is_instance(const IrNode* node);
@@ -161,6 +162,7 @@ class Interpreter {
   bool change_list(const c10::FunctionSchema& schema, const Values& values, std::vector<Known>& results);
   void report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                       const std::string& error);
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
   std::string explain(const at::IValue& value) const;
 

@@ -176,8 +176,6 @@ bool Interpreter::change_list(const c10::FunctionSchema& schema, const Values& v
 // "conv1: aten.conv2d of float32[1,5,8,8] and float32[4,3,3,3] raises (net.py:12): ..."
 void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                                  const std::string& error) {
-  // Where both ways of an `if` are looked at, one of them may never be taken.
-  if (both_ways_) return;
   std::string tensors;
   const auto add = [&](const TensorInfo& info) {
     tensors += tensors.empty() ? " of " : ", ";
@@ -197,9 +195,14 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
   }
   std::string op = schema.name();
   if (const auto colons = op.find("::"); colons != std::string::npos) op.replace(colons, 2, ".");
+  report_invalid(node, op + tensors, error);
+}
+
+void Interpreter::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
+  // Where both ways of an `if` are looked at, one of them may never be taken.
+  if (both_ways_) return;
   const ModuleInfo& module = program_.modules()[module_.index];
-  std::string text =
-      (module.path.empty() ? "the root module" : module.path) + ": " + op + tensors + " raises";
+  std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
   if (const auto source = location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
   program_.report_invalid(module_, node, text + ": " + error);

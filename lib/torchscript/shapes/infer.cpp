@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "torchscript/convert.h"
+#include "torchscript/shapes/checks.h"
 #include "torchscript/shapes/rule_helpers.h"
 #include "torchscript/shapes/rules.h"
 #include "torchscript/shapes/size_arithmetic.h"
@@ -241,11 +242,6 @@ bool returns_list(const c10::FunctionSchema& schema) {
   });
 }
 
-std::string_view without_namespace(std::string_view name) {
-  const std::size_t colons = name.find("::");
-  return colons == std::string_view::npos ? name : name.substr(colons + 2);
-}
-
 std::string_view written_argument(const c10::FunctionSchema& schema) {
   const c10::AliasInfo* result = schema.returns().empty() ? nullptr : schema.returns()[0].alias_info();
   if (result == nullptr || !result->isWrite()) return {};
@@ -255,68 +251,6 @@ std::string_view written_argument(const c10::FunctionSchema& schema) {
       return argument.name();
   }
   return {};
-}
-
-// CPU kernels that there are for floating types only, whatever their meta kernels say.
-void check_floating(const RuleArguments& args) {
-  static const std::unordered_set<std::string_view> names{"_softmax",
-                                                          "_log_softmax",
-                                                          "adaptive_avg_pool1d",
-                                                          "adaptive_avg_pool2d",
-                                                          "adaptive_max_pool2d",
-                                                          "batch_norm",
-                                                          "bernoulli",
-                                                          "celu",
-                                                          "elu",
-                                                          "frac",
-                                                          "gelu",
-                                                          "glu",
-                                                          "grid_sampler",
-                                                          "group_norm",
-                                                          "hardshrink",
-                                                          "hardsigmoid",
-                                                          "hardswish",
-                                                          "im2col",
-                                                          "instance_norm",
-                                                          "layer_norm",
-                                                          "leaky_relu",
-                                                          "log_sigmoid",
-                                                          "log_softmax",
-                                                          "logcumsumexp",
-                                                          "max_pool1d",
-                                                          "mish",
-                                                          "native_batch_norm",
-                                                          "native_group_norm",
-                                                          "native_layer_norm",
-                                                          "poisson",
-                                                          "rms_norm",
-                                                          "rrelu",
-                                                          "selu",
-                                                          "silu",
-                                                          "softmax",
-                                                          "softplus",
-                                                          "softshrink",
-                                                          "upsample_bicubic2d",
-                                                          "upsample_bilinear2d",
-                                                          "upsample_linear1d",
-                                                          "upsample_nearest1d",
-                                                          "upsample_nearest2d",
-                                                          "upsample_nearest3d",
-                                                          "upsample_trilinear3d",
-                                                          "_upsample_bilinear2d_aa",
-                                                          "_upsample_bicubic2d_aa",
-                                                          "_upsample_nearest_exact1d",
-                                                          "_upsample_nearest_exact2d",
-                                                          "_upsample_nearest_exact3d"};
-  std::string_view name = without_namespace(args.schema().name());
-  if (name.ends_with('_')) name.remove_suffix(1);
-  if (!names.contains(name) || args.given("dtype") || !args.is_tensor(first_argument(args))) return;
-  const Known known = known_of_value(args.values()[0]);
-  const TensorInfo* info = known.tensor();
-  if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
-  if (*info->dtype == at::kLong || *info->dtype == at::kInt || *info->dtype == at::kShort) {
-    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
-  }
 }
 
 bool is_sparse(const at::IValue& value) {
@@ -344,13 +278,13 @@ std::vector<Known> infer(const RuleArguments& args) {
   }
   const std::optional<c10::OperatorHandle> op =
       c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  check_floating(args);
   std::string_view name = schema.name();
   if (takes_sparse(args)) {
     const Rule rule = find_sparse_rule(name);
     if (rule == nullptr) throw CannotTell{};
     return rule(args);
   }
+  check_call(args);
   if (asks_for_layout(args) && name.find("sparse") == std::string_view::npos) throw CannotTell{};
   const std::string_view written = written_argument(schema);
   if (!written.empty()) {

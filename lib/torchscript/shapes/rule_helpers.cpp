@@ -50,6 +50,11 @@ std::string_view first_argument(const RuleArguments& args) {
   return args.schema().arguments()[0].name();
 }
 
+std::string_view without_namespace(std::string_view name) {
+  const std::size_t colons = name.find("::");
+  return colons == std::string_view::npos ? name : name.substr(colons + 2);
+}
+
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank) {
   const std::int64_t limit = std::max<std::int64_t>(rank, 1);
   if (dim < -limit || dim >= limit) {

@@ -42,6 +42,8 @@ std::vector<Known> make_many(std::vector<TensorInfo> infos);  // several results
 std::vector<Known> make_list(std::vector<TensorInfo> infos);  // one result that is a list
 // A rule: the tensor argument that comes first, as it is.
 std::vector<Known> same_as_first(const RuleArguments& args);
+// "cat" of "aten::cat".
+std::string_view without_namespace(std::string_view name);
 // The name of the schema's first argument; CannotTell when there is none.
 std::string_view first_argument(const RuleArguments& args);
 

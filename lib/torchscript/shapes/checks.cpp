@@ -1,0 +1,345 @@
+#include "torchscript/shapes/checks.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "torchscript/convert.h"
+#include "torchscript/shapes/rule_helpers.h"
+#include "torchscript/shapes/size_arithmetic.h"
+
+namespace fxtrace {
+namespace {
+
+// The argument, if it is a tensor of which something is known.
+std::optional<TensorInfo> find_tensor(const RuleArguments& args, std::string_view name) {
+  if (!args.is_tensor(name)) return std::nullopt;
+  return find_tensor_info(args.value(name));
+}
+
+// ---- Types ----
+
+// CPU kernels that there are for floating types only, whatever their meta kernels say.
+bool is_for_floats(std::string_view name) {
+  static const std::unordered_set<std::string_view> names = {
+      "_log_softmax",
+      "_softmax",
+      "_upsample_bicubic2d_aa",
+      "_upsample_bilinear2d_aa",
+      "_upsample_nearest_exact1d",
+      "_upsample_nearest_exact2d",
+      "_upsample_nearest_exact3d",
+      "adaptive_avg_pool1d",
+      "adaptive_avg_pool2d",
+      "adaptive_max_pool2d",
+      "batch_norm",
+      "bernoulli",
+      "celu",
+      "elu",
+      "frac",
+      "fractional_max_pool2d",
+      "fractional_max_pool3d",
+      "gelu",
+      "glu",
+      "grid_sampler",
+      "group_norm",
+      "hardshrink",
+      "hardsigmoid",
+      "hardswish",
+      "im2col",
+      "instance_norm",
+      "layer_norm",
+      "leaky_relu",
+      "log_normal",
+      "log_sigmoid",
+      "log_softmax",
+      "logcumsumexp",
+      "max_pool1d",
+      "max_unpool2d",
+      "max_unpool3d",
+      "mish",
+      "native_batch_norm",
+      "native_group_norm",
+      "native_layer_norm",
+      "poisson",
+      "rms_norm",
+      "rrelu",
+      "selu",
+      "silu",
+      "softmax",
+      "softplus",
+      "softshrink",
+      "std",
+      "std_mean",
+      "upsample_bicubic2d",
+      "upsample_bilinear2d",
+      "upsample_linear1d",
+      "upsample_nearest1d",
+      "upsample_nearest2d",
+      "upsample_nearest3d",
+      "upsample_trilinear3d",
+      "var",
+      "var_mean",
+  };
+  return names.contains(name);
+}
+
+void check_floating(const RuleArguments& args) {
+  if (args.given("dtype") || !args.is_tensor(first_argument(args))) return;
+  const auto info = find_tensor_info(args.values()[0]);
+  if (!info || !info->dtype || !info->device.is_cpu()) return;
+  if (*info->dtype == at::kLong || *info->dtype == at::kInt || *info->dtype == at::kShort) {
+    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
+  }
+}
+
+using Names = std::vector<std::string_view>;
+
+// Tensors that must have one type.
+const Names* find_same_typed(std::string_view name) {
+  static const Names layer{"input", "weight"};  // some kernels take a bias of another type
+  static const std::unordered_map<std::string_view, Names> same = {
+      {"addbmm", {"batch1", "batch2"}},
+      {"addmm", {"mat1", "mat2"}},
+      {"addmv", {"mat", "vec"}},
+      {"baddbmm", {"batch1", "batch2"}},
+      {"bmm", {"self", "mat2"}},
+      {"_convolution", layer},
+      {"conv1d", layer},
+      {"conv2d", layer},
+      {"conv3d", layer},
+      {"conv_transpose1d", layer},
+      {"conv_transpose2d", layer},
+      {"conv_transpose3d", layer},
+      {"convolution", layer},
+      {"dot", {"self", "tensor"}},
+      {"fractional_max_pool2d", {"self", "random_samples"}},
+      {"fractional_max_pool3d", {"self", "random_samples"}},
+      {"index_add", {"self", "source"}},
+      {"index_copy", {"self", "source"}},
+      {"index_put", {"self", "values"}},
+      {"masked_scatter", {"self", "source"}},
+      {"matmul", {"self", "other"}},
+      {"mm", {"self", "mat2"}},
+      {"mv", {"self", "vec"}},
+      {"put", {"self", "source"}},
+      {"scatter", {"self", "src"}},
+      {"scatter_add", {"self", "src"}},
+      {"scatter_reduce", {"self", "src"}},
+      {"vdot", {"self", "other"}},
+  };
+  const auto found = same.find(name);
+  return found == same.end() ? nullptr : &found->second;
+}
+
+void check_same_type(const RuleArguments& args, const Names& names) {
+  const auto first = find_tensor(args, names.front());
+  if (!first) return;
+  for (const std::string_view name : names) {
+    const auto other = find_tensor(args, name);
+    if (!other) continue;
+    require_same_dtype(first->dtype, other->dtype,
+                       "dtypes of '" + std::string(names.front()) + "' and '" + std::string(name) + "'");
+  }
+}
+
+// Kernels that mix types do so for half precision with float32 only.
+void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
+  const auto first = find_tensor(args, input), second = find_tensor(args, parameter);
+  if (!first || !second) return;
+  const auto is_double = [](const TensorInfo& info) { return info.dtype == at::kDouble; };
+  if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
+    require_same_dtype(first->dtype, second->dtype, "dtypes of input and weight");
+  }
+}
+
+void check_integer(const RuleArguments& args, std::string_view name) {
+  const auto info = find_tensor(args, name);
+  if (info && info->dtype && *info->dtype != at::kLong && *info->dtype != at::kInt) {
+    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*info->dtype) + ", not int64"};
+  }
+}
+
+// ---- Sizes ----
+
+// One parameter for each channel.
+void check_channels(const RuleArguments& args, const SymInt& channels) {
+  for (const std::string_view name : {"weight", "bias"}) {
+    const auto info = find_tensor(args, name);
+    if (!info) continue;
+    require_rank(*info, {1}, name);
+    require(args.dimensions, Relation::kEqual, info->sizes[0], channels,
+            "size of '" + std::string(name) + "' is not the number of channels");
+  }
+}
+
+void check_group_norm(const RuleArguments& args) {
+  const auto input = find_tensor(args, "input");
+  check_mixed(args, "input", "weight");
+  if (input && input->dim() >= 2) check_channels(args, input->sizes[1]);
+}
+
+void check_layer_norm(const RuleArguments& args) {
+  check_mixed(args, "input", "weight");
+  check_mixed(args, "input", "bias");
+}
+
+// `from` must be expandable to `to`.
+void check_expandable(const RuleArguments& args, const Sizes& from, const Sizes& to) {
+  if (from.size() > to.size()) {
+    throw Raises{"a tensor of " + std::to_string(from.size()) + " dimensions cannot be expanded to " +
+                 std::to_string(to.size())};
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const SymInt &small = from[from.size() - 1 - i], &large = to[to.size() - 1 - i];
+    if (args.dimensions.decide(Relation::kNotEqual, small, 1) == true)
+      require(args.dimensions, Relation::kEqual, small, large, "sizes cannot be expanded");
+  }
+}
+
+void check_addbmm(const RuleArguments& args) {
+  const auto self = find_tensor(args, "self"), a = find_tensor(args, "batch1"),
+             b = find_tensor(args, "batch2");
+  if (self && a && b && a->dim() == 3 && b->dim() == 3)
+    check_expandable(args, self->sizes, {a->sizes[1], b->sizes[2]});
+}
+
+// The loss is worked out in the target's place.
+void check_logits_loss(const RuleArguments& args) {
+  const auto input = find_tensor(args, "self"), target = find_tensor(args, "target");
+  if (!input || !target) return;
+  check_expandable(args, input->sizes, target->sizes);
+  if (target->dtype && !c10::isFloatingType(*target->dtype) && input->dtype &&
+      c10::isFloatingType(*input->dtype)) {
+    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
+  }
+}
+
+void check_matrix(const RuleArguments& args) {
+  if (const auto self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
+}
+
+void check_vecdot(const RuleArguments& args) {
+  const auto x = find_tensor(args, "x"), y = find_tensor(args, "y");
+  if (!x || !y || x->dim() != 1 || y->dim() != 1) return;
+  require(args.dimensions, Relation::kEqual, x->sizes[0], y->sizes[0], "sizes of the factors differ");
+}
+
+void check_put(const RuleArguments& args) {
+  const auto index = find_tensor(args, "index"), source = find_tensor(args, "source");
+  if (!index || !source) return;
+  require(args.dimensions, Relation::kEqual, product(index->sizes), product(source->sizes),
+          "numbers of elements of 'index' and 'source' differ");
+}
+
+void check_multinomial(const RuleArguments& args) {
+  const auto self = find_tensor(args, "self");
+  if (!self || self->sizes.empty() || args.flag("replacement")) return;
+  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
+          "more samples than there are categories");
+}
+
+// Only a batch may be empty.
+void check_unfold(const RuleArguments& args) {
+  const auto self = find_tensor(args, "self");
+  if (!self) return;
+  require_rank(*self, {3, 4}, "the input");
+  for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
+    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
+}
+
+void check_equal_parts(const RuleArguments& args) {
+  const auto self = find_tensor(args, "self");
+  if (!self || self->sizes.empty() || !args.given("sections")) return;
+  const std::string_view name = args.schema().name();
+  const std::size_t dim = name == "aten::dsplit" ? 2 : name == "aten::hsplit" && self->dim() > 1 ? 1 : 0;
+  if (dim >= self->sizes.size()) return;
+  const SymInt sections = args.size("sections");
+  if (!is_number(sections, 0)) {
+    require(args.dimensions, Relation::kEqual, floordiv(self->sizes[dim], sections) * sections,
+            self->sizes[dim], "the size cannot be split into equal parts");
+  }
+}
+
+// Modes other than constant pad the last one, two or three dimensions.
+void check_pad(const RuleArguments& args) {
+  const auto self = find_tensor(args, "self");
+  if (!self || !args.given("mode")) return;
+  const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
+  if (args.text("mode") == "constant") {
+    if (sizes > 2 * self->dim()) throw Raises{"more is padded than there are dimensions"};
+    return;
+  }
+  const std::int64_t dims = sizes / 2;
+  require_rank(*self, {dims + 1, dims + 2}, "what is padded in " + std::to_string(dims) + " dimensions");
+}
+
+void check_indices(const RuleArguments& args) {
+  check_integer(args, "indices");
+  check_integer(args, "offsets");
+}
+
+void check_class_target(const RuleArguments& args) {
+  const auto target = find_tensor(args, "target");
+  if (target && target->dtype && *target->dtype != at::kLong) {
+    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", not int64"};
+  }
+}
+
+void check_multilabel(const RuleArguments& args) {
+  check_class_target(args);
+  const auto self = find_tensor(args, "self"), target = find_tensor(args, "target");
+  if (!self || !target) return;
+  require(args.dimensions, Relation::kEqual, product(self->sizes), product(target->sizes),
+          "sizes of input and target differ");
+}
+
+void check_round(const RuleArguments& args) {
+  if (args.given("decimals")) check_floating(args);
+}
+
+using Check = void (*)(const RuleArguments& args);
+
+Check find_check(std::string_view name) {
+  static const std::unordered_map<std::string_view, Check> checks = {
+      {"addbmm", check_addbmm},
+      {"binary_cross_entropy_with_logits", check_logits_loss},
+      {"dsplit", check_equal_parts},
+      {"embedding_bag", check_indices},
+      {"group_norm", check_group_norm},
+      {"hsplit", check_equal_parts},
+      {"im2col", check_unfold},
+      {"layer_norm", check_layer_norm},
+      {"linalg_vecdot", check_vecdot},
+      {"multi_margin_loss", check_class_target},
+      {"multilabel_margin_loss", check_multilabel},
+      {"multinomial", check_multinomial},
+      {"native_group_norm", check_group_norm},
+      {"native_layer_norm", check_layer_norm},
+      {"pad", check_pad},
+      {"put", check_put},
+      {"round", check_round},
+      {"trace", check_matrix},
+      {"vsplit", check_equal_parts},
+  };
+  const auto found = checks.find(name);
+  return found == checks.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+void check_call(const RuleArguments& args) {
+  std::string_view name = without_namespace(args.schema().name());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  try {
+    if (is_for_floats(name)) check_floating(args);
+    if (const Names* names = find_same_typed(name)) check_same_type(args, *names);
+    if (const Check check = find_check(name)) check(args);
+  } catch (const CannotTell&) {
+    // What is not known may be right.
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,11 @@
+// What LibTorch's kernels for the CPU check of their arguments and its meta kernels do not.
+#pragma once
+
+#include "torchscript/shapes/rules.h"
+
+namespace fxtrace {
+
+// Throws Raises where torch raises for every value that the arguments may have.
+void check_call(const RuleArguments& args);
+
+}  // namespace fxtrace
