@@ -3,7 +3,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "exported/leaf_call.h"
+#include "exported/leaf_flow.h"
+#include "exported/recurrent_call.h"
 
 namespace fxtrace {
 namespace {
@@ -14,93 +15,6 @@ std::string_view torch_nn_class(std::string_view type) {
   if (!type.starts_with(kModules)) return {};
   return type.substr(type.rfind('.') + 1);
 }
-
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
-// "aten.lstm.input" -> "lstm"; of other operators nothing.
-std::string_view aten_name(const Operation& operation) {
-  constexpr std::string_view kAten = "aten.";
-  std::string_view target = operation.target;
-  if (!target.starts_with(kAten)) return {};
-  target.remove_prefix(kAten.size());
-  return target.substr(0, target.find('.'));
-}
-
-template <std::size_t N>
-bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-using Values = std::vector<ValueId>;
-
-Values used_by(const Operation& operation) {
-  Values used;
-  for_each_use(operation, [&](ValueId value) { used.push_back(value); });
-  return used;
-}
-
-// How values flow through the operations of a leaf.
-class Flow {
- public:
-  Flow(const LeafOperations& leaf, const LeafNames& names) : leaf_(leaf), names_(names) {
-    for (const auto index : leaf.operations) {
-      const Operation& operation = leaf.graph.operations[index];
-      for (const auto& output : operation.outputs) makers_.emplace(output.value.index, &operation);
-    }
-  }
-
-  template <class F>
-  void for_each_operation(F&& f) const {
-    for (const auto index : leaf_.operations) f(leaf_.graph.operations[index]);
-  }
-  const Operation* find(std::string_view name) const {
-    for (const auto index : leaf_.operations) {
-      if (aten_name(leaf_.graph.operations[index]) == name) return &leaf_.graph.operations[index];
-    }
-    return nullptr;
-  }
-  const Operation* maker(ValueId value) const {
-    const auto found = makers_.find(value.index);
-    return found == makers_.end() ? nullptr : found->second;
-  }
-  bool enters(ValueId value) const {
-    const auto& entering = leaf_.boundary.entering;
-    return std::find(entering.begin(), entering.end(), value) != entering.end();
-  }
-  bool is_tensor(ValueId value) const { return leaf_.graph.values[value.index].meta.type == "Tensor"; }
-  // The last part of the name of a tensor of the model's own; empty for other values.
-  std::string_view own(ValueId value) const {
-    return maker(value) == nullptr && !enters(value) ? last_part(names_.own(value)) : std::string_view();
-  }
-  std::string_view call(const Operation& operation) const { return names_.call(operation); }
-
-  // From a value back through what is made of one tensor only (views, casts), up to one that enters, is the
-  // model's own, is made of several, or for which stop(operation that makes it) holds.
-  template <class Stop>
-  ValueId source(ValueId value, Stop&& stop) const {
-    while (const Operation* made_by = maker(value)) {
-      if (stop(*made_by)) break;
-      std::optional<ValueId> only;
-      bool several = false;
-      for (const ValueId used : used_by(*made_by)) {
-        if (!is_tensor(used)) continue;
-        several = several || (only && *only != used);
-        only = used;
-      }
-      if (!only || several) break;
-      value = *only;
-    }
-    return value;
-  }
-  ValueId source(ValueId value) const {
-    return source(value, [](const Operation&) { return false; });
-  }
-
- private:
-  const LeafOperations& leaf_;
-  const LeafNames& names_;
-  std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
-};
 
 // --- one operator does the module's work ---
 
@@ -135,14 +49,6 @@ constexpr std::array<ByOperator, 23> kByOperator{{
     {"GRUCell", "gru_cell", 2},
 }};
 
-// What enters, found behind an argument of an operator; nothing when it is made inside.
-std::optional<ValueId> given(const Flow& flow, const Argument& argument) {
-  const auto* value = argument.get_if<ValueId>();
-  if (value == nullptr) return std::nullopt;
-  const ValueId source = flow.source(*value);
-  return flow.enters(source) ? std::optional(source) : std::nullopt;
-}
-
 std::optional<LeafCall> call_by_operator(const LeafOperations& leaf, const Flow& flow,
                                          std::string_view module) {
   for (const auto& [name, operation_name, inputs] : kByOperator) {
@@ -164,61 +70,6 @@ std::optional<LeafCall> call_by_operator(const LeafOperations& leaf, const Flow&
     return call;
   }
   return std::nullopt;
-}
-
-// --- recurrent modules ---
-
-// The states as the module takes them: LSTMs a tuple.  False when they are no such thing.
-bool add_states(const Flow& flow, const Argument& states, LeafCall& call) {
-  const auto* list = states.get_if<Argument::List>();
-  if (list == nullptr) {
-    if (const auto state = given(flow, states)) call.args.emplace_back(*state);
-    return true;
-  }
-  Argument::Tuple tuple;
-  for (const auto& item : list->items) {
-    if (const auto state = given(flow, item)) tuple.items.emplace_back(*state);
-  }
-  const bool all = tuple.items.size() == list->items.size();
-  if (!all && !tuple.items.empty()) return false;
-  if (all) call.args.emplace_back(std::move(tuple));
-  return true;
-}
-
-std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& flow,
-                                       std::string_view module) {
-  constexpr std::array<std::string_view, 5> kOperators{"lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"};
-  constexpr std::array<std::string_view, 4> kModules{"LSTM", "GRU", "RNN", "LSTMCell"};
-  if (!is_among(kModules, module)) return std::nullopt;
-  const Operation* operation = nullptr;
-  flow.for_each_operation([&](const Operation& candidate) {
-    if (is_among(kOperators, aten_name(candidate))) operation = &candidate;
-  });
-  // Of packed sequences the operator has another overload.
-  const bool is_known = operation != nullptr && operation->args.size() > 2 &&
-                        (operation->target.ends_with(".input") || module == "LSTMCell");
-  if (!is_known) return std::nullopt;
-  LeafCall call;
-  const auto input = given(flow, operation->args[0]);
-  if (!input) return std::nullopt;
-  call.args.emplace_back(*input);
-  if (!add_states(flow, operation->args[1], call)) return std::nullopt;
-
-  const auto path_of = [&](std::int64_t index) -> std::vector<Argument> {
-    if (module != "LSTM" || index == 0) return {index};
-    return {1, index - 1};
-  };
-  for (const ValueId value : leaf.boundary.leaving) {
-    const ValueId source =
-        flow.source(value, [&](const Operation& made_by) { return &made_by == operation; });
-    const auto output =
-        std::find_if(operation->outputs.begin(), operation->outputs.end(),
-                     [&](const Operation::Output& candidate) { return candidate.value == source; });
-    if (output == operation->outputs.end() || output->path.size() != 1) return std::nullopt;
-    call.results.push_back({value, path_of(output->path.front())});
-  }
-  call.handed_on = leaf.boundary.handed_on;
-  return call;
 }
 
 // --- attention and transformers ---
@@ -505,8 +356,8 @@ std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_vi
   }
   if (module == "EmbeddingBag") return embedding_bag_call(leaf, flow);
   if (module.find("MaxPool") != std::string_view::npos) return pooling_call(leaf, flow);
-  if (auto call = recurrent_call(leaf, flow, module)) return call;
-  return call_by_operator(leaf, flow, module);
+  if (auto call = call_by_operator(leaf, flow, module)) return call;
+  return recurrent_call(leaf, flow, module);
 }
 
 }  // namespace fxtrace

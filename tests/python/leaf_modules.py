@@ -235,6 +235,24 @@ class Recurrent(nn.Module):
         return y, deep, cells
 
 
+class Layered(nn.Module):
+    """As many steps as layers, one step only, one sequence only, a projection of the results."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 5, num_layers=2)
+        self.rnn = nn.RNN(5, 5, num_layers=2)
+        self.lstm = nn.LSTM(4, 5, num_layers=2)
+        self.both = nn.LSTM(4, 5, bidirectional=True, batch_first=True)
+
+    def forward(self, x):
+        _, last = self.gru(x)
+        y, again = self.rnn(last)
+        z, (h, c) = self.lstm(x, (y, again))
+        _, (one, _) = self.both(x[:, :1])
+        return last, y + again, z + h * 2 + c * 3, one, self.both(x)[0]
+
+
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -298,6 +316,7 @@ class Pairs(nn.Module):
 OTHER_BITS = {"decomposed": "operators that torch.nn's modules call are made of others, whose last bits differ"}
 CASES += [
     Case(Recurrent, [(2, 5, 8), (1, 2, 8)], ["lstm", "deep", "gru", "rnn", "rnn_cell"], not_for=OTHER_BITS),
+    Case(Layered, [(2, 3, 4)], ["gru", "rnn", "lstm", "both"], not_for=OTHER_BITS),
     Case(Attention, [(2, 5, 8), (2, 3, 4), (5, 5)], ["same", "cross", "extended"], not_for=OTHER_BITS),
     Case(
         Transformers,

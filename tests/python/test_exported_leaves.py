@@ -51,3 +51,25 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
         actual = rebuilt(*run._leaves(*copy.deepcopy((case.args(), case.kwargs))))
     text = harness.difference(pytree.tree_leaves(run.expected), pytree.tree_leaves(actual))
     assert text is None, f"{text}\n{rebuilt.code}"
+
+
+DECOMPOSED = [case for case in leaf_modules.CASES if case.name in ("Recurrent", "Layered", "Transformers")]
+
+
+@pytest.mark.parametrize("case", DECOMPOSED, ids=lambda case: case.name)
+def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, case):
+    """What torch.nn's modules call is made of others there, whose last bits differ."""
+    model, exported = export(case, "decomposed")
+    path = os.fspath(tmp_path / "model.pt2")
+    torch.export.save(exported, path)
+    graph = program.trace(path, *case.options)["graphs"][0]
+    leaves = {node["target"] for node in graph["nodes"] if node["op"] == "call_module"}
+    assert set(case.leaves) <= leaves
+    loaded = rebuild_exported.load(path)
+    rebuilt = rebuild_exported.rebuild_eager(path, graph, model, loaded)
+    arguments = harness.ExportedRun(path, loaded, case.args(), case.kwargs)._leaves(case.args(), case.kwargs)
+    with torch.no_grad():
+        actual = rebuilt(*arguments)
+        expected = model(*case.args(), **case.kwargs)
+    for ours, theirs in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,28 @@
+#include "exported/leaf_flow.h"
+
+namespace fxtrace {
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+std::string_view aten_name(const Operation& operation) {
+  constexpr std::string_view kAten = "aten.";
+  std::string_view target = operation.target;
+  if (!target.starts_with(kAten)) return {};
+  target.remove_prefix(kAten.size());
+  return target.substr(0, target.find('.'));
+}
+
+Values used_by(const Operation& operation) {
+  Values used;
+  for_each_use(operation, [&](ValueId value) { used.push_back(value); });
+  return used;
+}
+
+std::optional<ValueId> given(const Flow& flow, const Argument& argument) {
+  const auto* value = argument.get_if<ValueId>();
+  if (value == nullptr) return std::nullopt;
+  const ValueId source = flow.source(*value);
+  return flow.enters(source) ? std::optional(source) : std::nullopt;
+}
+
+}  // namespace fxtrace

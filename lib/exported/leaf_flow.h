@@ -1,0 +1,96 @@
+// How values flow through the operations of a leaf.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/leaf_call.h"
+#include "exported/program_graph.h"
+
+namespace fxtrace {
+
+// "aten.lstm.input" -> "lstm"; of other operators nothing.
+std::string_view aten_name(const Operation& operation);
+
+template <std::size_t N>
+bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+using Values = std::vector<ValueId>;
+Values used_by(const Operation& operation);
+std::string_view last_part(std::string_view name);  // of a qualified name
+
+class Flow {
+ public:
+  Flow(const LeafOperations& leaf, const LeafNames& names) : leaf_(leaf), names_(names) {
+    for (const auto index : leaf.operations) {
+      const Operation& operation = leaf.graph.operations[index];
+      for (const auto& output : operation.outputs) makers_.emplace(output.value.index, &operation);
+    }
+  }
+
+  template <class F>
+  void for_each_operation(F&& f) const {
+    for (const auto index : leaf_.operations) f(leaf_.graph.operations[index]);
+  }
+  const Operation* find(std::string_view name) const {
+    for (const auto index : leaf_.operations) {
+      if (aten_name(leaf_.graph.operations[index]) == name) return &leaf_.graph.operations[index];
+    }
+    return nullptr;
+  }
+  const Operation* maker(ValueId value) const {
+    const auto found = makers_.find(value.index);
+    return found == makers_.end() ? nullptr : found->second;
+  }
+  bool enters(ValueId value) const {
+    const auto& entering = leaf_.boundary.entering;
+    return std::find(entering.begin(), entering.end(), value) != entering.end();
+  }
+  bool is_tensor(ValueId value) const { return meta(value).type == "Tensor"; }
+  const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
+  // The last part of the name of a tensor of the model's own; empty for other values.
+  std::string_view own(ValueId value) const {
+    return maker(value) == nullptr && !enters(value) ? last_part(names_.own(value)) : std::string_view();
+  }
+  std::string_view call(const Operation& operation) const { return names_.call(operation); }
+
+  // From a value back through what is made of one tensor only (views, casts), up to one that enters, is the
+  // model's own, is made of several, or for which stop(operation that makes it) holds.
+  template <class Stop>
+  ValueId source(ValueId value, Stop&& stop) const {
+    while (const Operation* made_by = maker(value)) {
+      if (stop(*made_by)) break;
+      std::optional<ValueId> only;
+      bool several = false;
+      for (const ValueId used : used_by(*made_by)) {
+        if (!is_tensor(used)) continue;
+        several = several || (only && *only != used);
+        only = used;
+      }
+      if (!only || several) break;
+      value = *only;
+    }
+    return value;
+  }
+  ValueId source(ValueId value) const {
+    return source(value, [](const Operation&) { return false; });
+  }
+
+ private:
+  const LeafOperations& leaf_;
+  const LeafNames& names_;
+  std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
+};
+
+// What enters, found behind an argument of an operator; nothing when it is made inside.
+std::optional<ValueId> given(const Flow& flow, const Argument& argument);
+
+}  // namespace fxtrace
