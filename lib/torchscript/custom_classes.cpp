@@ -1,14 +1,11 @@
 #include "torchscript/custom_classes.h"
 
-#include <ATen/core/builtin_function.h>
 #include <ATen/core/class_type.h>
-#include <torch/csrc/jit/frontend/function_schema_parser.h>
 #include <torch/custom_class_detail.h>
 
 #include <cctype>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 namespace fxtrace {
@@ -55,17 +52,5 @@ void declare_classes(std::string_view text) {
 }
 
 bool is_declared_class(const std::string& name) { return declared().count(name) != 0; }
-
-void declare_method(const std::string& class_name, const std::string& schema) {
-  const c10::ClassTypePtr type = torch::getCustomClass(class_name);
-  c10::FunctionSchema parsed = torch::jit::parseSchema(schema);
-  const std::string name = parsed.name();
-  if (type->findMethod(name) != nullptr) return;
-  auto method = std::make_unique<torch::jit::BuiltinOpFunction>(
-      c10::QualifiedName(class_name + "." + name), std::move(parsed),
-      [name](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); }, "");
-  type->addMethod(method.get());
-  torch::registerCustomClassMethod(std::move(method));
-}
 
 }  // namespace fxtrace

@@ -13,7 +13,4 @@ void declare_classes(std::string_view text);
 // "__torch__.torch.classes.xnnpack.LinearOpContext"; false for classes that LibTorch has.
 bool is_declared_class(const std::string& name);
 
-// Gives a declared class a method, which cannot run.  `schema` has `self` as its first argument.
-void declare_method(const std::string& class_name, const std::string& schema);
-
 }  // namespace fxtrace

@@ -59,15 +59,6 @@ bool is_known(const std::string& name) {
   return !torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)).empty();
 }
 
-void declare(const std::string& schema_text) {
-  const c10::FunctionSchema schema = torch::jit::parseSchema(schema_text);
-  torch::jit::registerOperator(torch::jit::Operator(
-      schema_text,
-      [name = schema.name()](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); },
-      // What it does besides is not known: a call is never left out.
-      c10::AliasAnalysisKind::CONSERVATIVE));
-}
-
 bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are
@@ -111,8 +102,6 @@ void guard_dtype_tables() {
 
 // Puts a note in the place of the function's body.
 void take_out(const Caller& caller, const std::string& name, const std::string& why, CodeEdits& edits) {
-  static bool note_declared = false;
-  if (!std::exchange(note_declared, true)) declare(std::string(kNotFollowed) + "(str op, str why) -> ()");
   std::string text = caller.indentation + "ops.fxtrace.not_followed(\"" + name + "\", \"" + why + "\")\n";
   const bool nothing = caller.result.find_first_not_of(' ') == std::string::npos ||
                        caller.result.find(" None") != std::string::npos;
@@ -124,7 +113,7 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
 }  // namespace
 
 std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
-                                           CodeEdits& edits) {
+                                           CodeEdits& edits, Declarations& declarations) {
   guard_dtype_tables();
   for (const auto& [record, text] : code.files) declare_classes(text);
   for (const auto& library : options.op_libraries) {
@@ -137,7 +126,7 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
     try {
       const std::string name = torch::jit::parseSchema(schema).name();
       if (is_known(name)) continue;
-      declare(schema);
+      declarations.declare(schema);
     } catch (const std::exception& e) {
       throw usage_error(
           "--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
@@ -154,7 +143,7 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
       const std::string_view view(schema);
       if (view.substr(0, view.find('(')) != name) continue;
       declare_classes(schema);
-      declare(schema);
+      declarations.declare(schema);
       built_in = true;
     }
     if (!built_in) unknown.push_back(name);
@@ -164,9 +153,9 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
     const std::string what = (inferred.class_name.empty() ? "operator " : "method ") + inferred.name;
     if (inferred.complete) {
       if (inferred.class_name.empty()) {
-        declare(inferred.schema);
+        declarations.declare(inferred.schema);
       } else {
-        declare_method(inferred.class_name, inferred.schema);
+        declarations.declare_method(inferred.class_name, inferred.schema);
       }
       warnings.push_back(what + " is unknown; declared from its calls as '" + inferred.schema + "'");
       continue;
@@ -177,6 +166,7 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
         (inferred.class_name.empty()
              ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
              : ""));
+    if (!is_known(kNotFollowed)) declarations.declare(std::string(kNotFollowed) + "(str op, str why) -> ()");
     for (const Caller& caller : inferred.callers) take_out(caller, inferred.name, why, edits);
   }
   return warnings;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "torchscript/code_edits.h"
+#include "torchscript/declarations.h"
 #include "trace/options.h"
 
 namespace fxtrace {
@@ -20,11 +21,11 @@ struct ArchiveCode {
   std::vector<std::string> constant_types;
 };
 
-// Makes every operator and every method of a declared class known that `code` calls.  Functions that call one
-// whose results cannot be told are taken out by `edits`: in their place stands kNotFollowed.  Gives back
-// warnings.  Throws Error that says which library or schema is wrong.
+// Makes every operator and every method of a declared class known that `code` calls: in `declarations`.
+// Functions that call one whose results cannot be told are taken out by `edits`: in their place stands
+// kNotFollowed.  Gives back warnings.  Throws Error that says which library or schema is wrong.
 std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
-                                           CodeEdits& edits);
+                                           CodeEdits& edits, Declarations& declarations);
 
 // fxtrace::not_followed(str op, str why) -> ()
 inline constexpr const char* kNotFollowed = "fxtrace::not_followed";

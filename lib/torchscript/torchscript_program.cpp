@@ -96,8 +96,9 @@ bool TorchScriptProgram::does_as_forward(const c10::ClassType& type, torch::jit:
 }
 
 TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,
+                                       std::unique_ptr<Declarations> declarations,
                                        const TraceOptions& options)
-    : archive_(std::move(archive)) {
+    : declarations_(std::move(declarations)), archive_(std::move(archive)) {
   read_modules();
   initialize(options);
 }
@@ -316,6 +317,7 @@ std::string TorchScriptProgram::method_to_trace(const std::string& asked) const 
 }
 
 std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) {
+  declarations_->put_in_force();
   const auto& root = objects_.front();
   torch::jit::Function& function =
       method == "forward" ? *find_forward(*root->type()) : root->type()->getMethod(method);
@@ -326,6 +328,7 @@ std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& meth
 
 void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                              GraphTracer& tracer) {
+  declarations_->put_in_force();
   with_large_stack([&] { Interpreter(*this, &tracer, tracer.options()).trace(root, method, root_is_leaf); });
 }
 
@@ -486,11 +489,13 @@ LoadResult load_torchscript(const std::string& path, const TraceOptions& options
   LoadResult result;
   with_large_stack([&] {
     auto archive = std::make_unique<TorchScriptArchive>(path);
+    auto declarations = std::make_unique<Declarations>();
     for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
-    result.warnings =
-        provide_operators({archive->code(), archive->constant_types()}, options, archive->edits());
+    result.warnings = provide_operators({archive->code(), archive->constant_types()}, options,
+                                        archive->edits(), *declarations);
     archive->load();
-    result.program = std::make_unique<TorchScriptProgram>(std::move(archive), options);
+    result.program =
+        std::make_unique<TorchScriptProgram>(std::move(archive), std::move(declarations), options);
   });
   return result;
 }

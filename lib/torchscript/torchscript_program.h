@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "torchscript/archive.h"
+#include "torchscript/declarations.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/shapes/known.h"
 #include "trace/options.h"
@@ -27,7 +28,8 @@ namespace fxtrace {
 
 class TorchScriptProgram : public Program {
  public:
-  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
+  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, std::unique_ptr<Declarations> declarations,
+                     const TraceOptions& options);
   ~TorchScriptProgram() override;
 
   const std::vector<ModuleInfo>& modules() const override { return modules_; }
@@ -85,6 +87,7 @@ class TorchScriptProgram : public Program {
   void initialize(const TraceOptions& options);
   void find_set_attributes(const c10::ClassType& type);
 
+  std::unique_ptr<Declarations> declarations_;
   std::unique_ptr<TorchScriptArchive> archive_;
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
