@@ -29,7 +29,8 @@ std::string_view identifier(std::string_view text) {
 
 }  // namespace
 
-void declare_classes(std::string_view text) {
+bool declare_classes(std::string_view text) {
+  bool any = false;
   for (std::size_t at = text.find(kPrefix); at != std::string_view::npos; at = text.find(kPrefix, at)) {
     at += kPrefix.size();
     const std::string_view space = identifier(text.substr(at));
@@ -42,13 +43,18 @@ void declare_classes(std::string_view text) {
     full += space;
     full += '.';
     full += name;
-    if (torch::getCustomClass(full) != nullptr) continue;
+    if (torch::getCustomClass(full) != nullptr) {
+      any = any || is_declared_class(full);
+      continue;
+    }
     const auto type =
         c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>());
     type->addAttribute("capsule", c10::CapsuleType::get());  // as LibTorch's own have it
     torch::registerCustomClass(type);
     declared().insert(std::move(full));
+    any = true;
   }
+  return any;
 }
 
 bool is_declared_class(const std::string& name) { return declared().count(name) != 0; }

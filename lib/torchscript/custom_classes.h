@@ -7,8 +7,9 @@
 
 namespace fxtrace {
 
-// Declares every unknown class under __torch__.torch.classes that code or a pickle names.
-void declare_classes(std::string_view text);
+// Declares every unknown class under __torch__.torch.classes that code or a pickle names.  Whether there are
+// any.
+bool declare_classes(std::string_view text);
 
 // "__torch__.torch.classes.xnnpack.LinearOpContext"; false for classes that LibTorch has.
 bool is_declared_class(const std::string& name);

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 #include <stdexcept>
@@ -115,7 +116,8 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
 std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
                                            CodeEdits& edits, Declarations& declarations) {
   guard_dtype_tables();
-  for (const auto& [record, text] : code.files) declare_classes(text);
+  bool has_classes = std::any_of(code.constant_types.begin(), code.constant_types.end(), is_declared_class);
+  for (const auto& [record, text] : code.files) has_classes = declare_classes(text) || has_classes;
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
@@ -149,6 +151,7 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
     if (!built_in) unknown.push_back(name);
   }
   std::vector<std::string> warnings;
+  if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at
   for (const auto& inferred : infer_schemas(code, unknown)) {
     const std::string what = (inferred.class_name.empty() ? "operator " : "method ") + inferred.name;
     if (inferred.complete) {
