@@ -194,6 +194,8 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
   for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
   info.dtype = find_dtype(*spec.dtype);
   info.requires_grad = false;
+  info.contiguous = true;
+  info.contiguity_assumed = true;
   if (spec.device) info.device = c10::Device(*spec.device);
   return {std::move(info)};
 }

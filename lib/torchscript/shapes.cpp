@@ -105,6 +105,11 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   const Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
   if (evaluated.plain) {
+    const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
+    if (asked != nullptr && asked->contiguity_assumed && tracer_ != nullptr &&
+        (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
+      tracer_->guard(describe(values[0]) + ".is_contiguous()", location(node));
+    }
     set(node->output(), *evaluated.plain);
     return true;
   }

@@ -155,6 +155,32 @@ def test_lists_made_while_tracing_need_no_sizes(program, tmp_path):
     assert harness.difference(Made()(*values), rebuilt(*values)) is None
 
 
+class Contiguous(nn.Module):
+    """As kornia asks before it takes a view."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not x.is_contiguous():
+            x = x.contiguous()
+        y = x + 1
+        if y.is_contiguous() and torch.zeros(3).is_contiguous():
+            y = y.view(-1)
+        return y
+
+
+def test_dummy_inputs_are_contiguous_which_is_a_guard(program, tmp_path):
+    collection = program.trace(archive(tmp_path, Contiguous()), "--input=float32[N,4]")
+    assert harness.failed_modules(collection) == []
+    (graph,) = collection["graphs"]
+    targets = [node["target"] for node in graph["nodes"] if node["op"] == "call_function"]
+    assert targets == ["aten.add.Scalar", "aten.zeros.default", "aten.view.default"]
+    assert [guard["expr"] for guard in graph["guards"]] == [
+        "x.is_contiguous()",
+        "x.add(1).is_contiguous()",
+    ]
+    without = program.trace(archive(tmp_path, Contiguous()))
+    assert harness.failed_modules(without) == [""]
+
+
 class Unknown(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.transpose(0, 1).is_contiguous():

@@ -358,6 +358,7 @@ void finish(Known& known, at::Device device, const Dimensions& dimensions) {
     info->device = device;
     info->requires_grad.reset();
     info->contiguous.reset();
+    info->contiguity_assumed = false;
     info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
@@ -417,7 +418,13 @@ Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::I
     const at::Device device = result_device(args).value_or(at::kCPU);
     for (Known& result : results) finish(result, device, dimensions);
     if (auto* info = std::get_if<TensorInfo>(&results[0].value)) {
-      if (is_contiguous(args, *info)) info->contiguous = true;
+      if (is_contiguous(args, *info)) {
+        info->contiguous = true;
+        info->contiguity_assumed = std::ranges::any_of(values, [](const at::IValue& value) {
+          const TensorInfo* taken = known_of(value).tensor();
+          return taken != nullptr && taken->contiguity_assumed;
+        });
+      }
     }
     return {std::move(results), {}};
   } catch (const Raises& raises) {

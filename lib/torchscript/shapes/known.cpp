@@ -42,6 +42,7 @@ Known common(const Known& first, const Known& second) {
     if (both.dtype != other->dtype) both.dtype.reset();
     if (both.requires_grad != other->requires_grad) both.requires_grad.reset();
     if (both.contiguous != other->contiguous) both.contiguous.reset();
+    both.contiguity_assumed = both.contiguity_assumed || other->contiguity_assumed;
     if (both.content != other->content) both.content = nullptr;
     return {std::move(both)};
   }

@@ -34,6 +34,7 @@ struct TensorInfo {
   std::optional<bool> requires_grad = std::nullopt;  // known of parameters and of the root's inputs
   // Whether the elements lie in the order of the dimensions, without gaps.  Rules need not care.
   std::optional<bool> contiguous = std::nullopt;
+  bool contiguity_assumed = false;  // it is so if the inputs that --input describes are
   // Of a sparse tensor in coordinate format: how many of its dimensions have indices.  Absent for strided
   // tensors; of other layouts nothing is known.
   std::optional<std::int64_t> sparse_dim = std::nullopt;
