@@ -67,7 +67,7 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   const std::size_t frames = frames_.size();
   const std::size_t outer_mark = std::exchange(call_mark_, changes);
   const std::int64_t outer_steps = std::exchange(steps_, 0);
-  const bool outer_grad = grad_enabled_;
+  const Modes outer_modes = modes_;
   std::optional<Dimensions> dimensions;
   if (shapes_) dimensions = dimensions_;
   std::map<std::string, bool> assumed = assumed_;
@@ -77,7 +77,7 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   steps_ = outer_steps;
   if (followed) return true;
   frames_.resize(frames);
-  grad_enabled_ = outer_grad;
+  modes_ = outer_modes;
   roll_back(changes);
   program_.forget_calls(root_, calls);  // as a leaf it is followed once more
   if (dimensions) dimensions_ = std::move(*dimensions);
@@ -188,7 +188,7 @@ at::IValue Interpreter::call_silently(torch::jit::Function& function, const Valu
   const std::size_t frames = frames_.size();
   const std::size_t outer_mark = std::exchange(call_mark_, changes);
   const std::int64_t outer_steps = steps_;
-  const bool outer_grad = grad_enabled_;
+  const Modes outer_modes = modes_;
   at::IValue result;
   try {
     result = call_graph_function(function, arguments, node);
@@ -198,7 +198,7 @@ at::IValue Interpreter::call_silently(torch::jit::Function& function, const Valu
     roll_back(changes);
     call_mark_ = outer_mark;
     steps_ = outer_steps;
-    grad_enabled_ = outer_grad;
+    modes_ = outer_modes;
     const c10::TypePtr& type = node->output()->type();
     if (type->kind() != c10::TypeKind::NoneType) result = make_proxy(NodeId{}, type);
   }
@@ -261,6 +261,39 @@ void Interpreter::context_manager(const IrNode* node, bool enter) {
   Values values{manager};
   while (values.size() < function->getSchema().arguments().size()) values.emplace_back();
   set(node->output(), call_graph_function(*function, values, node));
+  const auto& name = manager.toObjectRef().type()->name();
+  if (name && name->qualifiedName().ends_with("amp.autocast_mode.autocast"))
+    switch_autocast(manager.toObjectRef(), node, enter);
+}
+
+// As torch.export records it before it makes a region of it.
+void Interpreter::switch_autocast(const c10::ivalue::Object& manager, const IrNode* node, bool enter) {
+  const c10::TypePtr nothing = c10::NoneType::get();
+  if (!enter) {
+    if (modes_.autocast.empty()) return;
+    const NodeId entered = modes_.autocast.back().enter;
+    if (tracer_ != nullptr && entered.valid())
+      record_call("torch.amp.autocast_mode._exit_autocast", {entered}, {}, nothing, node);
+    modes_.autocast.pop_back();
+    return;
+  }
+  const at::IValue device = manager.getAttr("device"), dtype = manager.getAttr("fast_dtype"),
+                   enabled = manager.getAttr("_enabled");
+  if (!device.isString() || !dtype.isInt() || !enabled.isBool()) {
+    fail(FailureKind::kUnsupportedOp, "`with torch.autocast(...)` with a setting that depends on an input",
+         node);
+  }
+  const auto dtype_argument = find_dtype_name(dtype.toInt());
+  if (!dtype_argument) fail(FailureKind::kRaised, "there is no dtype " + std::to_string(dtype.toInt()), node);
+  Modes::Autocast region{device.toStringRef(), enabled.toBool(), {}};
+  if (tracer_ != nullptr) {
+    Meta unknown;
+    region.enter = tracer_->call_function(
+        "torch.amp.autocast_mode._enter_autocast",
+        {region.device, Argument::Dtype{*dtype_argument}, region.enabled, Argument::None{}}, {}, unknown,
+        location(node));
+  }
+  modes_.autocast.push_back(std::move(region));
 }
 
 // The root's own hooks are no part of its forward's code: whoever calls the module runs them.

@@ -355,18 +355,25 @@ bool Interpreter::ask_process(const IrNode* node) {
   };
   if (node->kind() == set_grad_enabled) {
     const at::IValue& enabled = value(node->input(0));
-    if (enabled.isBool()) grad_enabled_ = enabled.toBool();
+    if (enabled.isBool()) modes_.grad = enabled.toBool();
     return true;
   }
   const auto found = off.find(node->kind());
   if (node->kind() != is_grad_enabled && found == off.end()) return false;
-  const bool answer = found == off.end() && grad_enabled_;
+  // Inside of `with torch.autocast(...)` the model itself has said so.
+  static const c10::Symbol is_autocast_enabled = c10::Symbol::aten("is_autocast_enabled");
+  static const c10::Symbol is_autocast_cpu_enabled = c10::Symbol::aten("is_autocast_cpu_enabled");
+  const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
+  const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
+  const bool casts =
+      is_about_autocast && modes_.casts() && (modes_.autocast.back().device == "cpu") == is_about_cpu;
+  const bool answer = found == off.end() ? modes_.grad : casts;
   set(node->output(), answer);
   // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != prim::SetAttr; });
-  if (tracer_ != nullptr && decides && (answer || found != off.end())) {
+  if (tracer_ != nullptr && decides && !casts && (answer || found != off.end())) {
     tracer_->guard(answer ? "torch.is_grad_enabled()" : "not " + found->second, std::nullopt);
   }
   return true;

@@ -106,6 +106,7 @@ class Interpreter {
   bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
   void context_manager(const IrNode* node, bool enter);
+  void switch_autocast(const c10::ivalue::Object& manager, const IrNode* node, bool enter);
 
   // --- operators (operators of the graph: record.cpp) ---
   void run_operator(const IrNode* node);
@@ -182,6 +183,18 @@ class Interpreter {
   std::string describe(const at::IValue& value) const;
   std::optional<SourceLocation> location(const IrNode* node);
 
+  // What `with` switches for the operators inside.
+  struct Modes {
+    struct Autocast {
+      std::string device;
+      bool enabled = false;
+      NodeId enter;
+    };
+    bool grad = true;
+    std::vector<Autocast> autocast;  // innermost last
+    bool casts() const { return !autocast.empty() && autocast.back().enabled; }
+  };
+
   TorchScriptProgram& program_;
   GraphTracer* tracer_;
   const TraceOptions& options_;
@@ -191,7 +204,7 @@ class Interpreter {
   std::unordered_map<const void*, std::size_t> remembered_;  // container -> its newest change
   std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
   std::int64_t steps_ = 0;     // in the innermost module call
-  bool grad_enabled_ = true;
+  Modes modes_;
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
   std::map<std::string, bool> assumed_;           // conditions that a guard has decided, by condition_key()
   ModuleId module_;                               // whose forward runs

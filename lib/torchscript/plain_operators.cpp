@@ -55,7 +55,7 @@ const Names& plain_names() {
       "aten::_unwrap_optional", "prim::unchecked_cast", "prim::unchecked_unwrap_optional",
       "aten::is_scripting", "aten::_get_tracing_state", "aten::has_torch_function",
       // questions about the process: the answer is the one of a process in which nothing was switched on
-      "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled"};
+      "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", "aten::get_autocast_dtype"};
   return names;
 }
 

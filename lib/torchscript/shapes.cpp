@@ -47,6 +47,15 @@ void reserve_names(const Known& known, Dimensions& dimensions) {
   }
 }
 
+// Autocast gives others than the operators say.
+void forget_float_types(Known& known) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) {
+    if (info->dtype && c10::isFloatingType(*info->dtype)) info->dtype.reset();
+  }
+  if (auto* items = std::get_if<Known::Sequence>(&known.value))
+    std::ranges::for_each(*items, forget_float_types);
+}
+
 bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::TensorType; }
 
 }  // namespace
@@ -65,13 +74,13 @@ std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& functi
   const std::size_t frames = frames_.size();
   const std::size_t outer_mark = std::exchange(call_mark_, changes);
   const std::int64_t outer_steps = std::exchange(steps_, 0);
-  const bool outer_grad = grad_enabled_;
+  const Modes outer_modes = modes_;
   const Restore restore([&] {
     frames_.resize(frames);
     roll_back(changes);
     call_mark_ = outer_mark;
     steps_ = outer_steps;
-    grad_enabled_ = outer_grad;
+    modes_ = outer_modes;
     tracer_ = tracer;
     silent_ = outer_silent;
   });
@@ -138,10 +147,13 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   }
   if (gives_tensor && results[0].is_unknown()) {
     Inferred inferred = infer_shapes(schema, values, dimensions_);
-    if (!inferred.error.empty()) report_invalid(node, schema, values, inferred.error);
+    if (!inferred.error.empty() && !modes_.casts()) report_invalid(node, schema, values, inferred.error);
+    if (modes_.casts()) {
+      for (Known& result : inferred.results) forget_float_types(result);
+    }
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
-    compute_contents(node, schema, values, results);
+    if (!modes_.casts()) compute_contents(node, schema, values, results);
   }
   // An integer that the data decides: int(x.item()).
   static const std::set<std::string> of_one_element{"aten::item", "aten::Int", "aten::IntImplicit"};
