@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "torchscript/custom_classes.h"
 #include "torchscript/operators.h"
@@ -252,6 +253,7 @@ class Code {
 
   void statements(const List<Stmt>& list) {
     for (const auto& statement : list) {
+      statement_types_.clear();
       use_operands(statement);
       switch (statement.kind()) {
         case TK_ASSIGN:
@@ -359,8 +361,17 @@ class Code {
     if (known.empty()) known = evidence;
   }
 
-  // Type of an expression; calls in it are looked at on the way.
+  // Type of an expression; calls in it are looked at on the way, once for each statement.
   std::string type(const Expr& expr) {
+    if (expr.kind() != TK_APPLY && expr.kind() != '.') return find_type(expr);
+    const auto known = statement_types_.find(expr.tree().get());
+    if (known != statement_types_.end()) return known->second;
+    std::string found = find_type(expr);
+    statement_types_.emplace(expr.tree().get(), found);
+    return found;
+  }
+
+  std::string find_type(const Expr& expr) {
     switch (expr.kind()) {
       case TK_VAR: {
         const auto known = types_.find(Var(expr).name().name());
@@ -396,7 +407,7 @@ class Code {
         return list ? sequence.substr(0, sequence.size() - 2) : kUnknown;
       }
       case '.': {
-        if (const auto constant = constant_index(dotted(expr))) return constant_types_[*constant];
+        if (const auto constant = constant_index(Select(expr))) return constant_types_[*constant];
         const auto known = classes_.find(type(Select(expr).value()));
         if (known == classes_.end()) return kUnknown;
         const auto attribute = known->second.attributes.find(Select(expr).selector().name());
@@ -410,10 +421,12 @@ class Code {
   }
 
   // Of "CONSTANTS.c3": 3.
-  std::optional<std::size_t> constant_index(std::string_view name) const {
-    constexpr std::string_view kPrefix = "CONSTANTS.c";
-    if (!name.starts_with(kPrefix)) return std::nullopt;
-    name.remove_prefix(kPrefix.size());
+  std::optional<std::size_t> constant_index(const Select& attribute) const {
+    const Expr holder = attribute.value();
+    const std::string text = attribute.selector().name();
+    if (holder.kind() != TK_VAR || Var(holder).name().name() != "CONSTANTS" || !text.starts_with('c'))
+      return std::nullopt;
+    const std::string_view name = std::string_view(text).substr(1);
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     const bool is_index = error == std::errc{} && end == name.data() + name.size();
@@ -599,6 +612,7 @@ class Code {
   std::map<std::string, std::pair<Calls*, std::size_t>> pending_;  // variables that hold an unknown result
   std::string result_;
   const Defined* current_ = nullptr;
+  std::unordered_map<const torch::jit::Tree*, std::string> statement_types_;  // of the statement at hand
 };
 
 }  // namespace

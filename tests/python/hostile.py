@@ -399,6 +399,11 @@ def crafted_code() -> Iterator[Case]:
     yield Case("code_not", body_case("y = " + "not " * deep + "True\nreturn x"), "any")
     yield Case("code_sum", body_case("y = 1" + " + 1" * 50_000 + "\nreturn x"), "any")
     yield Case("code_attributes", body_case("return x" + ".a" * deep), "error")
+    unknown = "y = ops.fxtrace_hostile.unknown(x)\n"  # calls are looked at
+    yield Case("code_unknown_attributes", body_case(unknown + "return y" + ".a" * deep), "any")
+    yield Case("code_unknown_methods", body_case(unknown + "return y" + ".a()" * 50_000), "any")
+    yield Case("code_unknown_calls", body_case(unknown + "return " + nested("ops.fxtrace_hostile.unknown(", "x", ")", 900)), "any")
+    yield Case("code_unknown_tuples", body_case(unknown + "return " + nested("(", "y", ",)", 900)), "any")
     yield Case("code_subscripts", body_case("return x" + "[0]" * 20_000), "any")
     yield Case("code_type", code_case(f"def f(x: {nested('List[', 'int', ']', 100_000)}) -> int:\n  return 1\n"
                                       + FORWARD + "    y = __torch__.f\n    return x\n"), "any")
