@@ -3,15 +3,14 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "trace/expression.h"
 
 namespace fxtrace {
 namespace {
@@ -30,17 +29,6 @@ std::string quoted(const std::string& text) {
     }
   }
   return result + '"';
-}
-
-// Reads back as the same number.
-std::string python_float(double number) {
-  if (std::isnan(number)) return "float(\"nan\")";
-  if (std::isinf(number)) return number > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-  std::array<char, 32> buffer{};
-  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-  std::string text(buffer.data(), written.ptr);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
 }
 
 template <class Items>

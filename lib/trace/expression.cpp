@@ -1,6 +1,8 @@
 #include "trace/expression.h"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <string_view>
 
 namespace fxtrace {
@@ -40,11 +42,7 @@ class Printer {
     if (value.is<Argument::None>()) return "None";
     if (const auto* flag = value.get_if<bool>()) return *flag ? "True" : "False";
     if (const auto* number = value.get_if<std::int64_t>()) return std::to_string(*number);
-    if (const auto* number = value.get_if<double>()) {
-      std::string text = std::to_string(*number);
-      while (text.size() > 1 && text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
-      return text;
-    }
+    if (const auto* number = value.get_if<double>()) return python_float(*number);
     if (const auto* text = value.get_if<std::string>()) return "'" + *text + "'";
     if (const auto* dtype = value.get_if<Argument::Dtype>()) return "torch." + dtype->name;
     if (const auto* list = value.get_if<Argument::List>()) return "[" + join(list->items, depth) + "]";
@@ -94,6 +92,16 @@ class Printer {
 };
 
 }  // namespace
+
+std::string python_float(double number) {
+  if (std::isnan(number)) return "float(\"nan\")";
+  if (std::isinf(number)) return number > 0 ? "float(\"inf\")" : "float(\"-inf\")";
+  std::array<char, 32> buffer{};
+  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  std::string text(buffer.data(), written.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
 
 std::string expression(const Graph& graph, const Argument& value) {
   std::string text = Printer(graph).print(value, 0, false);

@@ -10,4 +10,7 @@ namespace fxtrace {
 // Deep or long expressions end in "...".
 std::string expression(const Graph& graph, const Argument& value);
 
+// A number as Python writes it; it reads back as the same number.
+std::string python_float(double number);
+
 }  // namespace fxtrace

@@ -181,6 +181,19 @@ def test_dummy_inputs_are_contiguous_which_is_a_guard(program, tmp_path):
     assert harness.failed_modules(without) == [""]
 
 
+class Small(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        assert x.max().item() > 1e-7, "too small"
+        assert x.min().item() < 3e20
+        return x / 2
+
+
+def test_numbers_in_guards_read_back(program, tmp_path):
+    collection = program.trace(archive(tmp_path, Small()))
+    guards = [guard["expr"] for guard in collection["graphs"][0]["guards"]]
+    assert guards == ["x.max().item() > 1e-07", "x.min().item() < 3e+20"]
+
+
 class Unknown(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.transpose(0, 1).is_contiguous():
