@@ -8,6 +8,7 @@ import warnings
 import pytest
 import rebuild
 import shapes
+import test_shapes
 import torch
 import torch.ao.quantization as quantization
 from torch import Tensor, nn
@@ -109,10 +110,6 @@ MODELS = {
 }
 
 
-def spec(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')}[{','.join(map(str, tensor.shape))}]"
-
-
 @pytest.mark.parametrize("way", ["scripted", "traced"])
 @pytest.mark.parametrize("name", MODELS)
 def test_shapes_are_those_of_a_run(program, tmp_path, name, way):
@@ -125,8 +122,7 @@ def test_shapes_are_those_of_a_run(program, tmp_path, name, way):
         archive = torch.jit.script(model) if way == "scripted" else torch.jit.trace(model, copy.deepcopy(inputs))
     path = str(tmp_path / "model.pt")
     archive.save(path)
-    options = [f"--input={i}={spec(tensor)}" for i, tensor in enumerate(inputs)]
-    collection = json.loads(program.stdout("trace", path, "--no-default-leaves", *options))
+    collection = json.loads(program.stdout("trace", path, "--no-default-leaves", *test_shapes.options_for(inputs)))
     graph = collection["graphs"][0]
     assert all(module["status"] != "failed" for module in collection["modules"])
     report, actual = shapes.compare(path, graph, inputs, {}, rebuild.load(path))
