@@ -80,11 +80,6 @@ std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-bool TensorRecord::same_tensor(const TensorRecord& other) const {
-  return storage == other.storage && offset == other.offset && sizes == other.sizes &&
-         strides == other.strides;
-}
-
 ExportedArchive::ExportedArchive(const std::string& path, const FileInfo& info)
     : zip_(path), prefix_(info.root.empty() ? "" : info.root + "/") {
   if (zip_.contains(prefix_ + kOldProgram)) {

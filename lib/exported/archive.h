@@ -23,8 +23,6 @@ struct TensorRecord {
   std::size_t position = 0;  // among the tensors of the program
   std::string record;        // of the archive; holds the storage and nothing else, unless `packed`
   bool packed = false;       // the record holds more than this: its bytes are not looked for
-
-  bool same_tensor(const TensorRecord& other) const;
 };
 
 class ExportedArchive {

@@ -57,10 +57,6 @@ std::string readable_guard(std::string_view code) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 // The names of the signature, then those of the archive alone.  A name that the archive has no tensor for,
 // and one of a tensor without elements, has a number to itself.
 std::vector<Hierarchy::NamedTensor> numbered_names(const GraphSignature& signature,

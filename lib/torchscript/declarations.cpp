@@ -13,25 +13,24 @@ namespace {
 
 Declarations* in_force = nullptr;
 
-c10::Symbol register_operator(const std::string& schema_text) {
-  const c10::FunctionSchema schema = torch::jit::parseSchema(schema_text);
-  torch::jit::registerOperator(torch::jit::Operator(
-      schema_text,
-      [name = schema.name()](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); },
-      // What it does besides is not known: a call is never left out.
-      c10::AliasAnalysisKind::CONSERVATIVE));
-  return c10::Symbol::fromQualString(schema.name());
-}
-
 }  // namespace
 
 Declarations::~Declarations() {
   if (in_force == this) withdraw();
 }
 
+void Declarations::enter(const std::string& schema) {
+  const std::string name = torch::jit::parseSchema(schema).name();
+  torch::jit::registerOperator(torch::jit::Operator(
+      schema, [name](torch::jit::Stack&) { throw std::runtime_error(name + " is only declared"); },
+      // What it does besides is not known: a call is never left out.
+      c10::AliasAnalysisKind::CONSERVATIVE));
+  const auto registered = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+  kept_.insert(kept_.end(), registered.begin(), registered.end());
+}
+
 void Declarations::declare(const std::string& schema) {
-  for (const auto& registered : torch::jit::getAllOperatorsFor(register_operator(schema)))
-    kept_.push_back(registered);
+  enter(schema);
   schemas_.push_back(schema);
 }
 
@@ -51,10 +50,7 @@ void Declarations::put_in_force() {
   if (in_force == this) return;
   if (in_force != nullptr) in_force->withdraw();
   in_force = this;
-  for (const std::string& schema : schemas_) {
-    for (const auto& registered : torch::jit::getAllOperatorsFor(register_operator(schema)))
-      kept_.push_back(registered);
-  }
+  for (const std::string& schema : schemas_) enter(schema);
   for (const Method& method : methods_) method.type->addMethod(method.function.get());
 }
 

@@ -32,6 +32,7 @@ class Declarations {
   void put_in_force();
 
  private:
+  void enter(const std::string& schema);  // into the registry
   void withdraw();
 
   struct Method {

@@ -147,13 +147,14 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   }
   if (gives_tensor && results[0].is_unknown()) {
     Inferred inferred = infer_shapes(schema, values, dimensions_);
-    if (!inferred.error.empty() && !modes_.casts()) report_invalid(node, schema, values, inferred.error);
-    if (modes_.casts()) {
-      for (Known& result : inferred.results) forget_float_types(result);
-    }
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
-    if (!modes_.casts()) compute_contents(node, schema, values, results);
+    if (modes_.casts()) {
+      std::ranges::for_each(results, forget_float_types);
+    } else {
+      if (!inferred.error.empty()) report_invalid(node, schema, values, inferred.error);
+      compute_contents(node, schema, values, results);
+    }
   }
   // An integer that the data decides: int(x.item()).
   static const std::set<std::string> of_one_element{"aten::item", "aten::Int", "aten::IntImplicit"};

@@ -99,21 +99,12 @@ using Names = std::vector<std::string_view>;
 
 // Tensors that must have one type.
 const Names* find_same_typed(std::string_view name) {
-  static const Names layer{"input", "weight"};  // some kernels take a bias of another type
   static const std::unordered_map<std::string_view, Names> same = {
       {"addbmm", {"batch1", "batch2"}},
       {"addmm", {"mat1", "mat2"}},
       {"addmv", {"mat", "vec"}},
       {"baddbmm", {"batch1", "batch2"}},
       {"bmm", {"self", "mat2"}},
-      {"_convolution", layer},
-      {"conv1d", layer},
-      {"conv2d", layer},
-      {"conv3d", layer},
-      {"conv_transpose1d", layer},
-      {"conv_transpose2d", layer},
-      {"conv_transpose3d", layer},
-      {"convolution", layer},
       {"dot", {"self", "tensor"}},
       {"fractional_max_pool2d", {"self", "random_samples"}},
       {"fractional_max_pool3d", {"self", "random_samples"}},

@@ -52,7 +52,6 @@ std::vector<Known> addbmm(const RuleArguments& args) {
   const TensorInfo a = args.tensor("batch1"), b = args.tensor("batch2");
   require_rank(a, {3}, "the first batch of matrices");
   require_rank(b, {3}, "the second batch of matrices");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
   require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
   require(args.dimensions, Relation::kEqual, a.sizes[2], b.sizes[1], "inner sizes of the product differ");
   return make({from_back(a.sizes, 2), from_back(b.sizes, 1)}, either(a.dtype, b.dtype));
@@ -62,7 +61,6 @@ std::vector<Known> dot(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self"), other = args.tensor(args.given("other") ? "other" : "tensor");
   require_rank(self, {1}, "the first factor");
   require_rank(other, {1}, "the second factor");
-  require_same_dtype(self.dtype, other.dtype, "dtypes of the factors");
   require(args.dimensions, Relation::kEqual, self.sizes[0], other.sizes[0], "sizes of the factors differ");
   return make(Sizes(), self.dtype);
 }
