@@ -15,14 +15,15 @@ import tempfile
 ALLOWED = {
     "support": set(),
     "symbolic": {"support"},
-    "graph": {"support"},
-    "passes": {"support", "graph"},
+    "operators": {"support"},
+    "graph": {"support", "operators"},
+    "passes": {"support", "operators", "graph"},
     "writers": {"support", "graph"},
     "archive": {"support"},
-    "trace": {"support", "symbolic", "graph"},
-    "exported": {"support", "symbolic", "graph", "trace", "archive"},
-    "torchscript": {"support", "symbolic", "graph", "trace", "archive"},
-    "execute": {"support", "symbolic", "graph", "trace", "archive", "torchscript"},
+    "trace": {"support", "symbolic", "operators", "graph"},
+    "exported": {"support", "symbolic", "operators", "graph", "trace", "archive"},
+    "torchscript": {"support", "symbolic", "operators", "graph", "trace", "archive"},
+    "execute": {"support", "symbolic", "operators", "graph", "trace", "archive", "torchscript"},
 }
 ALLOWED["app"] = set(ALLOWED)
 WITH_LIBTORCH = {"torchscript", "execute"}

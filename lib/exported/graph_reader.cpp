@@ -235,9 +235,9 @@ class Reading {
     const std::string_view name = name_field ? name_field->string() : std::string_view();
     const auto kind = input.find("kind");
     // Versions before 2.6 do not say how the argument was passed; after the first, by name is always right.
-    const bool by_position = name.empty() || is_python_keyword(name) ||
-                             (kind ? kind->integer() != kKeyword
-                                   : operation.args.empty() || !operation.target.starts_with("aten."));
+    const bool by_position =
+        name.empty() || is_python_keyword(name) ||
+        (kind ? kind->integer() != kKeyword : operation.args.empty() || operation.target.aten_name().empty());
     if (by_position) {
       operation.args.push_back(std::move(argument));
     } else {
@@ -254,7 +254,7 @@ class Reading {
       ++count;
     }
     bool is_tuple = count > 1;
-    if (count == 1 && operation.target.starts_with("higher_order.")) {
+    if (count == 1 && operation.target.parts().kind == TargetKind::kHigherOrder) {
       if (const auto single = node.find("is_hop_single_tensor_return")) is_tuple = !single->boolean();
     }
     std::int64_t index = 0;

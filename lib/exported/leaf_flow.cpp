@@ -4,14 +4,6 @@ namespace fxtrace {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-std::string_view aten_name(const Operation& operation) {
-  constexpr std::string_view kAten = "aten.";
-  std::string_view target = operation.target;
-  if (!target.starts_with(kAten)) return {};
-  target.remove_prefix(kAten.size());
-  return target.substr(0, target.find('.'));
-}
-
 Values used_by(const Operation& operation) {
   Values used;
   for_each_use(operation, [&](ValueId value) { used.push_back(value); });

@@ -15,9 +15,6 @@
 
 namespace fxtrace {
 
-// "aten.lstm.input" -> "lstm"; of other operators nothing.
-std::string_view aten_name(const Operation& operation);
-
 template <std::size_t N>
 bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -42,7 +39,7 @@ class Flow {
   }
   const Operation* find(std::string_view name) const {
     for (const auto index : leaf_.operations) {
-      if (aten_name(leaf_.graph.operations[index]) == name) return &leaf_.graph.operations[index];
+      if (leaf_.graph.operations[index].target.aten_name() == name) return &leaf_.graph.operations[index];
     }
     return nullptr;
   }

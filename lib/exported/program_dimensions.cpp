@@ -257,9 +257,9 @@ void ProgramDimensions::apply_to(ProgramValue& value) {
 }
 
 bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& graph) const {
-  constexpr std::string_view kConstrain = "aten.sym_constrain_range";
-  if (!operation.target.starts_with(kConstrain) || operation.args.empty()) return false;
-  const bool is_size = operation.target == "aten.sym_constrain_range_for_size.default";
+  const std::string_view callee = operation.target.aten_name();
+  const bool is_size = callee == "sym_constrain_range_for_size";
+  if ((!is_size && callee != "sym_constrain_range") || operation.args.empty()) return false;
   Range allowed{is_size ? std::optional<std::int64_t>(0) : std::nullopt, std::nullopt};
   for (const auto& [name, argument] : operation.kwargs) {
     const auto* number = argument.get_if<std::int64_t>();

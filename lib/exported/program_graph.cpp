@@ -1,76 +1,43 @@
 #include "exported/program_graph.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "operators/higher_order.h"
+#include "operators/operators.h"
 #include "support/error.h"
 
 namespace fxtrace {
 namespace {
 
-// "aten.add_.Tensor" -> "add_".
-std::string_view operator_name(std::string_view target) {
-  const std::size_t start = target.find('.');
-  if (start == std::string_view::npos) return {};
-  const std::size_t end = target.find('.', start + 1);
-  return target.substr(start + 1, end == std::string_view::npos ? end : end - start - 1);
-}
-
-bool is_in_place(std::string_view name) {
-  if (name.starts_with("__")) return name.starts_with("__i") && name.ends_with("__");  // __iand__
-  return name.ends_with("_");
-}
-
-bool is_random(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> kParts{"dropout",
-                                                           "rand",
-                                                           "normal",
-                                                           "bernoulli",
-                                                           "multinomial",
-                                                           "poisson",
-                                                           "binomial",
-                                                           "rrelu",
-                                                           "exponential",
-                                                           "cauchy",
-                                                           "geometric",
-                                                           "uniform",
-                                                           "fractional_max_pool",
-                                                           "scaled_dot",
-                                                           "lstm",
-                                                           "gru",
-                                                           "rnn_tanh",
-                                                           "rnn_relu",
-                                                           "_standard_gamma",
-                                                           "_sample_dirichlet"};
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
-}
-
-bool is_symbolic(std::string_view name) {
-  return name.starts_with("sym_") || name == "_assert_scalar" || name == "_assert_tensor_metadata";
+// What the argument at that place of the schema was given; null when it was left out.
+const Argument* find_argument(const Operation& operation, const Schema& schema, std::size_t index) {
+  if (index < operation.args.size()) return &operation.args[index];
+  const auto named = std::ranges::find(operation.kwargs, schema.arguments[index].name,
+                                       &std::pair<std::string, Argument>::first);
+  return named == operation.kwargs.end() ? nullptr : &named->second;
 }
 
 // The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
 std::optional<ValueId> changed_in_place(const Operation& operation) {
-  if (!operation.target.starts_with("aten.") || !is_in_place(operator_name(operation.target))) {
-    return std::nullopt;
+  const Operator* op = operation.target.find_operator();
+  if (op == nullptr || !may_write(op)) return std::nullopt;
+  const Schema schema = op->schema();
+  for (const Alias& alias : aliases(*op)) {
+    if (alias.result != 0 || !schema.arguments[alias.argument].is_written()) continue;
+    const Argument* argument = find_argument(operation, schema, alias.argument);
+    const auto* value = argument == nullptr ? nullptr : argument->get_if<ValueId>();
+    if (value != nullptr) return *value;
   }
-  if (operation.args.empty()) return std::nullopt;
-  const auto* value = operation.args.front().get_if<ValueId>();
-  if (value == nullptr) return std::nullopt;
-  return *value;
+  return std::nullopt;
 }
 
 }  // namespace
 
 void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
                               const std::function<void(ValueId, const Argument&)>& f) {
-  const std::string_view target = operation.target;
-  const bool is_loop = target.find("while_loop") != std::string_view::npos ||
-                       target.find("scan") != std::string_view::npos ||
-                       target.find("map") != std::string_view::npos;
+  const bool is_loop = subgraph_runs(operation.target.parts()) == SubgraphRuns::kRepeated;
   std::vector<const Argument*> operands;
   bool behind_body = false;
   for (const Argument& argument : operation.args) {
@@ -95,14 +62,7 @@ void for_each_lasting_operand(const Operation& operation, const ProgramGraph& bo
 }
 
 bool is_region(const Operation& operation) {
-  static constexpr std::array<std::string_view, 6> kRegions{"higher_order.wrap_with_set_grad_enabled",
-                                                            "higher_order.wrap_with_autocast",
-                                                            "higher_order.wrap",
-                                                            "higher_order.wrap_activation_checkpoint",
-                                                            "higher_order.tag_activation_checkpoint",
-                                                            "higher_order.invoke_subgraph"};
-  return operation.bodies.size() == 1 &&
-         std::find(kRegions.begin(), kRegions.end(), operation.target) != kRegions.end();
+  return operation.bodies.size() == 1 && subgraph_runs(operation.target.parts()) == SubgraphRuns::kOnce;
 }
 
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
@@ -202,18 +162,15 @@ Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>
 }
 
 Effect effect_of(const Operation& operation) {
-  const std::string_view target = operation.target;
-  if (target.starts_with("operator.") || target.starts_with("math.") || target.starts_with("torch.sym_")) {
-    return Effect::kSymbolic;
-  }
-  if (!target.starts_with("aten.")) return Effect::kWrites;
-  const auto name = operator_name(target);
-  if (is_symbolic(name)) return Effect::kSymbolic;
-  const bool has_out = std::any_of(operation.kwargs.begin(), operation.kwargs.end(),
-                                   [](const auto& item) { return item.first == "out"; });
-  const bool keeps_statistics = name.find("batch_norm") != std::string_view::npos || name == "instance_norm";
-  if (is_in_place(name) || has_out || keeps_statistics) return Effect::kWrites;
-  return is_random(name) ? Effect::kRandom : Effect::kPure;
+  const TargetParts parts = operation.target.parts();
+  const bool is_python =
+      parts.kind == TargetKind::kPython && (parts.space == "operator" || parts.space == "math" ||
+                                            operation.target.text().starts_with("torch.sym_"));
+  if (is_python) return Effect::kSymbolic;
+  const Operator* op = operation.target.find_operator();
+  if (has_trait(op, traits::kGivesSize | traits::kAsserts)) return Effect::kSymbolic;
+  if (may_write(op) || has_trait(op, traits::kSideEffect)) return Effect::kWrites;
+  return is_pure(op) ? Effect::kPure : Effect::kRandom;
 }
 
 std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph) {
@@ -249,22 +206,11 @@ void for_each_handed_on(const Operation& operation, const std::function<void(Val
 }
 
 std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation) {
-  static constexpr std::array<std::string_view, 11> kUnlessCopied{
-      "to",       "type_as",    "contiguous", "conj", "resolve_conj", "resolve_neg",
-      "positive", "lift_fresh", "flatten",    "real", "cpu"};
-  static constexpr std::array<std::string_view, 3> kAtLeast{"atleast_1d", "atleast_2d", "atleast_3d"};
-  static constexpr std::array<std::string_view, 4> kDropouts{"dropout", "feature_dropout", "alpha_dropout",
-                                                             "feature_alpha_dropout"};
-  static constexpr std::array<std::string_view, 1> kOfLists{"broadcast_tensors"};
-  if (!operation.target.starts_with("aten.") || operation.args.empty()) return {};
-  const auto name = operator_name(operation.target);
-  const auto is_among = [&](const auto& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  const Operator* op = operation.target.find_operator();
+  if (!has_trait(op, traits::kMayBeArgument) || operation.args.empty()) return {};
   const auto& outputs = operation.outputs;
   if (const auto* list = operation.args.front().get_if<Argument::List>()) {
     std::vector<std::pair<ValueId, ValueId>> pairs;
-    if (!is_among(kOfLists) && !is_among(kAtLeast)) return {};
     for (std::size_t i = 0; i < std::min(outputs.size(), list->items.size()); ++i) {
       if (const auto* item = list->items[i].get_if<ValueId>()) pairs.emplace_back(outputs[i].value, *item);
     }
@@ -272,23 +218,17 @@ std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operatio
   }
   const auto* value = operation.args.front().get_if<ValueId>();
   if (value == nullptr || outputs.size() != 1 || !outputs[0].path.empty()) return {};
-  if (is_among(kDropouts)) {
-    const bool drops = operation.args.size() != 3 ||
-                       (operation.args[1] != Argument(0.0) && operation.args[2] != Argument(false));
-    if (drops) return {};
-    return {{outputs[0].value, *value}};
+  const Schema schema = op->schema();
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument* argument = find_argument(operation, schema, i);
+    // x.to(..., copy=True)
+    if (schema.arguments[i].name == "copy" && argument != nullptr && *argument == Argument(true)) return {};
   }
-  if (name == "to") {
-    // ..., non_blocking, copy: the only booleans that are given by position.
-    const auto is_flag = [](const Argument& argument) { return argument.is<bool>(); };
-    const auto first = std::find_if(operation.args.begin(), operation.args.end(), is_flag);
-    const bool by_position = operation.args.end() - first > 1 && *(first + 1) == Argument(true);
-    const bool by_name = std::any_of(operation.kwargs.begin(), operation.kwargs.end(), [](const auto& item) {
-      return item.first == "copy" && item.second == Argument(true);
-    });
-    if (by_position || by_name) return {};
-  }
-  if (!is_among(kUnlessCopied) && !is_among(kAtLeast)) return {};
+  // (x, p, train): dropout that drops nothing.
+  const bool drops = has_trait(op, traits::kRandom) &&
+                     (operation.args.size() != 3 ||
+                      (operation.args[1] != Argument(0.0) && operation.args[2] != Argument(false)));
+  if (drops) return {};
   return {{outputs[0].value, *value}};
 }
 

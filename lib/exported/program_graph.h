@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "operators/target.h"
 
 namespace fxtrace {
 
@@ -34,8 +35,8 @@ std::vector<std::int64_t> fixed_shape(const ProgramValue& value);
 struct ProgramBody;
 
 struct Operation {
-  std::string name;    // of the program's node; empty in files that do not tell
-  std::string target;  // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
+  std::string name;  // of the program's node; empty in files that do not tell
+  Target target;     // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
   std::vector<Argument> args;
   Kwargs kwargs;
 

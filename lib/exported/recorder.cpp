@@ -271,7 +271,7 @@ class Recorder {
       kwargs.emplace_back(name, with_nodes(frame, argument));
     // What only sees plain values is carried out.
     if (operation.outputs.size() == 1 && kwargs.empty()) {
-      if (auto result = fold(operation.target, args)) {
+      if (auto result = fold(operation.target.text(), args)) {
         frame.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
         return;
       }
@@ -296,8 +296,8 @@ class Recorder {
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
     const Meta meta = is_single ? frame.graph.values[operation.outputs[0].value.index].meta : Meta{};
-    const NodeId node = tracer_.call_with_bodies(operation.target, std::move(args), std::move(kwargs), meta,
-                                                 source, operation.name, for_bodies);
+    const NodeId node = tracer_.call_with_bodies(operation.target.text(), std::move(args), std::move(kwargs),
+                                                 meta, source, operation.name, for_bodies);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
@@ -443,7 +443,7 @@ class Recorder {
   // Older files have no names for operations with several results.
   static std::string name_of(const Frame& frame, const Operation& operation) {
     if (!operation.name.empty()) return operation.name;
-    if (operation.outputs.empty()) return operation.target;
+    if (operation.outputs.empty()) return operation.target.text();
     return frame.graph.values[operation.outputs.front().value.index].name;
   }
 

@@ -30,11 +30,11 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
   if (!is_among(kModules, module)) return std::nullopt;
   const Operation* operation = nullptr;
   flow.for_each_operation([&](const Operation& candidate) {
-    if (is_among(kOperators, aten_name(candidate))) operation = &candidate;
+    if (is_among(kOperators, candidate.target.aten_name())) operation = &candidate;
   });
   // Of packed sequences the operator has another overload.
   const bool is_known = operation != nullptr && operation->args.size() > 2 &&
-                        (operation->target.ends_with(".input") || module == "LSTMCell");
+                        (operation->target.parts().overload == "input" || module == "LSTMCell");
   if (!is_known) return std::nullopt;
   LeafCall call;
   const auto input = given(flow, operation->args[0]);
@@ -163,8 +163,8 @@ class DecomposedCall {
     // hidden = out_gate * tanh(cell), cell = forget_gate * cell + in_gate * new_cell
     const Operation* made_by = flow_.maker(last_element(value));
     if (made_by == nullptr) return std::nullopt;
-    if (aten_name(*made_by) == "mul") return kind_.results.hidden;
-    if (aten_name(*made_by) == "add") return kind_.results.cell;
+    if (made_by->target.aten_name() == "mul") return kind_.results.hidden;
+    if (made_by->target.aten_name() == "add") return kind_.results.cell;
     return std::nullopt;  // with a projection
   }
 
@@ -191,7 +191,9 @@ class DecomposedCall {
 
   // By what is put together: steps of one layer, or layers.
   std::optional<bool> by_order(ValueId value) const {
-    const auto is_join = [](const Operation& made_by) { return is_among(kJoins, aten_name(made_by)); };
+    const auto is_join = [](const Operation& made_by) {
+      return is_among(kJoins, made_by.target.aten_name());
+    };
     const Operation* joined = flow_.maker(flow_.source(value, is_join));
     if (joined == nullptr || !is_join(*joined)) return std::nullopt;
     const Values parts = used_by(*joined);
@@ -222,11 +224,11 @@ class DecomposedCall {
     while (true) {
       const auto stop = [](const Operation& made_by) {
         constexpr std::array<std::string_view, 3> kSteps{"mul", "add", "tanh"};
-        return is_among(kJoins, aten_name(made_by)) || is_among(kSteps, aten_name(made_by));
+        return is_among(kJoins, made_by.target.aten_name()) || is_among(kSteps, made_by.target.aten_name());
       };
       value = flow_.source(value, stop);
       const Operation* made_by = flow_.maker(value);
-      if (made_by == nullptr || !is_among(kJoins, aten_name(*made_by)) || used_by(*made_by).empty())
+      if (made_by == nullptr || !is_among(kJoins, made_by->target.aten_name()) || used_by(*made_by).empty())
         return value;
       value = used_by(*made_by).back();
     }

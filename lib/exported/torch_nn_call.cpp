@@ -80,8 +80,8 @@ bool has_fused_attention(const Flow& flow) {
   bool found = false;
   flow.for_each_operation([&](const Operation& operation) {
     // Decomposed, it guards against rows without any key.
-    found = found || operation.target.find("scaled_dot_product") != std::string::npos ||
-            aten_name(operation) == "logical_not";
+    found = found || operation.target.aten_name().find("scaled_dot_product") != std::string_view::npos ||
+            operation.target.aten_name() == "logical_not";
   });
   return found;
 }
@@ -91,7 +91,7 @@ bool is_causal(const Flow& flow) {
   // Decomposed, it makes the mask itself.
   bool causal = flow.find("logical_not") != nullptr && flow.find("arange") != nullptr;
   flow.for_each_operation([&](const Operation& operation) {
-    if (aten_name(operation) != "scaled_dot_product_attention") return;
+    if (operation.target.aten_name() != "scaled_dot_product_attention") return;
     causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Argument(true));
     for (const auto& [name, value] : operation.kwargs) {
       causal = causal || (name == "is_causal" && value == Argument(true));
@@ -133,7 +133,7 @@ class Masks {
       }
       if (only && !others) {
         constexpr std::array<std::string_view, 1> kSpreads{"expand"};
-        only->is_padding = only->is_padding || is_among(kSpreads, aten_name(operation));
+        only->is_padding = only->is_padding || is_among(kSpreads, operation.target.aten_name());
         for (const auto& output : operation.outputs) made_of.insert_or_assign(output.value.index, *only);
         return;
       }
@@ -224,7 +224,9 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
   if (attention) call.kwargs.emplace_back("attn_mask", *attention);
 
   for (const ValueId value : leaf.boundary.leaving) {
-    const auto is_softmax = [](const Operation& made_by) { return is_among(kSoftmax, aten_name(made_by)); };
+    const auto is_softmax = [](const Operation& made_by) {
+      return is_among(kSoftmax, made_by.target.aten_name());
+    };
     const ValueId source = flow.source(value, is_softmax);
     const Operation* made_by = flow.maker(source);
     const bool is_weights = made_by != nullptr && is_softmax(*made_by);

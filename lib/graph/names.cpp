@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "operators/target.h"
+
 namespace fxtrace {
 namespace {
 
@@ -211,9 +213,6 @@ constexpr std::string_view kIllegalNames[] = {
 };
 static_assert(std::is_sorted(std::begin(kIllegalNames), std::end(kIllegalNames)));
 
-// First parts of targets that are Python names; operators of torch.ops never live there.
-constexpr std::string_view kPythonRoots[] = {"builtins", "higher_order", "math", "operator", "torch"};
-
 bool is_illegal(std::string_view name) {
   return std::binary_search(std::begin(kIllegalNames), std::end(kIllegalNames), name);
 }
@@ -313,18 +312,7 @@ void Names::roll_back(std::size_t mark) {
 }
 
 std::string name_candidate(std::string_view target, bool is_function) {
-  if (!is_function) return snake_case(strip_magic(target));
-
-  const std::size_t first_dot = target.find('.');
-  const std::size_t last_dot = target.rfind('.');
-  if (first_dot == std::string_view::npos) return snake_case(strip_magic(target));
-  const std::string_view root = target.substr(0, first_dot);
-  const std::string_view middle =
-      last_dot > first_dot ? target.substr(first_dot + 1, last_dot - first_dot - 1) : std::string_view{};
-  const bool is_operator =
-      !middle.empty() && middle.find('.') == std::string_view::npos &&
-      std::find(std::begin(kPythonRoots), std::end(kPythonRoots), root) == std::end(kPythonRoots);
-  return snake_case(strip_magic(is_operator ? middle : target.substr(last_dot + 1)));
+  return snake_case(strip_magic(is_function ? parse_target(target).name : target));
 }
 
 }  // namespace fxtrace

@@ -36,18 +36,31 @@ std::optional<bool> constant_result(const Block& block) {
   return value->toBool();
 }
 
+// What the IR has no schema for and does no more than give its results.
+bool is_plain_form(const Node* node) {
+  switch (node->kind()) {
+    case prim::Constant:
+    case prim::DictConstruct:
+    case prim::GetAttr:
+    case prim::If:
+    case prim::isinstance:
+    case prim::ListConstruct:
+    case prim::ListUnpack:
+    case prim::TupleConstruct:
+    case prim::TupleSlice:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Nothing in the block does more than compute its results.
 bool is_pure(const Block& block) {
   return std::all_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
-    if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
-        node->kind() == prim::SetAttr || node->kind() == prim::Enter || node->kind() == prim::Exit ||
-        node->kind() == prim::Loop) {
-      return false;
-    }
     const auto* schema = node->maybeSchema();
-    if (schema != nullptr && schema->is_mutable()) return false;
-    return std::all_of(node->blocks().begin(), node->blocks().end(),
-                       [](const Block* inner) { return is_pure(*inner); });
+    const bool pure = schema == nullptr ? is_plain_form(node) : is_pure(find_operator(*schema));
+    return pure && std::all_of(node->blocks().begin(), node->blocks().end(),
+                               [](const Block* inner) { return is_pure(*inner); });
   });
 }
 

@@ -153,6 +153,49 @@ bool may_hold_tensor(const c10::Type& type) {
   return false;
 }
 
+namespace {
+
+SchemaType own_type(const c10::Type& type) {
+  SchemaType result;
+  switch (type.kind()) {
+    case c10::TypeKind::OptionalType:
+      result.name = "Optional";
+      break;
+    case c10::TypeKind::ListType:
+      result.name = "List";
+      break;
+    case c10::TypeKind::DictType:
+      result.name = "Dict";
+      break;
+    case c10::TypeKind::TupleType:
+      result.name = "Tuple";
+      break;
+    default:
+      result.name = type.str();
+      return result;
+  }
+  for (const auto& part : type.containedTypes()) result.parts.push_back(own_type(*part));
+  return result;
+}
+
+}  // namespace
+
+const Operator* find_operator(const c10::FunctionSchema& schema) {
+  return find_operator(schema.name(), schema.overload_name());
+}
+
+Schema own_schema(const c10::FunctionSchema& schema) {
+  if (const Operator* op = find_operator(schema)) return op->schema();
+  Schema result;
+  result.is_variadic = schema.is_vararg();
+  result.has_variadic_results = schema.is_varret();
+  for (const c10::Argument& formal : schema.arguments()) {
+    result.arguments.push_back({formal.name(), own_type(*formal.type()), std::nullopt, formal.kwarg_only()});
+  }
+  for (const c10::Argument& formal : schema.returns()) result.results.push_back(own_type(*formal.type()));
+  return result;
+}
+
 std::optional<std::vector<Argument>> elements(const at::Tensor& tensor) {
   const at::Tensor dense = tensor.detach().contiguous().resolve_conj().resolve_neg().flatten();
   std::vector<Argument> result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "graph/argument.h"
+#include "operators/operators.h"
 
 namespace fxtrace {
 
@@ -39,6 +41,11 @@ std::string path_part(const std::string& name);
 const c10::Type* without_optional(const c10::Type* type);
 // Whether a value of this type is a tensor or may hold one.
 bool may_hold_tensor(const c10::Type& type);
+
+// The operator's row in our table; null for one that only this archive or a library declares.
+const Operator* find_operator(const c10::FunctionSchema& schema);
+// Its schema in our terms, with aliases where it has a row.
+Schema own_schema(const c10::FunctionSchema& schema);
 
 // Elements of a small dense CPU tensor in row-major order; absent when its dtype is no plain number.
 std::optional<std::vector<Argument>> elements(const at::Tensor& tensor);

@@ -10,51 +10,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "operators/operators.h"
 #include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/custom_classes.h"
 
 namespace fxtrace {
 namespace {
-
-// Operators of torchvision 0.28, and those of torch itself that only builds for phones have.
-constexpr const char* kBuiltIn[] = {
-    "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "torchvision::qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
-    "pooled_width, int sampling_ratio, bool aligned) -> Tensor",
-    "torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
-    "pooled_width) -> (Tensor, Tensor)",
-    "torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
-    "pooled_width, int sampling_ratio) -> (Tensor, Tensor)",
-    "torchvision::ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
-    "pooled_width) -> (Tensor, Tensor)",
-    "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt "
-    "stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
-    "SymInt offset_groups, bool use_mask) -> Tensor",
-    "torchvision::_interpolate_bilinear2d_aa(Tensor input, SymInt[] output_size, bool align_corners) -> Tensor",
-    "torchvision::_interpolate_bicubic2d_aa(Tensor input, SymInt[] output_size, bool align_corners) -> Tensor",
-    "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
-    "torchvision::_cuda_version() -> int",
-    "prepacked::linear_clamp_prepack(Tensor W, Tensor? B=None, Scalar? output_min=None, Scalar? output_max=None) -> "
-    "__torch__.torch.classes.xnnpack.LinearOpContext",
-    "prepacked::linear_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.LinearOpContext W_prepack) -> Tensor",
-    "prepacked::conv2d_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] dilation, int groups, "
-    "Scalar? output_min=None, Scalar? output_max=None) -> __torch__.torch.classes.xnnpack.Conv2dOpContext",
-    "prepacked::conv2d_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.Conv2dOpContext W_prepack) -> Tensor",
-    "prepacked::conv2d_transpose_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] "
-    "output_padding, int[2] dilation, int groups, Scalar? output_min=None, Scalar? output_max=None) -> "
-    "__torch__.torch.classes.xnnpack.TransposeConv2dOpContext",
-    "prepacked::conv2d_transpose_clamp_run(Tensor X, __torch__.torch.classes.xnnpack.TransposeConv2dOpContext "
-    "W_prepack) -> Tensor",
-    "metal_prepack::conv2d_run(Tensor X, __torch__.torch.classes.metal.Conv2dOpContext W_prepack) -> Tensor",
-    "metal_prepack::linear_run(Tensor X, __torch__.torch.classes.metal.LinearOpContext W_prepack) -> Tensor",
-    "metal::copy_to_host(Tensor X) -> Tensor",
-    "vulkan_prepack::run_conv2d_context(Tensor X, __torch__.torch.classes.vulkan.Conv2dPackedContext W_prepack) -> "
-    "Tensor",
-    "vulkan_prepack::run_linear_context(Tensor X, __torch__.torch.classes.vulkan.LinearPackedContext BW_prepack) -> "
-    "Tensor",
-};
 
 bool is_known(const std::string& name) {
   return !torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)).empty();
@@ -140,15 +102,14 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
   std::vector<std::string> unknown;
   for (const auto& name : called) {
     if (is_known(name)) continue;
-    bool built_in = false;
-    for (const char* schema : kBuiltIn) {
-      const std::string_view view(schema);
-      if (view.substr(0, view.find('(')) != name) continue;
-      declare_classes(schema);
-      declarations.declare(schema);
-      built_in = true;
+    const auto extension = std::ranges::find(extension_operators(), name, &Operator::name);
+    if (extension == extension_operators().end()) {
+      unknown.push_back(name);
+      continue;
     }
-    if (!built_in) unknown.push_back(name);
+    const std::string schema = std::string(extension->name).append(extension->signature);
+    declare_classes(schema);
+    declarations.declare(schema);
   }
   std::vector<std::string> warnings;
   if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <unordered_set>
 
+#include "operators/operators.h"
+#include "operators/python_spelling.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/plain_operators.h"
-#include "torchscript/python_targets.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
@@ -35,7 +34,7 @@ bool takes_anything(const c10::Type& type) {
 }
 
 // An operation that would take more memory than a model has reason to ask for.
-bool is_excessive(const std::string& name, const std::vector<at::IValue>& values) {
+bool is_excessive(const Operator* op, const std::vector<at::IValue>& values) {
   std::size_t size = 1;
   std::int64_t number = 1;
   for (const auto& value : values) {
@@ -43,27 +42,23 @@ bool is_excessive(const std::string& name, const std::vector<at::IValue>& values
     if (value.isString()) size = std::max(size, value.toStringRef().size());
     if (value.isInt()) number = std::max(number, value.toInt());
   }
-  if (name == "aten::mul" || name == "prim::rangelist" || name == "aten::ljust" || name == "aten::rjust" ||
-      name == "aten::center" || name == "aten::zfill" || name == "aten::expandtabs") {
-    const bool sized = name != "aten::mul" ||
-                       std::any_of(values.begin(), values.end(),
-                                   [](const auto& value) { return value.isList() || value.isString(); });
-    return sized && static_cast<std::uint64_t>(number) > kMaxContainer / size;
+  if (has_trait(op, traits::kRepeats)) {
+    const bool numbers_alone = std::all_of(
+        values.begin(), values.end(), [](const auto& value) { return !value.isList() && !value.isString(); });
+    if (numbers_alone && op->base_name() == "aten::mul") return false;
+    return static_cast<std::uint64_t>(number) > kMaxContainer / size;
   }
-  if (name == "aten::replace" || name == "aten::join") return size > kMaxContainer / 16;
-  return false;
+  return has_trait(op, traits::kJoins) && size > kMaxContainer / 16;
 }
 
 // Where LibTorch's own arithmetic would end the process or not end at all: what Python raises.
-std::optional<std::string> arithmetic_error(const std::string& name, const std::vector<at::IValue>& values) {
-  static const std::unordered_set<std::string_view> divisions = {
-      "aten::remainder", "aten::floordiv", "aten::__round_to_zero_floordiv",
-      "aten::divmod",    "aten::fmod",     "aten::mathremainder"};
+std::optional<std::string> arithmetic_error(const Operator* op, const std::vector<at::IValue>& values) {
   constexpr std::int64_t kLargestFactorial = 20;
-  if (name == "aten::factorial" && values.at(0).isInt() && values[0].toInt() > kLargestFactorial) {
+  if (op != nullptr && op->base_name() == "aten::factorial" && values.at(0).isInt() &&
+      values[0].toInt() > kLargestFactorial) {
     return "OverflowError: factorial(" + std::to_string(values[0].toInt()) + ") has more than 64 bits";
   }
-  if (!divisions.contains(name) || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
+  if (!has_trait(op, traits::kDivides) || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
     return std::nullopt;
   }
   if (values[1].toInt() == 0) return "ZeroDivisionError: division by zero";
@@ -114,10 +109,7 @@ NumberMeaning formal_meaning(const c10::FunctionSchema& schema, std::size_t inde
 // What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
 NumberMeaning Interpreter::compared_meaning(const IrNode* node, const c10::FunctionSchema& schema,
                                             const Values& values) {
-  static const std::unordered_set<std::string_view> comparisons = {
-      "aten::eq",    "aten::ne",     "aten::__contains__", "aten::index",
-      "aten::count", "aten::remove", "aten::__is__",       "aten::__isnot__"};
-  if (!comparisons.contains(schema.name())) return NumberMeaning::kNumber;
+  if (!has_trait(find_operator(schema), traits::kCompares)) return NumberMeaning::kNumber;
   for (const at::IValue& value : values) {
     if (const Proxy* proxy = find_proxy(value);
         proxy != nullptr && proxy->meaning != NumberMeaning::kNumber) {
@@ -161,7 +153,7 @@ void Interpreter::run_operator(const IrNode* node) {
       std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
         return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
       });
-  if (!makes_tensor && runs_on_plain_values(schema->name()) &&
+  if (!makes_tensor && has_trait(find_operator(*schema), traits::kPlain) &&
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
   }
@@ -171,7 +163,7 @@ void Interpreter::run_operator(const IrNode* node) {
 }
 
 bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
-  if (!moves_elements(schema.name())) return false;
+  if (!has_trait(find_operator(schema), traits::kMovesElements)) return false;
   if (values.empty()) return schema.name() == "aten::dict";  // an empty one
   const auto& formals = schema.arguments();
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
@@ -193,8 +185,9 @@ void Interpreter::execute(const IrNode* node, Values values) {
     fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
          node);
   };
-  if (is_excessive(schema.name(), values)) refuse();
-  if (auto error = arithmetic_error(schema.name(), values)) {
+  const Operator* op = find_operator(schema);
+  if (is_excessive(op, values)) refuse();
+  if (auto error = arithmetic_error(op, values)) {
     fail(FailureKind::kRaised, std::move(*error), node);
   }
   // LibTorch inserts the list's own range into it, which std::vector does not allow.
@@ -249,7 +242,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   if (record_container_change(node, schema, values, results.empty() ? Known{} : results[0]) ||
       record_in_python(node, schema, values))
     return;
-  PythonTarget target = python_target(schema);
+  PythonTarget target = python_target(schema.name(), schema.overload_name(), own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, schema, values);
   auto [args, kwargs] = arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = formal_meaning(schema, index);

@@ -4,12 +4,11 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
-#include <set>
 
+#include "operators/operators.h"
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/plain_operators.h"
 #include "torchscript/shapes/infer.h"
 #include "torchscript/shapes/size_arithmetic.h"
 
@@ -96,7 +95,7 @@ std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& functi
 bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
   if (node->outputs().size() != 1) return false;
   // x.size() as a list: numbers where they are known, and a node for each of the others.
-  if ((schema.name() == "aten::size" && values.size() == 1) || schema.name() == "prim::shape") {
+  if (schema.name() == "aten::size" && values.size() == 1) {
     const auto info = find_tensor_info(values[0]);
     if (!info) return false;
     c10::impl::GenericList sizes(c10::IntType::get());
@@ -157,10 +156,9 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     }
   }
   // An integer that the data decides: int(x.item()).
-  static const std::set<std::string> of_one_element{"aten::item", "aten::Int", "aten::IntImplicit"};
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
                        !values.empty() &&
-                       (of_one_element.contains(schema.name()) || find_tensor_info(values[0]));
+                       (has_trait(find_operator(schema), traits::kReadsData) || find_tensor_info(values[0]));
   if (by_data && results[0].is_unknown()) {
     results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
   }
@@ -317,8 +315,10 @@ at::Tensor Interpreter::find_constant(const at::IValue& value) const {
 // and they are small.
 std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
                                                         const Values& values) const {
-  if (!runs_on_small_tensors(schema.name()) || schema.is_mutable()) return std::nullopt;
-  bool has_constant = makes_tensor_of_numbers(schema.name());
+  const Traits traits = traits_of(find_operator(schema));
+  constexpr Traits kAllowed = traits::kPlain | traits::kMakesTensor | traits::kSmallTensors;
+  if ((traits & kAllowed) == 0 || schema.is_mutable()) return std::nullopt;
+  bool has_constant = (traits & traits::kMakesTensor) != 0;
   torch::jit::Stack stack;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const at::IValue& value = values[i];

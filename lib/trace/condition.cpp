@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/text_form.h"
+#include "operators/operators.h"
 
 namespace fxtrace {
 namespace {
@@ -26,8 +27,8 @@ bool is_lasting_size(const Graph& graph, const Node& node) {
   if (tensor == nullptr) return false;
   const auto& users = graph.node(*tensor).users;
   return std::none_of(users.begin(), users.end(), [&](NodeId user) {
-    const std::string& target = graph.node(user).target;
-    return target.substr(0, target.rfind('.')).ends_with("_");
+    const TargetParts target = parse_target(graph.node(user).target);
+    return target.kind == TargetKind::kOperator && may_write(find_operator(target));
   });
 }
 

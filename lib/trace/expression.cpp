@@ -5,33 +5,14 @@
 #include <cmath>
 #include <string_view>
 
+#include "operators/python_functions.h"
+#include "operators/target.h"
+
 namespace fxtrace {
 namespace {
 
 constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxLength = 160;
-
-struct Infix {
-  std::string_view target, symbol;
-};
-constexpr std::array<Infix, 18> kInfix = {{{"operator.add", "+"},
-                                           {"operator.sub", "-"},
-                                           {"operator.mul", "*"},
-                                           {"operator.truediv", "/"},
-                                           {"operator.floordiv", "//"},
-                                           {"operator.mod", "%"},
-                                           {"operator.pow", "**"},
-                                           {"operator.eq", "=="},
-                                           {"operator.ne", "!="},
-                                           {"operator.lt", "<"},
-                                           {"operator.le", "<="},
-                                           {"operator.gt", ">"},
-                                           {"operator.ge", ">="},
-                                           {"operator.and_", "and"},
-                                           {"operator.or_", "or"},
-                                           {"operator.is_", "is"},
-                                           {"operator.is_not", "is not"},
-                                           {"operator.xor", "^"}}};
 
 class Printer {
  public:
@@ -64,8 +45,7 @@ class Printer {
   std::string node(const Node& n, int depth, bool nested) const {
     if (n.op != Opcode::kCallFunction || depth > kMaxDepth)
       return n.op == Opcode::kGetAttr ? n.target : n.name;
-    for (const auto& [target, symbol] : kInfix) {
-      if (n.target != target || n.args.size() != 2) continue;
+    if (const auto symbol = python_symbol(n.target); !symbol.empty() && n.args.size() == 2) {
       const std::string text = print(n.args[0], depth + 1, true) + " " + std::string(symbol) + " " +
                                print(n.args[1], depth + 1, true);
       return nested ? "(" + text + ")" : text;
@@ -78,13 +58,14 @@ class Printer {
     if (n.target == "builtins.getattr" && n.args.size() == 2 && n.args[1].is<std::string>()) {
       return print(n.args[0], depth + 1, true) + "." + std::get<std::string>(n.args[1].value);
     }
-    if (n.target.rfind("aten.", 0) == 0 && !n.args.empty() && n.args[0].is<NodeId>()) {
-      const std::string name = n.target.substr(5, n.target.find('.', 5) - 5);
+    const TargetParts parts = parse_target(n.target);
+    const bool is_aten = parts.kind == TargetKind::kOperator && parts.space == "aten";
+    if (is_aten && !n.args.empty() && n.args[0].is<NodeId>()) {
       const std::vector<Argument> rest(n.args.begin() + 1, n.args.end());
-      return print(n.args[0], depth + 1, true) + "." + name + "(" + join(rest, depth) + ")";
+      return print(n.args[0], depth + 1, true) + "." + std::string(parts.name) + "(" + join(rest, depth) +
+             ")";
     }
-    constexpr std::string_view kBuiltins = "builtins.";
-    const std::string name = n.target.rfind(kBuiltins, 0) == 0 ? n.target.substr(kBuiltins.size()) : n.target;
+    const std::string name = parts.space == "builtins" ? std::string(parts.name) : n.target;
     return name + "(" + join(n.args, depth) + ")";
   }
 

@@ -1,15 +1,16 @@
-// Targets of call_function nodes: which operators go by a Python name, and which by their own.
+// How Python calls an operator of TorchScript: by a function of its own, an attribute, or through torch.ops.
 #pragma once
 
-#include <ATen/core/function_schema.h>
-
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "operators/schema.h"
 
 namespace fxtrace {
 
 // How the arguments of an operator become those of its Python name.
-enum class TargetForm {
+enum class TargetForm : std::uint8_t {
   kOperator,    // "aten.add.Tensor", called through torch.ops with the arguments as they stand
   kSame,        // a Python name that takes the same arguments
   kAttribute,   // builtins.getattr(value, name)
@@ -23,6 +24,7 @@ struct PythonTarget {
   TargetForm form = TargetForm::kOperator;
 };
 
-PythonTarget python_target(const c10::FunctionSchema& schema);
+// `base_name` as "aten::add".  With a tensor among the arguments most operators go by their own name.
+PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema);
 
 }  // namespace fxtrace

@@ -1,12 +1,9 @@
-#include "torchscript/python_targets.h"
+#include "operators/python_spelling.h"
 
 #include <algorithm>
 #include <functional>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "torchscript/convert.h"
 
 namespace fxtrace {
 namespace {
@@ -120,67 +117,61 @@ const std::unordered_set<std::string_view>& tensor_attributes() {
   return names;
 }
 
-bool has_tensor(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
-    const c10::Type* type = without_optional(argument.type().get());
-    if (const auto* list = type->castRaw<c10::ListType>()) type = list->getElementType().get();
-    return type->kind() == c10::TypeKind::TensorType;
+bool has_tensor(const Schema& schema) {
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const SchemaArgument& argument) {
+    const SchemaType& type = argument.type.required();
+    return (type.is_list() ? type.parts.front() : type).name == "Tensor";
   });
 }
 
 // torch.ops cannot take a value for these: they have no type in Python.
-bool takes_any_type(const c10::FunctionSchema& schema) {
-  const std::function<bool(const c10::Type&)> has_variable = [&](const c10::Type& type) {
-    return type.kind() == c10::TypeKind::VarType ||
-           std::any_of(type.containedTypes().begin(), type.containedTypes().end(),
-                       [&](const c10::TypePtr& inner) { return has_variable(*inner); });
+bool takes_any_type(const Schema& schema) {
+  const std::function<bool(const SchemaType&)> has_variable = [&](const SchemaType& type) {
+    return type.is_variable() || std::any_of(type.parts.begin(), type.parts.end(), has_variable);
   };
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
-                     [&](const c10::Argument& argument) { return has_variable(*argument.type()); });
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                     [&](const SchemaArgument& argument) { return has_variable(argument.type); });
 }
 
 }  // namespace
 
-PythonTarget python_target(const c10::FunctionSchema& schema) {
-  const std::string& full = schema.name();
-  const std::string_view name = full;
-  const auto colon = name.find("::");
-  const std::string_view space = name.substr(0, colon);
-  const std::string_view base = name.substr(colon + 2);
+PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema) {
+  const auto colon = base_name.find("::");
+  const std::string_view space = base_name.substr(0, colon);
+  const std::string_view base = base_name.substr(colon + 2);
   const bool aten = space == "aten";
   const bool prim = space == "prim";
   if (aten || prim) {
-    if (const auto it = python_targets().find(name); it != python_targets().end()) {
+    if (const auto it = python_targets().find(base_name); it != python_targets().end()) {
       return {std::string(it->second), TargetForm::kSame};
     }
     if (prim && tensor_attributes().count(base) != 0) return {std::string(base), TargetForm::kAttribute};
     if (!has_tensor(schema)) {
-      const auto& formals = schema.arguments();
-      const c10::TypeKind result =
-          schema.returns().empty() ? c10::TypeKind::NoneType : schema.returns()[0].type()->kind();
-      if (name == "aten::slice") return {"operator.getitem", TargetForm::kSlice};
-      if (name == "aten::append") return {"operator.iadd", TargetForm::kExtendOne};
-      if (name == "aten::pow" && result == c10::TypeKind::FloatType) return {"math.pow", TargetForm::kSame};
-      if (const auto it = plain_targets().find(name); it != plain_targets().end()) {
+      const std::string first = schema.arguments.empty() ? "" : schema.arguments[0].type.name;
+      const std::string result = schema.results.empty() ? "" : schema.results[0].name;
+      if (base_name == "aten::slice") return {"operator.getitem", TargetForm::kSlice};
+      if (base_name == "aten::append") return {"operator.iadd", TargetForm::kExtendOne};
+      if (base_name == "aten::pow" && result == "float") return {"math.pow", TargetForm::kSame};
+      if (const auto it = plain_targets().find(base_name); it != plain_targets().end()) {
         return {std::string(it->second), TargetForm::kSame};
       }
-      if (aten && math_functions().count(base) != 0 && result != c10::TypeKind::ComplexType) {
+      if (aten && math_functions().count(base) != 0 && result != "complex") {
         return {"math." + std::string(base), TargetForm::kSame};
       }
-      if (aten && !formals.empty() && formals[0].type()->kind() == c10::TypeKind::StringType) {
+      if (aten && first == "str") {
         if (text_methods().count(base) == 0) return {std::string(base), TargetForm::kUnsupported};
         return {"builtins.str." + std::string(base), TargetForm::kSame};
       }
-      const bool container = !formals.empty() && (formals[0].type()->kind() == c10::TypeKind::ListType ||
-                                                  formals[0].type()->kind() == c10::TypeKind::DictType);
-      if (aten && container && schema.is_mutable()) return {std::string(base), TargetForm::kUnsupported};
-      if (name == "aten::items" || name == "aten::values")
+      const bool container = first == "List" || first == "Dict";
+      if (aten && container && schema.writes()) return {std::string(base), TargetForm::kUnsupported};
+      if (base_name == "aten::items" || base_name == "aten::values") {
         return {std::string(base), TargetForm::kUnsupported};
+      }
     }
   }
   if (takes_any_type(schema)) return {std::string(base), TargetForm::kUnsupported};
   std::string target = std::string(space) + "." + std::string(base) + ".";
-  target += schema.overload_name().empty() ? "default" : schema.overload_name();
+  target += overload.empty() ? "default" : overload;
   return {target, TargetForm::kOperator};
 }
 

@@ -1,0 +1,173 @@
+#include "operators/operators.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+constexpr Operator kRegistered[] = {
+#include "operators/registered.inc"
+};
+constexpr Operator kExtensions[] = {
+#include "operators/extensions.inc"
+};
+
+constexpr auto kByName = [](const Operator& a, const Operator& b) { return a.name < b.name; };
+static_assert(std::is_sorted(std::begin(kExtensions), std::end(kExtensions), kByName));
+
+const Operator* find_row(std::string_view name) {
+  for (const std::span<const Operator> rows : {registered_operators(), extension_operators()}) {
+    const auto row =
+        std::lower_bound(rows.begin(), rows.end(), name,
+                         [](const Operator& op, std::string_view other) { return op.name < other; });
+    if (row != rows.end() && row->name == name) return &*row;
+  }
+  return nullptr;
+}
+
+// What all twins take, without what is written to when the result goes there and without the options of a
+// tensor that is made: names and types.
+std::string signature_key(const Schema& schema, bool with_first_name) {
+  static constexpr std::array<std::string_view, 4> kTensorOptions{"dtype", "layout", "device", "pin_memory"};
+  const bool has_options =
+      std::ranges::find(schema.arguments, "layout", &SchemaArgument::name) != schema.arguments.end();
+  std::string key;
+  for (const SchemaArgument& argument : schema.arguments) {
+    const bool is_option = (has_options || argument.name == "pin_memory") &&
+                           std::ranges::find(kTensorOptions, argument.name) != kTensorOptions.end();
+    if (argument.keyword_only && (argument.is_written() || is_option)) continue;
+    if (!key.empty() || with_first_name) key += argument.name;
+    for (const SchemaType* type = &argument.type; type != nullptr;
+         type = type->parts.empty() ? nullptr : &type->parts.front()) {
+      key += "<" + type->name;
+    }
+    key += argument.keyword_only ? "*," : ",";
+  }
+  return key;
+}
+
+enum class Variant : std::uint8_t { kFunctional, kInPlace, kOut, kMutable };
+Variant variant_of(const Operator& op, const Schema& schema) {
+  const auto is_out = [](const SchemaArgument& argument) {
+    return argument.keyword_only && argument.is_written();
+  };
+  if (std::any_of(schema.arguments.begin(), schema.arguments.end(), is_out)) return Variant::kOut;
+  if (!schema.writes()) return Variant::kFunctional;
+  const std::string_view name = op.base_name();
+  const bool is_in_place = name.ends_with('_') && schema.arguments.front().is_written();
+  return is_in_place ? Variant::kInPlace : Variant::kMutable;  // batch norm's running statistics
+}
+
+// "aten::add_" -> "aten::add", "aten::__iand__" -> "aten::__and__".
+std::string without_mark(std::string_view base_name) {
+  std::string name(base_name);
+  if (const auto magic = name.find("::__i"); magic != std::string::npos && name.ends_with("__")) {
+    name.erase(magic + 4, 1);
+  } else if (name.ends_with('_')) {
+    name.pop_back();
+  }
+  return name;
+}
+std::string with_mark(std::string_view base_name) {
+  std::string name(base_name);
+  if (const auto magic = name.find("::__"); magic != std::string::npos && name.ends_with("__")) {
+    name.insert(magic + 4, 1, 'i');
+  } else {
+    name += '_';
+  }
+  return name;
+}
+
+const Operator* find_variant(const Operator& op, std::string_view base_name, Variant variant) {
+  // The first argument of dropout is "input", and that of dropout_ "self".
+  for (const bool with_first_name : {true, false}) {
+    const std::string key = signature_key(op.schema(), with_first_name);
+    for (const Operator& candidate : overloads(base_name)) {
+      const Schema schema = candidate.schema();
+      if (variant_of(candidate, schema) == variant && signature_key(schema, with_first_name) == key) {
+        return &candidate;
+      }
+    }
+  }
+  return nullptr;
+}
+
+const Operator* twin(const Operator& op, Variant variant) {
+  const Variant own = variant_of(op, op.schema());
+  if (own == variant) return &op;
+  constexpr std::string_view kFunctional = "_functional";  // of few: normal_functional, of normal_
+  std::string base(op.base_name());
+  if (base.ends_with(kFunctional)) base.resize(base.size() - kFunctional.size());
+  const std::string plain = own == Variant::kInPlace ? without_mark(base) : base;
+  if (variant == Variant::kInPlace) return find_variant(op, with_mark(plain), variant);
+  for (const std::string& name : {plain, plain + std::string(kFunctional)}) {
+    if (const Operator* found = find_variant(op, name, variant)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view Operator::overload() const {
+  const std::size_t dot = name.find('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+}
+
+std::string Operator::target() const {
+  std::string text(base_name());
+  text.replace(text.find("::"), 2, ".");
+  return text + "." + std::string(overload().empty() ? "default" : overload());
+}
+
+const Operator* find_operator(std::string_view base_name, std::string_view overload) {
+  if (overload.empty()) return find_row(base_name);
+  return find_row(std::string(base_name).append(".").append(overload));
+}
+
+const Operator* find_operator(const TargetParts& target) {
+  if (target.kind != TargetKind::kOperator) return nullptr;
+  std::string base(target.space);
+  base.append("::").append(target.name);
+  return find_operator(base, target.overload == "default" ? std::string_view() : target.overload);
+}
+
+std::span<const Operator> overloads(std::string_view base_name) {
+  for (const std::span<const Operator> rows : {registered_operators(), extension_operators()}) {
+    // "aten::add", then all "aten::add.", with nothing but those between them in byte order.
+    const auto begin =
+        std::lower_bound(rows.begin(), rows.end(), base_name,
+                         [](const Operator& op, std::string_view name) { return op.name < name; });
+    const auto end =
+        std::find_if(begin, rows.end(), [&](const Operator& op) { return op.base_name() != base_name; });
+    if (begin != end) return {begin, end};
+  }
+  return {};
+}
+
+std::span<const Operator> registered_operators() { return kRegistered; }
+std::span<const Operator> extension_operators() { return kExtensions; }
+
+Traits traits_of(const Operator* op) {
+  return op == nullptr ? 0 : op->registered | facts_of(op->base_name());
+}
+
+bool may_write(const Operator* op) {
+  const Traits all = traits_of(op);
+  return (all & kKnown) == 0 || (all & kHiddenWrite) != 0 ||
+         op->signature.find('!') != std::string_view::npos;  // stands nowhere but in an alias that is written
+}
+
+bool is_pure(const Operator* op) {
+  return !may_write(op) && (traits_of(op) & (kSideEffect | kRandom | kAsserts)) == 0;
+}
+
+const Operator* functional_twin(const Operator& op) { return twin(op, Variant::kFunctional); }
+const Operator* in_place_twin(const Operator& op) { return twin(op, Variant::kInPlace); }
+const Operator* out_twin(const Operator& op) { return twin(op, Variant::kOut); }
+
+}  // namespace fxtrace

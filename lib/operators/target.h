@@ -1,0 +1,49 @@
+// What a call_function node calls, taken apart: "aten.add.Tensor", "operator.add", "higher_order.cond".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fxtrace {
+
+struct Operator;
+
+enum class TargetKind : std::uint8_t {
+  kOperator,     // of torch.ops: namespace, name and overload
+  kHigherOrder,  // of torch.ops.higher_order: it runs subgraphs
+  kPython        // a function by its qualified name: "builtins.getattr", "torch.nn.functional.relu"
+};
+
+// Views into the text.  A target of exactly three parts is an operator unless the first is torch, operator,
+// builtins, math or higher_order.
+struct TargetParts {
+  TargetKind kind = TargetKind::kPython;
+  std::string_view space;     // "aten", "operator", "torch.nn.functional"; empty when there is no dot
+  std::string_view name;      // "add_", "cond", "relu"
+  std::string_view overload;  // of operators: "Tensor", "default"
+};
+TargetParts parse_target(std::string_view text);
+
+// A target's text with its row in the table of operators.
+class Target {
+ public:
+  Target() = default;
+  Target(std::string text);
+  Target(const char* text) : Target(std::string(text)) {}
+
+  const std::string& text() const { return text_; }
+  TargetParts parts() const { return parse_target(text_); }
+  const Operator* find_operator() const { return operator_; }  // null: nothing is known of it
+  // The operator's name when it is one of ATen's: "add_".
+  std::string_view aten_name() const;
+
+  friend bool operator==(const Target& target, std::string_view text) { return target.text_ == text; }
+
+ private:
+  std::string text_;
+  const Operator* operator_ = nullptr;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,85 @@
+// Prints the rows of lib/operators/registered.inc: every operator that LibTorch registers, and what it says
+// of them.  scripts/operators runs it, and a test compares what it prints with what is committed.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <array>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+using torch::jit::Operator;
+
+// Dispatcher tags that are traits here.
+constexpr std::array<std::pair<at::Tag, std::string_view>, 6> kTags{
+    {{at::Tag::nondeterministic_seeded, "kRandom"},
+     {at::Tag::data_dependent_output, "kReadsData"},
+     {at::Tag::dynamic_output_shape, "kShapeFromData"},
+     {at::Tag::inplace_view, "kChangesShape"},
+     {at::Tag::pointwise, "kPointwise"},
+     {at::Tag::reduction, "kReduction"}}};
+
+// Printing, saving, seeding and the like: LibTorch's list is by kind, and asserts on kinds without an
+// operator.
+bool has_side_effects(const Operator& op) {
+  torch::jit::Graph graph;
+  try {
+    torch::jit::Node* node = graph.create(c10::Symbol::fromQualString(op.schema().name()));
+    for (const auto& formal : op.schema().arguments())
+      node->addInput(graph.addInput()->setType(formal.type()));
+    return node->hasSideEffects();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::string traits(const Operator& op) {
+  std::string text;
+  const auto add = [&](std::string_view trait) { text.append(text.empty() ? "" : " | ").append(trait); };
+  const auto kind = op.aliasAnalysisKind();
+  if (kind == c10::AliasAnalysisKind::FROM_SCHEMA || kind == c10::AliasAnalysisKind::PURE_FUNCTION) {
+    add("kKnown");
+  }
+  if (has_side_effects(op)) add("kSideEffect");
+  if (const auto handle = c10::Dispatcher::singleton().findSchema(op.schema().operator_name())) {
+    for (const auto& [tag, name] : kTags) {
+      if (handle->hasTag(tag)) add(name);
+    }
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result.append({'\\', c});
+    } else if (c < ' ') {
+      constexpr std::string_view kDigits = "01234567";
+      result.append(
+          {'\\', '0', kDigits[static_cast<std::size_t>(c) / 8], kDigits[static_cast<std::size_t>(c) % 8]});
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+int main() {
+  std::map<std::string, std::string> rows;  // in byte order of the names, as find_operator() expects
+  for (const auto& op : torch::jit::getAllOperators()) {
+    std::string schema = c10::toString(op->schema());
+    const std::size_t end = schema.find('(');
+    const std::string name = schema.substr(0, end);
+    rows[name] = "{" + quoted(name) + ", " + quoted(schema.substr(end)) + ", " + traits(*op) + "},\n";
+  }
+  for (const auto& [name, row] : rows) std::cout << row;
+}

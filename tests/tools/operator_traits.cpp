@@ -1,0 +1,44 @@
+// Prints the table of operators as JSON, a row a line, for tests that hold it against what operators do.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "operators/operators.h"
+
+namespace {
+
+nlohmann::json name_of(const fxtrace::Operator* op) {
+  return op == nullptr ? nlohmann::json() : nlohmann::json(std::string(op->name));
+}
+
+constexpr const char* kForms[] = {
+    "none", "changed", "changed_rest", "changed_base", "base_changed_rest", "permutation", "part"};
+
+}  // namespace
+
+int main() {
+  for (const auto& row : fxtrace::registered_operators()) {
+    nlohmann::json json{{"name", row.name},
+                        {"target", row.target()},
+                        {"pure", fxtrace::is_pure(&row)},
+                        {"may_write", fxtrace::may_write(&row)},
+                        {"random", fxtrace::has_trait(&row, fxtrace::traits::kRandom)},
+                        {"functional", name_of(fxtrace::functional_twin(row))},
+                        {"in_place", name_of(fxtrace::in_place_twin(row))},
+                        {"out", name_of(fxtrace::out_twin(row))},
+                        {"aliases", nlohmann::json::array()},
+                        {"writes", nlohmann::json::array()}};
+    const fxtrace::Schema schema = row.schema();
+    for (const auto& argument : schema.arguments) {
+      if (argument.is_written()) json["writes"].push_back(argument.name);
+    }
+    for (const auto& alias : fxtrace::aliases(row)) {
+      json["aliases"].push_back({{"result", alias.result},
+                                 {"argument", schema.arguments[alias.argument].name},
+                                 {"always", alias.always},
+                                 {"may_be_same", alias.may_be_same}});
+    }
+    const auto inverse = fxtrace::view_inverse(row);
+    json["inverse"] = {inverse.target, kForms[static_cast<int>(inverse.form)]};
+    std::cout << json.dump() << "\n";
+  }
+}

@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "catch.h"
+#include "operators/higher_order.h"
+#include "operators/operators.h"
+#include "operators/python_functions.h"
+#include "operators/python_spelling.h"
+#include "support/error.h"
+
+using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+const Operator& row(std::string_view target) {
+  const Operator* op = find_operator(parse_target(target));
+  INFO(target);
+  REQUIRE(op != nullptr);
+  return *op;
+}
+
+std::string parts(std::string_view target) {
+  const TargetParts parsed = parse_target(target);
+  const char* kinds[] = {"operator", "higher order", "python"};
+  return std::string(kinds[static_cast<int>(parsed.kind)]) + ": " + std::string(parsed.space) + " " +
+         std::string(parsed.name) + " " + std::string(parsed.overload);
+}
+
+}  // namespace
+
+TEST_CASE("targets are taken apart", "[operators]") {
+  CHECK(parts("aten.add_.Tensor") == "operator: aten add_ Tensor");
+  CHECK(parts("torchvision.nms.default") == "operator: torchvision nms default");
+  CHECK(parts("aten.sym_size.int") == "operator: aten sym_size int");
+  CHECK(parts("higher_order.cond") == "higher order: higher_order cond ");
+  CHECK(parts("operator.add") == "python: operator add ");
+  CHECK(parts("builtins.str.join") == "python: builtins.str join ");
+  CHECK(parts("torch.nn.functional.relu") == "python: torch.nn.functional relu ");
+  CHECK(parts("torch.sym_max") == "python: torch sym_max ");
+  CHECK(parts("f") == "python:  f ");
+  CHECK(parts("a..b") == "python: a. b ");
+  CHECK(parts("") == "python:   ");
+}
+
+TEST_CASE("every schema of the table can be read, and every row be found", "[operators]") {
+  for (const auto rows : {registered_operators(), extension_operators()}) {
+    CHECK(std::ranges::is_sorted(rows, {}, &Operator::name));
+    for (const Operator& op : rows) {
+      INFO(op.name);
+      CHECK_NOTHROW(op.schema());
+      CHECK(find_operator(op.base_name(), op.overload()) == &op);
+      CHECK(op.schema().writes() == (op.signature.find('!') != std::string_view::npos));
+      for (const Alias& alias : aliases(op)) {
+        CHECK(alias.argument < op.schema().arguments.size());
+        CHECK(alias.result < op.schema().results.size());
+      }
+    }
+  }
+  CHECK(registered_operators().size() > 4000);
+}
+
+TEST_CASE("facts are of operators that there are", "[operators]") {
+  for (const Fact& fact : facts()) {
+    INFO(fact.base_name);
+    CHECK_FALSE(overloads(fact.base_name).empty());
+  }
+}
+
+TEST_CASE("targets and rows name each other", "[operators]") {
+  CHECK(row("aten.add.Tensor").name == "aten::add.Tensor");
+  CHECK(row("aten.relu.default").target() == "aten.relu.default");
+  CHECK(row("torchvision.nms.default").name == "torchvision::nms");
+  CHECK(find_operator(parse_target("aten.add.Tensr")) == nullptr);
+  CHECK(find_operator(parse_target("operator.add")) == nullptr);
+  CHECK(overloads("aten::relu").size() == 2);  // and out
+  CHECK(overloads("aten::rel").empty());
+  CHECK(Target("aten.add.Tensor").find_operator() == &row("aten.add.Tensor"));
+  CHECK(Target("pkg.add.default").find_operator() == nullptr);
+  CHECK(Target("aten.add.Tensor").aten_name() == "add");
+  CHECK(Target("pkg.add.default").aten_name().empty());
+}
+
+TEST_CASE("schemas are read whole", "[operators]") {
+  const Schema schema = parse_schema(
+      "(Tensor(a!) self, Tensor?[] other, int[2] stride=[1, 1], str mode=\"a, (b\", *, Scalar alpha=1) -> "
+      "(Tensor(a!), (str, t)[] items)");
+  REQUIRE(schema.arguments.size() == 5);
+  CHECK(schema.arguments[0].is_written());
+  CHECK(schema.arguments[0].type.alias->before == std::vector<std::string>{"a"});
+  CHECK(schema.arguments[1].type.is_list());
+  CHECK(schema.arguments[1].type.parts[0].is_optional());
+  CHECK(schema.arguments[1].type.innermost().name == "Tensor");
+  CHECK_FALSE(schema.arguments[1].is_written());
+  CHECK(schema.arguments[2].type.length == 2);
+  CHECK(schema.arguments[2].default_value == "[1, 1]");
+  CHECK(schema.arguments[3].default_value == "\"a, (b\"");
+  CHECK_FALSE(schema.arguments[3].keyword_only);
+  CHECK(schema.arguments[4].keyword_only);
+  REQUIRE(schema.results.size() == 2);
+  CHECK(schema.results[1].parts[0].name == "Tuple");
+  CHECK(schema.results[1].parts[0].parts[1].is_variable());
+
+  const Schema moves = parse_schema("(t[](a!) self, t(c -> *) el) -> t[](a!)");
+  CHECK(moves.arguments[0].is_written());
+  CHECK(moves.arguments[1].type.alias->after == std::vector<std::string>{"*"});
+  CHECK(parse_schema("(str self, ...) -> str").is_variadic);
+  CHECK(parse_schema("(...) -> ...").has_variadic_results);
+  CHECK(parse_schema("() -> ()").results.empty());
+  CHECK(parse_schema("(Dict(str, Tensor) x) -> __torch__.torch.classes.pkg.C").results[0].name ==
+        "__torch__.torch.classes.pkg.C");
+}
+
+TEST_CASE("schemas that are none say where", "[operators]") {
+  for (const char* text : {"", "(", "(Tensor)", "(Tensor x", "(Tensor x) ->", "(Tensor x) -> Tensor)",
+                           "(Tensor x=) -> ()", "(int[x] y) -> ()", "(Tensor( x) -> ()"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_schema(text), Error);
+  }
+  CHECK_THROWS_AS(parse_schema("(" + std::string(1000, '(') + ") -> ()"), Error);
+  CHECK_THROWS_WITH(parse_schema("(Tensor x) Tensor"), ContainsSubstring("no '->' at character 12"));
+}
+
+TEST_CASE("an operator that is not in the table may do anything", "[operators]") {
+  CHECK(may_write(nullptr));
+  CHECK_FALSE(is_pure(nullptr));
+  CHECK_FALSE(has_trait(nullptr, traits::kPlain));
+}
+
+TEST_CASE("what operators do besides their results", "[operators]") {
+  for (const char* target :
+       {"aten.add.Tensor", "aten.view.default", "aten.batch_norm_elemt.default", "aten.gru_cell.default",
+        "aten.item.default", "quantized.add.default", "torchvision.nms.default", "aten.zeros.default"}) {
+    INFO(target);
+    CHECK(is_pure(&row(target)));
+  }
+  for (const char* target :
+       {"aten.add_.Tensor", "aten.add.out", "aten.batch_norm.default", "aten.native_batch_norm.default",
+        "aten.__iand__.Tensor", "aten._native_batch_norm_legit.default", "aten.append.t",
+        "aten.rrelu_with_noise.default", "aten.resize_.default"}) {
+    INFO(target);
+    CHECK(may_write(&row(target)));
+  }
+  for (const char* target :
+       {"aten.dropout.default", "aten.rand.default", "aten.lstm.input", "aten.normal_.default",
+        "aten.scaled_dot_product_attention.default", "aten.multinomial.default"}) {
+    INFO(target);
+    CHECK(has_trait(&row(target), traits::kRandom));
+    CHECK_FALSE(is_pure(&row(target)));
+  }
+  // "uniform" in the name draws nothing by itself.
+  CHECK(is_pure(&row("aten._philox_uniform.default")));
+  for (const char* target :
+       {"aten.save.default", "aten.warn.default", "aten.manual_seed.default", "prim.Print.default",
+        "aten.set_grad_enabled.default", "aten._assert_scalar.default"}) {
+    INFO(target);
+    CHECK_FALSE(is_pure(&row(target)));
+  }
+  CHECK(has_trait(&row("aten.item.default"), traits::kReadsData));
+  CHECK(has_trait(&row("aten.nonzero.default"), traits::kShapeFromData));
+  CHECK(has_trait(&row("aten.unsqueeze_.default"), traits::kChangesShape));
+  CHECK(has_trait(&row("aten.relu.default"), traits::kPointwise));
+  CHECK(has_trait(&row("aten.sym_size.int"), traits::kGivesSize));
+}
+
+TEST_CASE("results that share memory with arguments", "[operators]") {
+  const auto one = [](const char* target) {
+    const auto found = aliases(row(target));
+    INFO(target);
+    REQUIRE(found.size() == 1);
+    return found.front();
+  };
+  CHECK(one("aten.view.default").always);
+  CHECK_FALSE(one("aten.view.default").may_be_same);
+  CHECK_FALSE(one("aten.reshape.default").always);
+  CHECK(one("aten.add_.Tensor").may_be_same);
+  CHECK(one("aten.to.dtype").may_be_same);
+  CHECK_FALSE(one("aten.to.dtype").always);
+  CHECK(one("aten.dropout.default").may_be_same);
+  CHECK(one("aten.einsum.default").argument == 1);
+  CHECK(one("aten.split.Tensor").of_elements);
+  CHECK(one("aten.__getitem__.t").of_elements);
+  CHECK(aliases(row("aten.add.Tensor")).empty());
+  CHECK(aliases(row("aten.max.dim_max")).size() == 2);
+}
+
+TEST_CASE("views have inverses", "[operators]") {
+  const auto inverse = [](const char* target) { return view_inverse(row(target)).target; };
+  CHECK(inverse("aten.select.int") == "aten.select_scatter.default");
+  CHECK(inverse("aten.transpose.int") == "aten.transpose.int");
+  CHECK(inverse("aten.view.default") == "aten.reshape_as.default");
+  CHECK(inverse("aten.expand.default").empty());  // one element stands in several places
+  for (const Operator& op : registered_operators()) {
+    const std::string_view target = view_inverse(op).target;
+    if (!target.empty()) CHECK(find_operator(parse_target(target)) != nullptr);
+    if (!target.empty()) CHECK_FALSE(aliases(op).empty());
+  }
+}
+
+TEST_CASE("operators find their twins", "[operators]") {
+  const auto name = [](const Operator* op) { return op == nullptr ? std::string_view() : op->name; };
+  CHECK(name(functional_twin(row("aten.add_.Tensor"))) == "aten::add.Tensor");
+  CHECK(name(functional_twin(row("aten.add.out"))) == "aten::add.Tensor");
+  CHECK(name(functional_twin(row("aten.__iand__.Scalar"))) == "aten::__and__.Scalar");
+  CHECK(name(functional_twin(row("aten.dropout_.default"))) == "aten::dropout");
+  CHECK(name(functional_twin(row("aten.normal_.default"))) == "aten::normal_functional");
+  CHECK(name(functional_twin(row("aten._native_batch_norm_legit.default"))) ==
+        "aten::_native_batch_norm_legit_functional");
+  CHECK(name(functional_twin(row("aten.add.Tensor"))) == "aten::add.Tensor");
+  CHECK(name(in_place_twin(row("aten.relu.default"))) == "aten::relu_");
+  CHECK(name(out_twin(row("aten.mul.Tensor"))) == "aten::mul.out");
+  CHECK(name(in_place_twin(row("aten.matmul.default"))).empty());
+}
+
+TEST_CASE("Python has other names for some operators", "[operators]") {
+  const auto spelled = [](const char* target) {
+    const Operator& op = row(target);
+    return python_target(op.base_name(), op.overload(), op.schema()).name;
+  };
+  CHECK(spelled("aten.add.int") == "operator.add");
+  CHECK(spelled("aten.add.Tensor") == "aten.add.Tensor");
+  CHECK(spelled("aten.pow.int_float") == "math.pow");
+  CHECK(spelled("aten.upper.default") == "builtins.str.upper");
+  CHECK(spelled("prim.dtype.default") == "dtype");
+  CHECK(spelled("aten.len.t") == "builtins.len");
+  CHECK(spelled("aten.sin.float") == "math.sin");
+  CHECK(python_symbol("operator.and_") == "&");
+  CHECK(python_symbol("operator.getitem").empty());
+}
+
+TEST_CASE("higher-order operators run their subgraphs in one of three ways", "[operators]") {
+  CHECK(subgraph_runs(parse_target("higher_order.cond")) == SubgraphRuns::kOneOf);
+  CHECK(subgraph_runs(parse_target("higher_order.scan")) == SubgraphRuns::kRepeated);
+  CHECK(subgraph_runs(parse_target("higher_order.wrap_with_autocast")) == SubgraphRuns::kOnce);
+  CHECK(subgraph_runs(parse_target("higher_order.flex_attention")) == SubgraphRuns::kUnknown);
+  CHECK(subgraph_runs(parse_target("aten.scan.default")) == SubgraphRuns::kUnknown);
+}
