@@ -68,7 +68,7 @@ std::string quoted(const std::string& text) {
       result += c;
     }
   }
-  return result + '"';
+  return result + "\"sv";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace fxtrace {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
 
 constexpr Operator kRegistered[] = {
 #include "operators/registered.inc"
