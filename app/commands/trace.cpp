@@ -63,8 +63,8 @@ std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
       ++unknown;
       bool begins_here = true;
       const auto visit = [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); };
-      for (const Argument& argument : node.args) for_each_node(argument, visit);
-      for (const auto& [name, argument] : node.kwargs) for_each_node(argument, visit);
+      for (const Argument& argument : node.args) for_each_reference(argument, visit);
+      for (const auto& [name, argument] : node.kwargs) for_each_reference(argument, visit);
       if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + node.target : node.target];
     }
   }

@@ -67,8 +67,8 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   for (const ValueId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
   for (const auto index : operations) {
     Operation operation = source.graph->operations[index];
-    for (auto& argument : operation.args) argument = replace_values(argument, number);
-    for (auto& [name, argument] : operation.kwargs) argument = replace_values(argument, number);
+    for (auto& argument : operation.args) argument = map_references<ValueId>(argument, number);
+    for (auto& [name, argument] : operation.kwargs) argument = map_references<ValueId>(argument, number);
     for (auto& output : operation.outputs) output.value = number(output.value);
     result.graph.operations.push_back(std::move(operation));
   }

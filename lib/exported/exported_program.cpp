@@ -172,7 +172,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     if (!role->target.empty()) entry.target = std::string(value.at(role->target).string());
     if (key == "constant_input") {
       entry.name = value.at("name").string();
-      entry.value = read_constant(value.at("value"));
+      entry.value = constant_argument(read_constant(value.at("value")));
       return entry;
     }
     const JsonValue argument = value.at("arg");
@@ -181,7 +181,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
       entry.name = name->string();
     } else {
       entry.name = value_name(argument);
-      if (entry.name.empty()) entry.value = read_constant(argument);
+      if (entry.name.empty()) entry.value = constant_argument(read_constant(argument));
     }
     return entry;
   };
@@ -221,7 +221,7 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
         by_name.emplace(graph_.values[i].name, ValueId{i});
     }
     CallSignature call;
-    const auto read = [&](const char* key, std::vector<Argument>& to) {
+    const auto read = [&](const char* key, std::vector<Operand>& to) {
       bool complete = true;
       for (const JsonValue argument : signature->at(key).items()) {
         const auto name = value_name(argument);
@@ -442,13 +442,13 @@ std::vector<MethodInfo> ExportedProgram::methods(ModuleId module) const {
     if (!modules()[module.index].has_forward) return {};
     return {{"forward", {}, {}}};
   }
-  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Argument& value) {
+  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Operand& value) {
     PortInfo info{std::move(name), {}, {}, entry.value};
     if (const auto* id = value.get_if<ValueId>()) {
       info.meta = graph_.values[id->index].meta;
       if (!info.fixed) info.fixed = graph_.values[id->index].fixed;
     } else if (!info.fixed) {
-      info.fixed = value;
+      info.fixed = constant_argument(value);
     }
     return info;
   };

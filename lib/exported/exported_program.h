@@ -31,8 +31,8 @@ struct LiftedInput {
 
 // How a module was called, where the program keeps that: torch.export's preserve_module_call_signature.
 struct CallSignature {
-  std::vector<Argument> inputs, outputs;  // values or constants
-  TreeSpec in_spec, out_spec;             // in_spec: positional and keyword arguments
+  std::vector<Operand> inputs, outputs;
+  TreeSpec in_spec, out_spec;  // in_spec: positional and keyword arguments
 };
 
 class ExportedProgram : public Program {

@@ -128,14 +128,14 @@ class Reading {
   void read_input(const JsonValue& input) {
     const auto name = value_name(input);
     if (name.empty()) {
-      graph_.inputs.push_back({define({}, input), read_constant(input)});
+      graph_.inputs.push_back({define({}, input), constant_argument(read_constant(input))});
     } else {
       graph_.inputs.push_back({define(name, input), std::nullopt});
     }
   }
 
   // An integer, number or boolean, or the value that holds one.
-  Argument symbolic(const JsonValue& argument) const {
+  Operand symbolic(const JsonValue& argument) const {
     const auto [kind, value] = argument.alternative();
     if (kind == "as_name") return use(value.string(), value);
     if (kind == "as_int") return value.integer();
@@ -145,28 +145,26 @@ class Reading {
   }
 
   template <class F>
-  Argument list(const JsonValue& items, F&& read) {
-    Argument::List result;
+  Operand list(const JsonValue& items, F&& read) {
+    Operand::List result;
     for (const JsonValue item : items.items()) result.items.push_back(read(item));
     return result;
   }
 
   // `operation` gets the bodies; a graph's outputs have none.
-  Argument read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
+  Operand read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
     if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
-    const auto tensor = [&](const JsonValue& item) -> Argument {
-      return use(item.at("name").string(), item);
-    };
+    const auto tensor = [&](const JsonValue& item) -> Operand { return use(item.at("name").string(), item); };
     if (kind == "as_tensor") return tensor(value);
     if (kind == "as_tensors") return list(value, tensor);
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
     if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") {
       return list(value, [&](const JsonValue& item) { return symbolic(item); });
     }
-    const auto optional_tensor = [&](const JsonValue& item) -> Argument {
+    const auto optional_tensor = [&](const JsonValue& item) -> Operand {
       const auto [item_kind, inner] = item.alternative();
-      if (item_kind == "as_none") return Argument::None{};
+      if (item_kind == "as_none") return Operand::None{};
       return tensor(inner);
     };
     if (kind == "as_optional_tensor") return optional_tensor(value);
@@ -177,7 +175,7 @@ class Reading {
     if (kind == "as_custom_obj") return custom_object(value.at("name").string());
     if (kind == "as_graph" && operation != nullptr) return body(value, *operation);
     if (kind == "as_string_to_argument") {
-      Argument::Dict dict;
+      Operand::Dict dict;
       const auto fields = value.fields();
       for (auto field = fields.begin(); field != fields.end(); ++field) {
         dict.items.push_back({std::string(field.key()), read_argument(*field, operation, depth + 1)});
@@ -187,7 +185,7 @@ class Reading {
     return read_constant(argument);
   }
 
-  Argument custom_object(std::string_view name) {
+  Operand custom_object(std::string_view name) {
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) return found->second;
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
@@ -197,13 +195,13 @@ class Reading {
     return value;
   }
 
-  Argument body(const JsonValue& value, Operation& operation) {
+  Operand body(const JsonValue& value, Operation& operation) {
     if (depth_ == kMaxBodies) {
       value.fail("bodies of operators are nested more than " + std::to_string(kMaxBodies) + " deep");
     }
     ProgramBody body{std::string(value.at("name").string()),
                      Reading(hierarchy_, depth_ + 1).run(value.at("graph"))};
-    Argument argument = Argument::GraphRef{body.name};
+    Operand argument = Operand::GraphRef{body.name};
     operation.bodies.push_back(std::move(body));
     return argument;
   }
@@ -230,7 +228,7 @@ class Reading {
   }
 
   void read_operand(const JsonValue& input, Operation& operation) {
-    Argument argument = read_argument(input.at("arg"), &operation);
+    Operand argument = read_argument(input.at("arg"), &operation);
     const auto name_field = input.find("name");
     const std::string_view name = name_field ? name_field->string() : std::string_view();
     const auto kind = input.find("kind");
@@ -445,18 +443,18 @@ Meta read_tensor_meta(const JsonValue& meta) {
   return result;
 }
 
-Argument read_constant(const JsonValue& argument) {
+Operand read_constant(const JsonValue& argument) {
   const auto [kind, value] = argument.alternative();
-  const auto list = [](const JsonValue& items, auto&& read) -> Argument {
-    Argument::List result;
+  const auto list = [](const JsonValue& items, auto&& read) -> Operand {
+    Operand::List result;
     for (const JsonValue item : items.items()) result.items.push_back(read(item));
     return result;
   };
-  const auto integer = [](const JsonValue& item) -> Argument { return item.integer(); };
-  const auto number = [](const JsonValue& item) -> Argument { return item.number(); };
-  const auto boolean = [](const JsonValue& item) -> Argument { return item.boolean(); };
-  const auto string = [](const JsonValue& item) -> Argument { return std::string(item.string()); };
-  if (kind == "as_none") return Argument::None{};
+  const auto integer = [](const JsonValue& item) -> Operand { return item.integer(); };
+  const auto number = [](const JsonValue& item) -> Operand { return item.number(); };
+  const auto boolean = [](const JsonValue& item) -> Operand { return item.boolean(); };
+  const auto string = [](const JsonValue& item) -> Operand { return std::string(item.string()); };
+  if (kind == "as_none") return Operand::None{};
   if (kind == "as_int") return integer(value);
   if (kind == "as_ints") return list(value, integer);
   if (kind == "as_float") return number(value);
@@ -466,19 +464,19 @@ Argument read_constant(const JsonValue& argument) {
   if (kind == "as_string") return string(value);
   if (kind == "as_strings") return list(value, string);
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return read_constant(value);
-  if (kind == "as_scalar_type") return Argument::Dtype{dtype_name(value)};
-  if (kind == "as_layout") return Argument::Layout{name_of(kLayouts, value, "layout")};
+  if (kind == "as_scalar_type") return Operand::Dtype{dtype_name(value)};
+  if (kind == "as_layout") return Operand::Layout{name_of(kLayouts, value, "layout")};
   if (kind == "as_memory_format") {
-    return Argument::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
+    return Operand::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
   }
-  if (kind == "as_device") return Argument::Device{device_name(value)};
+  if (kind == "as_device") return Operand::Device{device_name(value)};
   if (kind == "as_complex") {
     return std::complex<double>(value.at("real").number(), value.at("imag").number());
   }
-  if (kind == "as_operator") return Argument::Function{target_name(value.string())};
+  if (kind == "as_operator") return Operand::Function{target_name(value.string())};
   if (kind == "as_int_lists") {
-    return list(value, [&](const JsonValue& inner) -> Argument {
-      Argument::Tuple tuple;
+    return list(value, [&](const JsonValue& inner) -> Operand {
+      Operand::Tuple tuple;
       for (const JsonValue item : inner.items()) tuple.items.push_back(item.integer());
       return tuple;
     });

@@ -18,7 +18,7 @@ namespace fxtrace {
 ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy);
 
 // An argument that holds no value: a number, a string, None, ...  Throws Error(kInput) for others.
-Argument read_constant(const JsonValue& argument);
+Operand read_constant(const JsonValue& argument);
 
 // The name in an argument such as {"as_tensor": {"name": "x"}}; empty for a constant.
 std::string_view value_name(const JsonValue& argument);

@@ -23,7 +23,7 @@ LeafCall plain_call(const Boundary& boundary) {
 
 std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSignature& signature,
                                       const std::function<bool(ValueId)>& is_there) {
-  const auto all_among = [](const std::vector<ValueId>& values, const std::vector<Argument>& arguments) {
+  const auto all_among = [](const std::vector<ValueId>& values, const std::vector<Operand>& arguments) {
     std::unordered_set<std::uint32_t> known;
     for (const auto& argument : arguments) {
       if (const auto* value = argument.get_if<ValueId>()) known.insert(value->index);
@@ -47,10 +47,10 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
   if (!are_names) return std::nullopt;
 
   LeafCall call;
-  const Argument both = signature.in_spec.unflatten(signature.inputs);
-  const auto& parts = both.get_if<Argument::Tuple>()->items;
-  if (const auto* tuple = parts[0].get_if<Argument::Tuple>()) call.args = tuple->items;
-  for (const auto& [key, argument] : parts[1].get_if<Argument::Dict>()->items) {
+  const Operand both = signature.in_spec.unflatten(signature.inputs);
+  const auto& parts = both.get_if<Operand::Tuple>()->items;
+  if (const auto* tuple = parts[0].get_if<Operand::Tuple>()) call.args = tuple->items;
+  for (const auto& [key, argument] : parts[1].get_if<Operand::Dict>()->items) {
     call.kwargs.emplace_back(*key.get_if<std::string>(), argument);
   }
   const auto paths = signature.out_spec.paths();

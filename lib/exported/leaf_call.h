@@ -15,8 +15,8 @@ namespace fxtrace {
 struct CallSignature;
 
 struct LeafCall {
-  std::vector<Argument> args;  // values of the graph where it has ids of nodes
-  Kwargs kwargs;
+  std::vector<Operand> args;
+  NamedOperands kwargs;
   struct Result {
     ValueId value;
     std::vector<Argument> path;  // indices and keys that lead to it; none when it is the result itself

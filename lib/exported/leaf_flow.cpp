@@ -10,7 +10,7 @@ Values used_by(const Operation& operation) {
   return used;
 }
 
-std::optional<ValueId> given(const Flow& flow, const Argument& argument) {
+std::optional<ValueId> given(const Flow& flow, const Operand& argument) {
   const auto* value = argument.get_if<ValueId>();
   if (value == nullptr) return std::nullopt;
   const ValueId source = flow.source(*value);

@@ -88,6 +88,6 @@ class Flow {
 };
 
 // What enters, found behind an argument of an operator; nothing when it is made inside.
-std::optional<ValueId> given(const Flow& flow, const Argument& argument);
+std::optional<ValueId> given(const Flow& flow, const Operand& argument);
 
 }  // namespace fxtrace

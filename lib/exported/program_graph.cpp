@@ -12,10 +12,10 @@ namespace fxtrace {
 namespace {
 
 // What the argument at that place of the schema was given; null when it was left out.
-const Argument* find_argument(const Operation& operation, const Schema& schema, std::size_t index) {
+const Operand* find_argument(const Operation& operation, const Schema& schema, std::size_t index) {
   if (index < operation.args.size()) return &operation.args[index];
   const auto named = std::ranges::find(operation.kwargs, schema.arguments[index].name,
-                                       &std::pair<std::string, Argument>::first);
+                                       &std::pair<std::string, Operand>::first);
   return named == operation.kwargs.end() ? nullptr : &named->second;
 }
 
@@ -26,7 +26,7 @@ std::optional<ValueId> changed_in_place(const Operation& operation) {
   const Schema schema = op->schema();
   for (const Alias& alias : aliases(*op)) {
     if (alias.result != 0 || !schema.arguments[alias.argument].is_written()) continue;
-    const Argument* argument = find_argument(operation, schema, alias.argument);
+    const Operand* argument = find_argument(operation, schema, alias.argument);
     const auto* value = argument == nullptr ? nullptr : argument->get_if<ValueId>();
     if (value != nullptr) return *value;
   }
@@ -36,13 +36,13 @@ std::optional<ValueId> changed_in_place(const Operation& operation) {
 }  // namespace
 
 void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
-                              const std::function<void(ValueId, const Argument&)>& f) {
+                              const std::function<void(ValueId, const Operand&)>& f) {
   const bool is_loop = subgraph_runs(operation.target.parts()) == SubgraphRuns::kRepeated;
-  std::vector<const Argument*> operands;
+  std::vector<const Operand*> operands;
   bool behind_body = false;
-  for (const Argument& argument : operation.args) {
-    const auto* list = argument.get_if<Argument::List>();
-    if (argument.is<Argument::GraphRef>()) {
+  for (const Operand& argument : operation.args) {
+    const auto* list = argument.get_if<Operand::List>();
+    if (argument.is<Operand::GraphRef>()) {
       behind_body = true;
       operands.clear();
     } else if (!behind_body || argument.is<std::string>()) {
@@ -79,29 +79,17 @@ std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   return shape;
 }
 
-Argument replace_values(const Argument& argument, const std::function<Argument(ValueId)>& f) {
-  const auto each = [&](const std::vector<Argument>& items) {
-    std::vector<Argument> result;
-    result.reserve(items.size());
-    for (const auto& item : items) result.push_back(replace_values(item, f));
-    return result;
-  };
-  if (const auto* value = argument.get_if<ValueId>()) return f(*value);
-  if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return Argument::Tuple{each(tuple->items)};
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    Argument::Dict result;
-    for (const auto& [key, item] : dict->items) result.items.push_back({key, replace_values(item, f)});
-    return result;
-  }
-  return argument;
+Argument constant_argument(const Operand& operand) {
+  return map_references<NodeId>(operand, [](ValueId) -> Argument {
+    throw Error(ErrorKind::kInternal, "a constant of the program refers to one of its values");
+  });
 }
 
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph) {
   std::vector<std::uint32_t> uses(graph.values.size(), 0);
   const auto count = [&](ValueId value) { ++uses[value.index]; };
   for (const Operation& operation : graph.operations) for_each_use(operation, count);
-  for (const Argument& output : graph.outputs) for_each_node(output, count);
+  for (const Operand& output : graph.outputs) for_each_reference(output, count);
   return uses;
 }
 
@@ -186,8 +174,8 @@ std::string_view asserted_condition(const Operation& operation, const ProgramGra
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f) {
   if (is_region(operation)) {
     const ProgramGraph& body = operation.bodies.front().graph;
-    std::unordered_map<std::uint32_t, const Argument*> by_input;
-    for_each_lasting_operand(operation, body, [&](ValueId input, const Argument& operand) {
+    std::unordered_map<std::uint32_t, const Operand*> by_input;
+    for_each_lasting_operand(operation, body, [&](ValueId input, const Operand& operand) {
       by_input.emplace(input.index, &operand);
     });
     const auto origin = origins(body);
@@ -209,7 +197,7 @@ std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operatio
   const Operator* op = operation.target.find_operator();
   if (!has_trait(op, traits::kMayBeArgument) || operation.args.empty()) return {};
   const auto& outputs = operation.outputs;
-  if (const auto* list = operation.args.front().get_if<Argument::List>()) {
+  if (const auto* list = operation.args.front().get_if<Operand::List>()) {
     std::vector<std::pair<ValueId, ValueId>> pairs;
     for (std::size_t i = 0; i < std::min(outputs.size(), list->items.size()); ++i) {
       if (const auto* item = list->items[i].get_if<ValueId>()) pairs.emplace_back(outputs[i].value, *item);
@@ -220,14 +208,14 @@ std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operatio
   if (value == nullptr || outputs.size() != 1 || !outputs[0].path.empty()) return {};
   const Schema schema = op->schema();
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    const Argument* argument = find_argument(operation, schema, i);
+    const Operand* argument = find_argument(operation, schema, i);
     // x.to(..., copy=True)
-    if (schema.arguments[i].name == "copy" && argument != nullptr && *argument == Argument(true)) return {};
+    if (schema.arguments[i].name == "copy" && argument != nullptr && *argument == Operand(true)) return {};
   }
   // (x, p, train): dropout that drops nothing.
   const bool drops = has_trait(op, traits::kRandom) &&
                      (operation.args.size() != 3 ||
-                      (operation.args[1] != Argument(0.0) && operation.args[2] != Argument(false)));
+                      (operation.args[1] != Operand(0.0) && operation.args[2] != Operand(false)));
   if (drops) return {};
   return {{outputs[0].value, *value}};
 }

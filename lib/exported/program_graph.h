@@ -15,8 +15,19 @@
 
 namespace fxtrace {
 
-// Of a value in its ProgramGraph.  Arguments here refer to values: their NodeId is the value's index.
-using ValueId = NodeId;
+// A value of one ProgramGraph, by its place in ProgramGraph::values.
+struct ValueId {
+  std::uint32_t index = UINT32_MAX;
+  auto operator<=>(const ValueId&) const = default;
+  bool valid() const { return index != UINT32_MAX; }
+};
+
+// What operations take: values and plain Python values.
+using Operand = BasicArgument<ValueId>;
+using NamedOperands = std::vector<std::pair<std::string, Operand>>;
+
+// An operand that refers to no value, as it stands in a graph.  Throws Error(kInternal) for others.
+Argument constant_argument(const Operand& operand);
 
 // One call of a module, by index into Hierarchy::calls(); the first is the root's. .
 using CallId = std::uint32_t;
@@ -37,8 +48,8 @@ struct ProgramBody;
 struct Operation {
   std::string name;  // of the program's node; empty in files that do not tell
   Target target;     // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
-  std::vector<Argument> args;
-  Kwargs kwargs;
+  std::vector<Operand> args;
+  NamedOperands kwargs;
 
   // A value that the operation makes, and the indices that lead to it in the result: none when it is the
   // result.
@@ -67,7 +78,7 @@ struct ProgramGraph {
   std::vector<Operation> operations;  // each uses what stands before it
   // Objects that are used but that neither an input nor an operation makes: constants, with their names.
   std::vector<std::pair<std::string, ValueId>> objects;
-  std::vector<Argument> outputs;
+  std::vector<Operand> outputs;
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
 };
 
@@ -79,12 +90,9 @@ struct ProgramBody {
 // Calls f(ValueId) for every value that an operation uses, in order.
 template <class F>
 void for_each_use(const Operation& operation, F&& f) {
-  for (const auto& argument : operation.args) for_each_node(argument, f);
-  for (const auto& [name, argument] : operation.kwargs) for_each_node(argument, f);
+  for (const auto& argument : operation.args) for_each_reference(argument, f);
+  for (const auto& [name, argument] : operation.kwargs) for_each_reference(argument, f);
 }
-
-// The argument with what f(ValueId) gives in the place of every value.
-Argument replace_values(const Argument& argument, const std::function<Argument(ValueId)>& f);
 
 // By value: how often operations and the graph's outputs use it.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
@@ -132,6 +140,6 @@ bool is_region(const Operation& operation);
 // Calls f(input, operand) for the inputs of one of the operation's bodies that are the same in every run of
 // it: the last inputs are the operator's last operands, except for those that a loop changes.
 void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
-                              const std::function<void(ValueId, const Argument&)>& f);
+                              const std::function<void(ValueId, const Operand&)>& f);
 
 }  // namespace fxtrace

@@ -186,9 +186,9 @@ class Recorder {
     return unknown;
   }
 
-  // The argument with nodes in the place of values.
-  Argument with_nodes(Frame& frame, const Argument& argument) {
-    return replace_values(argument, [&](ValueId value) -> Argument {
+  // The operand with nodes in the place of values.
+  Argument with_nodes(Frame& frame, const Operand& operand) {
+    return map_references<NodeId>(operand, [&](ValueId value) -> Argument {
       const auto fixed = frame.fixed.find(value.index);
       if (fixed != frame.fixed.end()) return fixed->second;
       return node_of(frame, value);
@@ -247,7 +247,7 @@ class Recorder {
   }
   void record_outputs(Frame& frame) {
     std::vector<Argument> outputs;
-    for (const Argument& output : frame.graph.outputs) outputs.push_back(with_nodes(frame, output));
+    for (const Operand& output : frame.graph.outputs) outputs.push_back(with_nodes(frame, output));
     const bool is_single = frame.graph.single_output;
     tracer_.output(is_single ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
   }
@@ -286,7 +286,7 @@ class Recorder {
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
     std::vector<NodeId> for_bodies;
     for (const ProgramBody& body : operation.bodies) {
-      for_each_lasting_operand(operation, body.graph, [&](ValueId, const Argument& operand) {
+      for_each_lasting_operand(operation, body.graph, [&](ValueId, const Operand& operand) {
         const auto* value = operand.get_if<ValueId>();
         if (value != nullptr && frame.nodes[value->index].valid())
           for_bodies.push_back(frame.nodes[value->index]);
@@ -343,7 +343,7 @@ class Recorder {
 
   // Inputs of a body that are the model's own tensors in every run of it.
   static void bind_inputs(const Frame& outer, const Operation& operation, Frame& body) {
-    for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Argument& operand) {
+    for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Operand& operand) {
       const auto* value = operand.get_if<ValueId>();
       if (value == nullptr) return;
       const auto lifted = outer.lifted.find(outer.origin[value->index].index);
@@ -574,8 +574,8 @@ class Recorder {
         for (const auto& output : operation.outputs) made_in[output.value.index] = at;
       }
     }
-    for (const Argument& output : frame.graph.outputs) {
-      for_each_node(output, [&](ValueId value) { last_use[value.index] = kNever; });
+    for (const Operand& output : frame.graph.outputs) {
+      for_each_reference(output, [&](ValueId value) { last_use[value.index] = kNever; });
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];

@@ -8,13 +8,13 @@ namespace {
 // --- one operator ---
 
 // The states as the module takes them: LSTMs a tuple.  False when they are no such thing.
-bool add_states(const Flow& flow, const Argument& states, LeafCall& call) {
-  const auto* list = states.get_if<Argument::List>();
+bool add_states(const Flow& flow, const Operand& states, LeafCall& call) {
+  const auto* list = states.get_if<Operand::List>();
   if (list == nullptr) {
     if (const auto state = given(flow, states)) call.args.emplace_back(*state);
     return true;
   }
-  Argument::Tuple tuple;
+  Operand::Tuple tuple;
   for (const auto& item : list->items) {
     if (const auto state = given(flow, item)) tuple.items.emplace_back(*state);
   }
@@ -148,7 +148,7 @@ class DecomposedCall {
     if (cell && !(kind_.has_cell_state && hidden_)) return false;
     if (!hidden_) return true;
     if (kind_.has_cell_state) {
-      call.args.emplace_back(Argument::Tuple{{*hidden_, cell.value_or(*hidden_)}});
+      call.args.emplace_back(Operand::Tuple{{*hidden_, cell.value_or(*hidden_)}});
     } else {
       call.args.emplace_back(*hidden_);
     }

@@ -92,9 +92,9 @@ bool is_causal(const Flow& flow) {
   bool causal = flow.find("logical_not") != nullptr && flow.find("arange") != nullptr;
   flow.for_each_operation([&](const Operation& operation) {
     if (operation.target.aten_name() != "scaled_dot_product_attention") return;
-    causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Argument(true));
+    causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Operand(true));
     for (const auto& [name, value] : operation.kwargs) {
-      causal = causal || (name == "is_causal" && value == Argument(true));
+      causal = causal || (name == "is_causal" && value == Operand(true));
     }
   });
   return causal;
@@ -294,7 +294,7 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
                                     [&](const auto& item) { return item.first == name; });
     if (known == call.kwargs.end()) {
       call.kwargs.emplace_back(std::move(name), use.value);
-    } else if (known->second != Argument(use.value)) {
+    } else if (known->second != Operand(use.value)) {
       return std::nullopt;
     }
   }
@@ -305,7 +305,7 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
   }
   for (const ValueId mask : masks) {
     const bool is_used = std::any_of(call.kwargs.begin(), call.kwargs.end(),
-                                     [&](const auto& item) { return item.second == Argument(mask); });
+                                     [&](const auto& item) { return item.second == Operand(mask); });
     if (!is_used) return std::nullopt;
   }
   if (leaf.boundary.leaving.size() != 1) return std::nullopt;
@@ -335,7 +335,7 @@ std::optional<LeafCall> embedding_bag_call(const LeafOperations& leaf, const Flo
   LeafCall call = plain_call(leaf.boundary);
   const auto input = given(flow, operation->args[1]);
   if (!input || call.results.size() != 1) return std::nullopt;
-  call.args = {Argument(*input)};
+  call.args = {Operand(*input)};
   const auto offsets = given(flow, operation->args[kOffsets]);
   if (offsets) call.args.emplace_back(*offsets);
   if (operation->args.size() > kWeights) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exported/json_document.h"
+#include "exported/program_graph.h"
 #include "support/error.h"
 
 namespace fxtrace {
@@ -95,28 +96,32 @@ TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
   return spec;
 }
 
+template <class Reference>
 class Unflattening {
  public:
-  explicit Unflattening(const std::vector<Argument>& leaves) : leaves_(leaves) {}
+  using Value = BasicArgument<Reference>;
+  explicit Unflattening(const std::vector<Value>& leaves) : leaves_(leaves) {}
 
-  Argument build(const TreeSpec& spec) {
+  Value build(const TreeSpec& spec) {
     if (spec.kind == TreeSpec::Kind::kLeaf) return leaves_[next_++];
-    if (spec.kind == TreeSpec::Kind::kNone) return Argument::None{};
+    if (spec.kind == TreeSpec::Kind::kNone) return typename Value::None{};
     if (spec.kind == TreeSpec::Kind::kDict) {
-      Argument::Dict dict;
+      typename Value::Dict dict;
       for (std::size_t i = 0; i < spec.children.size(); ++i) {
-        dict.items.push_back({spec.keys[i], build(spec.children[i])});
+        // Keys are constants.
+        Value key = map_references<Reference>(spec.keys[i], [](NodeId) { return Value(); });
+        dict.items.push_back({std::move(key), build(spec.children[i])});
       }
       return dict;
     }
-    std::vector<Argument> items;
+    std::vector<Value> items;
     for (const TreeSpec& child : spec.children) items.push_back(build(child));
-    if (spec.kind == TreeSpec::Kind::kList) return Argument::List{std::move(items)};
-    return Argument::Tuple{std::move(items)};
+    if (spec.kind == TreeSpec::Kind::kList) return typename Value::List{std::move(items)};
+    return typename Value::Tuple{std::move(items)};
   }
 
  private:
-  const std::vector<Argument>& leaves_;
+  const std::vector<Value>& leaves_;
   std::size_t next_ = 0;
 };
 
@@ -146,9 +151,12 @@ TreeSpec TreeSpec::parse(std::string_view text, const std::string& what) {
   return read(*tree, what, 0);
 }
 
-Argument TreeSpec::unflatten(const std::vector<Argument>& values) const {
-  return Unflattening(values).build(*this);
+template <class Reference>
+BasicArgument<Reference> TreeSpec::unflatten(const std::vector<BasicArgument<Reference>>& values) const {
+  return Unflattening<Reference>(values).build(*this);
 }
+template Argument TreeSpec::unflatten(const std::vector<Argument>& values) const;
+template Operand TreeSpec::unflatten(const std::vector<Operand>& values) const;
 
 std::vector<std::vector<Argument>> TreeSpec::paths() const {
   std::vector<std::vector<Argument>> result;

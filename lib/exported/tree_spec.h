@@ -22,7 +22,9 @@ struct TreeSpec {
   static TreeSpec parse(std::string_view text, const std::string& what);
 
   // Puts the values of the leaves, in order, into the structure.  There must be `leaves` of them.
-  Argument unflatten(const std::vector<Argument>& values) const;
+  // Of Arguments and of an exported program's Operands.
+  template <class Reference>
+  BasicArgument<Reference> unflatten(const std::vector<BasicArgument<Reference>>& values) const;
   // Keys and positions that lead to each leaf, outermost first.
   std::vector<std::vector<Argument>> paths() const;
 };

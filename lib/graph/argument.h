@@ -6,78 +6,86 @@
 #include <complex>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace fxtrace {
 
-// A node of one graph.  Stable while the node lives; never reused for another node that comes later.
-struct NodeId {
-  std::uint32_t index = UINT32_MAX;
-  auto operator<=>(const NodeId&) const = default;
-  bool valid() const { return index != UINT32_MAX; }
+// The kinds of values that hold no others.
+namespace argument {
+struct None {
+  bool operator==(const None&) const = default;
 };
+struct Dtype {
+  std::string name;  // as in torch: float32
+  bool operator==(const Dtype&) const = default;
+};
+struct Device {
+  std::string name;  // cpu, cuda:0
+  bool operator==(const Device&) const = default;
+};
+struct Layout {
+  std::string name;  // strided
+  bool operator==(const Layout&) const = default;
+};
+struct MemoryFormat {
+  std::string name;  // contiguous_format
+  bool operator==(const MemoryFormat&) const = default;
+};
+struct GraphRef {
+  std::string name;  // key of the graph's subgraphs
+  bool operator==(const GraphRef&) const = default;
+};
+struct Function {
+  std::string name;  // written as the target of a call_function: aten.sin.default
+  bool operator==(const Function&) const = default;
+};
+}  // namespace argument
 
-struct Argument {
-  struct None {
-    bool operator==(const None&) const = default;
-  };
+// `Reference`: what stands for a value that is made elsewhere, a small id.
+template <class Reference>
+struct BasicArgument {
+  using None = argument::None;
+  using Dtype = argument::Dtype;
+  using Device = argument::Device;
+  using Layout = argument::Layout;
+  using MemoryFormat = argument::MemoryFormat;
+  using GraphRef = argument::GraphRef;
+  using Function = argument::Function;
   struct List {
-    std::vector<Argument> items;
-    bool operator==(const List& other) const;
+    std::vector<BasicArgument> items;
+    bool operator==(const List& other) const { return items == other.items; }
   };
   struct Tuple {
-    std::vector<Argument> items;
-    bool operator==(const Tuple& other) const;
+    std::vector<BasicArgument> items;
+    bool operator==(const Tuple& other) const { return items == other.items; }
   };
   struct DictItem;  // key and value
   struct Dict {
     std::vector<DictItem> items;  // in insertion order
-    bool operator==(const Dict& other) const;
+    bool operator==(const Dict& other) const { return items == other.items; }
   };
   struct Slice {
-    std::vector<Argument> parts;  // always three: start, stop, step; None where left out
-    bool operator==(const Slice& other) const;
-  };
-  struct Dtype {
-    std::string name;  // as in torch: float32
-    bool operator==(const Dtype&) const = default;
-  };
-  struct Device {
-    std::string name;  // cpu, cuda:0
-    bool operator==(const Device&) const = default;
-  };
-  struct Layout {
-    std::string name;  // strided
-    bool operator==(const Layout&) const = default;
-  };
-  struct MemoryFormat {
-    std::string name;  // contiguous_format
-    bool operator==(const MemoryFormat&) const = default;
-  };
-  struct GraphRef {
-    std::string name;  // key of the graph's subgraphs
-    bool operator==(const GraphRef&) const = default;
-  };
-  struct Function {
-    std::string name;  // written as the target of a call_function: aten.sin.default
-    bool operator==(const Function&) const = default;
+    std::vector<BasicArgument> parts;  // always three: start, stop, step; None where left out
+    bool operator==(const Slice& other) const { return parts == other.parts; }
   };
 
   using Variant =
       std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List, Tuple, Dict,
-                   Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
+                   Slice, Reference, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
   Variant value;
 
-  Argument();
+  BasicArgument() = default;
   template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
-  Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
-  Argument(const char* text);                     // NOLINT
-  Argument(int v);                                // NOLINT
+    requires(!std::is_same_v<std::remove_cvref_t<T>, BasicArgument>)
+  BasicArgument(T&& v)
+      : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
+  BasicArgument(const char* text) : value(std::string(text)) {}  // NOLINT
+  BasicArgument(int v) : value(std::int64_t{v}) {}               // NOLINT
 
-  bool operator==(const Argument& other) const;
+  bool operator==(const BasicArgument& other) const { return value == other.value; }
 
   template <class T>
   bool is() const {
@@ -89,38 +97,74 @@ struct Argument {
   }
 };
 
-struct Argument::DictItem {
-  Argument key, value;
+template <class Reference>
+struct BasicArgument<Reference>::DictItem {
+  BasicArgument key, value;
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
 
-// Out of the class, because they need all of its alternatives complete.
-inline Argument::Argument() = default;
-inline Argument::Argument(const char* text) : value(std::string(text)) {}
-inline Argument::Argument(int v) : value(std::int64_t{v}) {}
-inline bool Argument::operator==(const Argument& other) const { return value == other.value; }
-inline bool Argument::List::operator==(const List& other) const { return items == other.items; }
-inline bool Argument::Tuple::operator==(const Tuple& other) const { return items == other.items; }
-inline bool Argument::Dict::operator==(const Dict& other) const { return items == other.items; }
-inline bool Argument::Slice::operator==(const Slice& other) const { return parts == other.parts; }
-
-// Calls f(NodeId) for every reference in `argument`, in order, nested ones included.
-template <class F>
-void for_each_node(const Argument& argument, F&& f) {
-  if (const auto* id = argument.get_if<NodeId>()) {
-    f(*id);
-  } else if (const auto* list = argument.get_if<Argument::List>()) {
-    for (const auto& item : list->items) for_each_node(item, f);
-  } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
-    for (const auto& item : tuple->items) for_each_node(item, f);
-  } else if (const auto* slice = argument.get_if<Argument::Slice>()) {
-    for (const auto& part : slice->parts) for_each_node(part, f);
-  } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
+// Calls f(Reference) for every reference in `argument`, in order, nested ones included.
+template <class Reference, class F>
+void for_each_reference(const BasicArgument<Reference>& argument, F&& f) {
+  using Any = BasicArgument<Reference>;
+  if (const auto* reference = argument.template get_if<Reference>()) {
+    f(*reference);
+  } else if (const auto* list = argument.template get_if<typename Any::List>()) {
+    for (const auto& item : list->items) for_each_reference(item, f);
+  } else if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) {
+    for (const auto& item : tuple->items) for_each_reference(item, f);
+  } else if (const auto* slice = argument.template get_if<typename Any::Slice>()) {
+    for (const auto& part : slice->parts) for_each_reference(part, f);
+  } else if (const auto* dict = argument.template get_if<typename Any::Dict>()) {
     for (const auto& [key, item] : dict->items) {
-      for_each_node(key, f);
-      for_each_node(item, f);
+      for_each_reference(key, f);
+      for_each_reference(item, f);
     }
   }
 }
+
+// The argument with f(Reference), a BasicArgument<To>, in the place of every reference.
+template <class To, class From, class F>
+BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
+  using Result = BasicArgument<To>;
+  using Any = BasicArgument<From>;
+  const auto each = [&](const std::vector<Any>& items) {
+    std::vector<Result> result;
+    result.reserve(items.size());
+    for (const auto& item : items) result.push_back(map_references<To>(item, f));
+    return result;
+  };
+  return std::visit(
+      [&](const auto& value) -> Result {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, From>) {
+          return f(value);
+        } else if constexpr (std::is_same_v<Value, typename Any::List>) {
+          return typename Result::List{each(value.items)};
+        } else if constexpr (std::is_same_v<Value, typename Any::Tuple>) {
+          return typename Result::Tuple{each(value.items)};
+        } else if constexpr (std::is_same_v<Value, typename Any::Slice>) {
+          return typename Result::Slice{each(value.parts)};
+        } else if constexpr (std::is_same_v<Value, typename Any::Dict>) {
+          typename Result::Dict dict;
+          for (const auto& [key, item] : value.items) {
+            dict.items.push_back({map_references<To>(key, f), map_references<To>(item, f)});
+          }
+          return dict;
+        } else {
+          return value;
+        }
+      },
+      argument.value);
+}
+
+// A node of one graph.  Stable while the node lives; never reused for another node that comes later.
+struct NodeId {
+  std::uint32_t index = UINT32_MAX;
+  auto operator<=>(const NodeId&) const = default;
+  bool valid() const { return index != UINT32_MAX; }
+};
+
+using Argument = BasicArgument<NodeId>;
 
 }  // namespace fxtrace

@@ -8,29 +8,52 @@
 namespace fxtrace {
 namespace {
 
-template <class F>
-void for_each_input(const std::vector<Argument>& args, const Kwargs& kwargs, F&& f) {
-  for (const auto& arg : args) for_each_node(arg, f);
-  for (const auto& [name, arg] : kwargs) for_each_node(arg, f);
-}
+constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
 
 template <class F>
 void for_each_input(const Node& node, F&& f) {
-  for_each_input(node.args, node.kwargs, f);
+  for (const auto& arg : node.args) for_each_reference(arg, f);
+  for (const auto& [name, arg] : node.kwargs) for_each_reference(arg, f);
 }
 
 Error defect(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
 }  // namespace
 
-NodeId Graph::append(NodeSpec spec) {
-  for_each_input(spec.args, spec.kwargs, [&](NodeId input) {
-    if (input.index >= nodes_.size() || erased_[input.index]) {
-      throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + spec.target +
-                   "] is no node of the graph");
-    }
-  });
-  const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+const Graph::Slot& Graph::slot(NodeId id) const {
+  if (!contains(id)) throw defect("node " + std::to_string(id.index) + " is not in the graph");
+  return slots_[slot_of_[id.index]];
+}
+Graph::Slot& Graph::slot(NodeId id) { return const_cast<Slot&>(std::as_const(*this).slot(id)); }
+
+std::vector<NodeId> Graph::order() const {
+  std::vector<NodeId> ids;
+  ids.reserve(size());
+  for (NodeId id = first_; id.valid(); id = slot(id).next) ids.push_back(id);
+  return ids;
+}
+
+// --- making nodes ---
+
+void Graph::check_arguments(const NodeSpec& spec) const {
+  const auto check = [&](NodeId input) {
+    if (contains(input)) return;
+    throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + spec.target +
+                 "] is no node of the graph");
+  };
+  for (const auto& arg : spec.args) for_each_reference(arg, check);
+  for (const auto& [name, arg] : spec.kwargs) for_each_reference(arg, check);
+}
+
+NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }
+
+NodeId Graph::insert_before(NodeId position, NodeSpec spec) {
+  return make(std::move(spec), slot(position).previous, position);
+}
+
+NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
+  check_arguments(spec);
+  const NodeId id{static_cast<std::uint32_t>(slot_of_.size())};
   Node node;
   node.id = id;
   node.name =
@@ -43,97 +66,183 @@ NodeId Graph::append(NodeSpec spec) {
   node.scope = std::move(spec.scope);
   node.meta = std::move(spec.meta);
   node.source = std::move(spec.source);
-  nodes_.push_back(std::move(node));
-  erased_.push_back(false);
-  ++count_;
-  add_users(id);
+  if (free_.empty()) {
+    slot_of_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.push_back({std::move(node), {}, {}, 0});
+  } else {
+    slot_of_.push_back(free_.back());
+    slots_[free_.back()].node = std::move(node);
+    free_.pop_back();
+  }
+  link(id, previous, next);
+  for_each_input(slot(id).node, [&](NodeId input) { add_user(input, id); });
   return id;
 }
 
-void Graph::add_users(NodeId id) {
-  // Of all users this one is the newest, so a second use by it finds it at the end.
-  for_each_input(nodes_[id.index], [&](NodeId input) {
-    auto& users = nodes_[input.index].users;
-    if (users.empty() || users.back() != id) users.push_back(id);
-  });
+void Graph::link(NodeId id, NodeId previous, NodeId next) {
+  Slot& own = slot(id);
+  own.previous = previous;
+  own.next = next;
+  (previous.valid() ? slot(previous).next : first_) = id;
+  (next.valid() ? slot(next).previous : last_) = id;
+  const std::uint64_t low = previous.valid() ? slot(previous).rank : 0;
+  const std::uint64_t high = next.valid() ? slot(next).rank : low + 2 * kRankGap;
+  own.rank = low + (high - low) / 2;
+  if (own.rank == low) make_room(id);
 }
 
-std::vector<NodeId> Graph::order() const {
-  std::vector<NodeId> ids;
-  ids.reserve(count_);
-  for (const auto& node : nodes_) {
-    if (!erased_[node.id.index]) ids.push_back(node.id);
+// The nodes around get new ranks, as many of them as it takes to have room again.  Costs O(log n) for each
+// insertion, on average: Bender et al., Two Simplified Algorithms for Maintaining Order in a List, ESA 2002.
+void Graph::make_room(NodeId id) {
+  constexpr double kGrowth = 1.4;  // of what a range of ranks may hold when it gets twice as wide
+  const std::uint64_t rank = slot(id).rank;
+  NodeId left = id, right = id;
+  std::uint64_t count = 1;
+  double capacity = 1;
+  for (unsigned bits = 1; bits < 63; ++bits) {
+    const std::uint64_t width = std::uint64_t{1} << bits;
+    const std::uint64_t low = rank / width * width;
+    for (NodeId at = previous(left); at.valid() && slot(at).rank >= low; at = previous(left), ++count)
+      left = at;
+    for (NodeId at = next(right); at.valid() && slot(at).rank - low < width; at = next(right), ++count)
+      right = at;
+    capacity *= kGrowth;
+    if (static_cast<double>(count) >= capacity) continue;
+    const std::uint64_t step = width / count;
+    std::uint64_t next_rank = low;
+    for (NodeId at = left; count > 0; at = next(at), --count, next_rank += step) slot(at).rank = next_rank;
+    return;
   }
-  return ids;
+}
+
+// --- users, in execution order ---
+
+void Graph::add_user(NodeId input, NodeId user) {
+  auto& users = slot(input).node.users;
+  if (users.empty() || is_before(users.back(), user)) {
+    users.push_back(user);
+    return;
+  }
+  const auto place =
+      std::lower_bound(users.begin(), users.end(), user, [&](NodeId a, NodeId b) { return is_before(a, b); });
+  if (place == users.end() || *place != user) users.insert(place, user);
+}
+
+// A node that uses another twice is one user, removed with the first of the two.
+void Graph::remove_user(NodeId input, NodeId user) {
+  auto& users = slot(input).node.users;
+  if (!users.empty() && users.back() == user) {
+    users.pop_back();
+    return;
+  }
+  const auto place =
+      std::lower_bound(users.begin(), users.end(), user, [&](NodeId a, NodeId b) { return is_before(a, b); });
+  if (place != users.end() && *place == user) users.erase(place);
+}
+
+void Graph::set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs) {
+  Node& node = slot(id).node;
+  NodeSpec spec;
+  spec.op = node.op;
+  spec.target = node.target;
+  spec.args = std::move(args);
+  spec.kwargs = std::move(kwargs);
+  check_arguments(spec);
+  for_each_input(node, [&](NodeId input) { remove_user(input, id); });
+  node.args = std::move(spec.args);
+  node.kwargs = std::move(spec.kwargs);
+  for_each_input(node, [&](NodeId input) { add_user(input, id); });
+}
+
+void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where) {
+  Node& replaced = slot(from).node;
+  Node& replacement = slot(to).node;
+  if (from == to) return;
+  const auto replace = [&](NodeId used) -> Argument { return used == from ? to : used; };
+  std::vector<NodeId> moved, kept;
+  for (const NodeId user : replaced.users) {
+    const bool takes = user != to && (!where || where(user));
+    (takes ? moved : kept).push_back(user);
+    if (!takes) continue;
+    Node& node = slot(user).node;
+    for (Argument& arg : node.args) arg = map_references<NodeId>(arg, replace);
+    for (auto& [name, arg] : node.kwargs) arg = map_references<NodeId>(arg, replace);
+  }
+  replaced.users = std::move(kept);
+  if (moved.empty()) return;
+  // Both are in order; what is behind the first of `moved` has to make room.
+  const auto before = [&](NodeId a, NodeId b) { return is_before(a, b); };
+  auto& users = replacement.users;
+  const auto first = std::lower_bound(users.begin(), users.end(), moved.front(), before);
+  std::vector<NodeId> behind(first, users.end()), merged;
+  std::set_union(behind.begin(), behind.end(), moved.begin(), moved.end(), std::back_inserter(merged),
+                 before);
+  users.erase(first, users.end());
+  users.insert(users.end(), merged.begin(), merged.end());
+}
+
+// --- removing nodes ---
+
+void Graph::unlink(NodeId id) {
+  const Slot& own = slot(id);
+  (own.previous.valid() ? slot(own.previous).next : first_) = own.next;
+  (own.next.valid() ? slot(own.next).previous : last_) = own.previous;
+}
+
+// A name is not given twice in torch.fx either.
+void Graph::release(NodeId id) {
+  unlink(id);
+  const std::uint32_t index = slot_of_[id.index];
+  slot_of_[id.index] = kNoSlot;
+  if (index + 1 == slots_.size()) {
+    slots_.pop_back();
+  } else {
+    slots_[index] = {};
+    free_.push_back(index);
+  }
 }
 
 void Graph::erase(NodeId id) {
-  if (id.index >= nodes_.size() || erased_[id.index]) throw defect("the node to erase is not in the graph");
-  Node& node = nodes_[id.index];
+  const Node& node = slot(id).node;
   if (!node.users.empty()) {
-    throw defect("cannot erase " + node.name + ": it is used by " + nodes_[node.users.front().index].name);
+    throw defect("cannot erase " + node.name + ": it is used by " + slot(node.users.front()).node.name);
   }
-  for_each_input(node, [&](NodeId input) { std::erase(nodes_[input.index].users, id); });
-  // The hole keeps its name, as a name is not given twice in torch.fx either, but not what it held.
-  node.args.clear();
-  node.kwargs.clear();
-  node.source.reset();
-  erased_[id.index] = true;
-  --count_;
+  for_each_input(node, [&](NodeId input) { remove_user(input, id); });
+  release(id);
+}
+
+void Graph::erase(const std::vector<NodeId>& ids) {
+  std::unordered_set<std::uint32_t> erased, inputs;
+  for (const NodeId id : ids) erased.insert(id.index);
+  const auto is_erased = [&](NodeId id) { return erased.contains(id.index); };
+  for (const NodeId id : ids) {
+    const Node& node = slot(id).node;
+    const auto other = std::find_if_not(node.users.begin(), node.users.end(), is_erased);
+    if (other != node.users.end()) {
+      throw defect("cannot erase " + node.name + ": it is used by " + slot(*other).node.name);
+    }
+  }
+  for (const NodeId id : ids) {
+    for_each_input(slot(id).node, [&](NodeId input) {
+      if (inputs.insert(input.index).second && !is_erased(input)) {
+        std::erase_if(slot(input).node.users, is_erased);
+      }
+    });
+  }
+  for (const NodeId id : ids) {
+    if (contains(id)) release(id);
+  }
 }
 
 void Graph::roll_back(const Mark& mark) {
-  while (nodes_.size() > mark.nodes) {
-    const Node& node = nodes_.back();
-    for_each_input(node, [&](NodeId input) {
-      // Users are in order of appending, so the last node's use is the last; a repeated one is gone already.
-      auto& users = nodes_[input.index].users;
-      if (!users.empty() && users.back() == node.id) users.pop_back();
-    });
-    if (!erased_.back()) --count_;
-    erased_.pop_back();
-    nodes_.pop_back();
+  for (std::size_t index = slot_of_.size(); index > mark.ids; --index) {
+    const NodeId id{static_cast<std::uint32_t>(index - 1)};
+    if (!contains(id)) continue;
+    // Nothing but append() happened, so this is the last of all users.
+    for_each_input(slot(id).node, [&](NodeId input) { remove_user(input, id); });
+    release(id);
   }
   names_.roll_back(mark.names);
-}
-
-void lint(const Graph& graph) {
-  const auto order = graph.order();
-  std::size_t slots = 0;
-  for (const NodeId id : order) slots = std::max<std::size_t>(slots, id.index + std::size_t{1});
-
-  std::vector<std::vector<NodeId>> users(slots);
-  std::vector<bool> defined(slots, false);
-  std::unordered_set<std::string_view> names;
-  bool placeholders_are_over = false;
-  for (const NodeId id : order) {
-    const Node& node = graph.node(id);
-    if (node.name.empty()) throw defect("lint: a node has no name");
-    if (!names.insert(node.name).second) throw defect("lint: the name " + node.name + " is used twice");
-    for_each_input(node, [&](NodeId input) {
-      if (input.index >= slots || !defined[input.index]) {
-        throw defect("lint: " + node.name + " uses a node that is not defined before it");
-      }
-      auto& found = users[input.index];
-      if (found.empty() || found.back() != id) found.push_back(id);
-    });
-    if (node.op == Opcode::kPlaceholder) {
-      if (placeholders_are_over) throw defect("lint: placeholder " + node.name + " comes after other nodes");
-    } else {
-      placeholders_are_over = true;
-    }
-    if (node.op == Opcode::kOutput && id != order.back()) {
-      throw defect("lint: output " + node.name + " is not the last node");
-    }
-    defined[id.index] = true;
-  }
-  for (const NodeId id : order) {
-    auto recorded = graph.node(id).users;
-    std::sort(recorded.begin(), recorded.end());
-    if (recorded != users[id.index]) {
-      throw defect("lint: the users of " + graph.node(id).name + " do not match the arguments");
-    }
-  }
 }
 
 }  // namespace fxtrace

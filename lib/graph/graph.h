@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,8 +19,9 @@ struct Constant;
 struct Guard;
 struct Execution;
 
-// Owns its nodes.  Copies by value: NodeIds mean the same in the copy.  `users` of every node is kept by the
-// mutators here and by nothing else.
+// Owns its nodes, in execution order.  Copies by value: NodeIds mean the same in the copy.  `users` of every
+// node is kept by the mutators here and by nothing else.  All of them throw Error(kInternal) for ids that are
+// not (or no longer) in the graph.
 class Graph {
  public:
   // What a node is made of; name and users are the graph's business.
@@ -34,47 +36,75 @@ class Graph {
     std::string name_hint;  // empty: made from the target
   };
 
-  NodeId append(NodeSpec spec);
-
-  const Node& node(NodeId id) const { return nodes_[id.index]; }
-  // For fields that do not take part in the graph's structure.
-  Meta& meta(NodeId id) { return nodes_[id.index].meta; }
-  void set_source(NodeId id, std::optional<SourceLocation> source) {
-    nodes_[id.index].source = std::move(source);
-  }
-  void set_method(NodeId id, std::string method) { nodes_[id.index].method = std::move(method); }
-  void set_program_nodes(NodeId id, std::vector<std::string> names) {
-    nodes_[id.index].program_nodes = std::move(names);
-  }
-  bool contains(NodeId id) const { return id.index < nodes_.size() && !erased_[id.index]; }
-
-  std::size_t size() const { return count_; }
+  // --- reading ---
+  const Node& node(NodeId id) const { return slot(id).node; }
+  bool contains(NodeId id) const { return id.index < slot_of_.size() && slot_of_[id.index] != kNoSlot; }
+  std::size_t size() const { return slots_.size() - free_.size(); }
   // Nodes in execution order.
   std::vector<NodeId> order() const;
+  NodeId first() const { return first_; }  // invalid when there is none, and so below
+  NodeId last() const { return last_; }
+  NodeId next(NodeId id) const { return slot(id).next; }
+  NodeId previous(NodeId id) const { return slot(id).previous; }
+  bool is_before(NodeId a, NodeId b) const { return slot(a).rank < slot(b).rank; }
 
-  // Refuses (throws Error, kInternal) a node that is still used.
+  // --- structure ---
+  NodeId append(NodeSpec spec);
+  NodeId insert_before(NodeId position, NodeSpec spec);
+  void set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs);
+  // Whoever uses `from` uses `to` afterwards, except for `to` itself and users for which where() does not
+  // hold.
+  void replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where = {});
+  // Refuses a node that is still used.
   void erase(NodeId id);
+  // All of them, which may use each other; refuses when another node uses one.  Costs no more than to look at
+  // each argument of theirs, and at each user of those arguments, once.
+  void erase(const std::vector<NodeId>& ids);
 
-  // Undoing: everything appended after mark() disappears with roll_back(), its names too.  Cost follows what
-  // disappears.  Only valid while nothing but append() happened since the mark.
+  // --- fields that do not take part in the structure ---
+  Meta& meta(NodeId id) { return slot(id).node.meta; }
+  void set_source(NodeId id, std::optional<SourceLocation> source) {
+    slot(id).node.source = std::move(source);
+  }
+  void set_method(NodeId id, std::string method) { slot(id).node.method = std::move(method); }
+  void set_program_nodes(NodeId id, std::vector<std::string> names) {
+    slot(id).node.program_nodes = std::move(names);
+  }
+
+  // Undoing: everything made after mark() disappears with roll_back(), its names too, but not its ids: no
+  // later node gets them.  Cost follows what was made since.  Only valid while nothing but append() happened
+  // in between.
   struct Mark {
-    std::size_t nodes = 0, names = 0;
+    std::size_t ids = 0, names = 0;
   };
-  Mark mark() const { return {nodes_.size(), names_.mark()}; }
+  Mark mark() const { return {slot_of_.size(), names_.mark()}; }
   void roll_back(const Mark& mark);
 
  private:
-  void add_users(NodeId id);
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+  struct Slot {
+    Node node;
+    NodeId previous, next;
+    std::uint64_t rank = 0;  // grows along the order, with room for insertions
+  };
 
-  std::vector<Node> nodes_;   // by id; erased ones stay as holes
-  std::vector<bool> erased_;  // by id
-  std::size_t count_ = 0;     // living nodes
+  Slot& slot(NodeId id);
+  const Slot& slot(NodeId id) const;
+  void check_arguments(const NodeSpec& spec) const;
+  NodeId make(NodeSpec spec, NodeId previous, NodeId next);
+  void link(NodeId id, NodeId previous, NodeId next);
+  void unlink(NodeId id);
+  void release(NodeId id);
+  void make_room(NodeId id);
+  void add_user(NodeId input, NodeId user);
+  void remove_user(NodeId input, NodeId user);
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;     // slots without a node
+  std::vector<std::uint32_t> slot_of_;  // by id
+  NodeId first_, last_;
   Names names_;
 };
-
-// Throws Error(kInternal) that names the first thing that is wrong: a use before its definition, users that
-// do not match, a name used twice, placeholders that do not come first, an output that is not last.
-void lint(const Graph& graph);
 
 struct Constant {
   std::string dtype;

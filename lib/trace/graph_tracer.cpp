@@ -264,8 +264,8 @@ void GraphTracer::use_parameters(const std::vector<Argument>& args, const Kwargs
     if (std::find(except.begin(), except.end(), id) != except.end()) return;
     if (std::find(used.begin(), used.end(), it->second) == used.end()) used.push_back(it->second);
   };
-  for (const auto& arg : args) for_each_node(arg, look);
-  for (const auto& [name, arg] : kwargs) for_each_node(arg, look);
+  for (const auto& arg : args) for_each_reference(arg, look);
+  for (const auto& [name, arg] : kwargs) for_each_reference(arg, look);
   if (used.empty()) return;
   for (const std::size_t index : used) visit_parameter(index);
   add_use(current_module(), current_module(), std::move(used));

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "graph/lint.h"
 #include "trace/graph_tracer.h"
 #include "trace/leaf_rules.h"
 
@@ -252,7 +253,11 @@ class RecursiveTrace {
 }  // namespace
 
 TraceResult trace(Program& program, const TraceOptions& options) {
-  return RecursiveTrace(program, options).run();
+  TraceResult result = RecursiveTrace(program, options).run();
+#ifndef NDEBUG
+  lint(result.collection);
+#endif
+  return result;
 }
 
 GraphCollection describe(Program& program, const TraceOptions& options) {

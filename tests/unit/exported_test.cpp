@@ -160,7 +160,7 @@ TEST_CASE("fold: as Python computes", "[exported]") {
   CHECK_FALSE(fold("operator.add", {}));
   CHECK_FALSE(fold("operator.getitem", {1, 2}));
   CHECK_FALSE(fold("aten.add.Tensor", {1, 2}));
-  CHECK_FALSE(fold("operator.add", {1, ValueId{0}}));
+  CHECK_FALSE(fold("operator.add", {1, NodeId{0}}));
 }
 
 TEST_CASE("tree spec: structures and paths", "[exported]") {
@@ -179,7 +179,7 @@ TEST_CASE("tree spec: structures and paths", "[exported]") {
   Argument::Dict dict;
   dict.items.push_back({"a", 11});
   dict.items.push_back({3, Argument::List{{12}}});
-  CHECK(spec.unflatten({10, 11, 12}) == Argument(Argument::Tuple{{10, dict}}));
+  CHECK(spec.unflatten(std::vector<Argument>{10, 11, 12}) == Argument(Argument::Tuple{{10, dict}}));
 
   // Types that name their fields are dicts, others tuples.
   const auto type_of = [&](const std::string& type, const std::string& context) {
@@ -383,7 +383,7 @@ ProgramGraph sized_program() {
     to.values.push_back({"v" + std::to_string(to.values.size()), meta, {}});
     return ValueId{static_cast<std::uint32_t>(to.values.size() - 1)};
   };
-  const auto operation = [](const char* target, std::vector<Argument> args) {
+  const auto operation = [](const char* target, std::vector<Operand> args) {
     Operation result;
     result.target = target;
     result.args = std::move(args);

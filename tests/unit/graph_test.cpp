@@ -1,11 +1,14 @@
 #include "graph/graph.h"
 
 #include <chrono>
+#include <cstddef>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "catch.h"
+#include "graph/lint.h"
 #include "graph/text_form.h"
 #include "support/error.h"
 
@@ -118,6 +121,145 @@ TEST_CASE("a copy is a graph of its own", "[graph]") {
   CHECK(names(copy, copy.node(x).users) == Strings{"relu"});
 }
 
+TEST_CASE("an id is never given twice", "[graph]") {
+  Graph graph;
+  const auto x = add_node(graph, Opcode::kPlaceholder, "x");
+  const auto mark = graph.mark();
+  const auto a = add_call(graph, "aten.relu.default", {x});
+  graph.roll_back(mark);
+  const auto b = add_call(graph, "aten.relu.default", {x});
+  CHECK(a != b);
+  CHECK_FALSE(graph.contains(a));
+  CHECK(graph.contains(b));
+  CHECK_THROWS_AS(graph.node(a), Error);
+  graph.erase(b);
+  CHECK(add_call(graph, "aten.relu.default", {x}) != b);
+}
+
+TEST_CASE("nodes are put between others", "[graph]") {
+  Graph graph = parse_graph(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)
+      %output = output[output](%relu))");
+  const NodeId x = graph.first(), relu = graph.next(x), output = graph.last();
+  Graph::NodeSpec spec;
+  spec.op = Opcode::kCallFunction;
+  spec.target = "aten.neg.default";
+  spec.args = {x};
+  NodeId position = relu;
+  for (int i = 0; i < 100; ++i) position = graph.insert_before(position, spec);  // each before the last one
+  CHECK(graph.size() == 103);
+  CHECK(graph.next(x) == position);
+  CHECK(graph.is_before(position, relu));
+  CHECK_FALSE(graph.is_before(output, relu));
+  CHECK(graph.node(x).users.front() == position);  // users are in execution order
+  CHECK(graph.node(x).users.back() == relu);
+  lint(graph);
+  CHECK_THROWS_AS(graph.insert_before(NodeId{}, spec), Error);
+}
+
+TEST_CASE("arguments are set and uses replaced", "[graph]") {
+  Graph graph = parse_graph(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)
+      %add = call_function[aten.add.Tensor](%relu, %x, alpha=2)
+      %cat = call_function[aten.cat.default]([%relu, (%x,)], {"k": %relu})
+      %getitem = call_function[operator.getitem](%cat, slice(%relu, None, %x))
+      %output = output[output]((%getitem, %relu)))");
+  const NodeId x = graph.first(), relu = graph.next(x), add = graph.next(relu);
+
+  SECTION("everywhere") {
+    graph.replace_all_uses(relu, x);
+    CHECK(graph.node(relu).users.empty());
+    CHECK(names(graph, graph.node(x).users) == Strings{"relu", "add", "cat", "getitem", "output"});
+    graph.erase(relu);
+    lint(graph);
+    CHECK(print_graph(graph) == print_graph(parse_graph(R"(
+      %x = placeholder[x]()
+      %add = call_function[aten.add.Tensor](%x, %x, alpha=2)
+      %cat = call_function[aten.cat.default]([%x, (%x,)], {"k": %x})
+      %getitem = call_function[operator.getitem](%cat, slice(%x, None, %x))
+      %output = output[output]((%getitem, %x)))")));
+  }
+  SECTION("not in what takes the place") {
+    graph.replace_all_uses(x, relu);
+    CHECK(names(graph, graph.node(x).users) == Strings{"relu"});
+    CHECK(names(graph, graph.node(relu).users) == Strings{"add", "cat", "getitem", "output"});
+    lint(graph);
+  }
+  SECTION("in some") {
+    graph.replace_all_uses(relu, x, [&](NodeId user) { return user == add; });
+    CHECK(names(graph, graph.node(relu).users) == Strings{"cat", "getitem", "output"});
+    lint(graph);
+  }
+  SECTION("of one node") {
+    graph.set_args(add, {x, 3}, {});
+    CHECK(names(graph, graph.node(relu).users) == Strings{"cat", "getitem", "output"});
+    CHECK(names(graph, graph.node(x).users) == Strings{"relu", "add", "cat", "getitem"});
+    lint(graph);
+    CHECK_THROWS_AS(graph.set_args(add, {NodeId{77}}, {}), Error);
+    lint(graph);  // what threw changed nothing
+    graph.set_args(relu, {add}, {});
+    CHECK_THROWS_AS(lint(graph), Error);  // used before it is made
+  }
+}
+
+TEST_CASE("several nodes are erased at once", "[graph]") {
+  Graph graph = parse_graph(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)
+      %neg = call_function[aten.neg.default](%relu)
+      %sin = call_function[aten.sin.default](%relu, %neg)
+      %output = output[output](%x))");
+  const NodeId relu = graph.next(graph.first()), neg = graph.next(relu), sin = graph.next(neg);
+  CHECK_THROWS_AS(graph.erase({relu, neg}), Error);
+  CHECK(graph.size() == 5);
+  graph.erase({relu, sin, neg, relu});
+  CHECK(names(graph, graph.order()) == Strings{"x", "output"});
+  lint(graph);
+}
+
+TEST_CASE("any sequence of edits leaves a graph that passes lint", "[graph]") {
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int round = 0; round < 50; ++round) {
+    Graph graph;
+    add_node(graph, Opcode::kPlaceholder, "x");
+    std::vector<NodeId> expected = graph.order();  // the order as a plain list
+    for (int step = 0; step < 200; ++step) {
+      const std::size_t at = 1 + below(expected.size());
+      Graph::NodeSpec spec;
+      spec.op = Opcode::kCallFunction;
+      spec.target = "aten.add.Tensor";
+      spec.args = {expected[below(at)], Argument::List{{expected[below(at)]}}};
+      const std::size_t node = below(expected.size());
+      switch (below(5)) {
+        case 0:
+        case 1: {
+          const NodeId made =
+              at == expected.size() ? graph.append(spec) : graph.insert_before(expected[at], spec);
+          expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(at), made);
+          break;
+        }
+        case 2:
+          if (node > 0) graph.set_args(expected[node], {expected[below(node)], expected[below(node)]}, {});
+          break;
+        case 3:
+          if (node > 0) graph.replace_all_uses(expected[node], expected[below(node)]);
+          break;
+        default:
+          if (node > 0 && graph.node(expected[node]).users.empty()) {
+            graph.erase(expected[node]);
+            expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(node));
+          }
+      }
+    }
+    lint(graph);
+    CHECK(graph.order() == expected);
+    CHECK(graph.size() == expected.size());
+  }
+}
+
 TEST_CASE("lint finds what is out of place", "[graph]") {
   SECTION("a placeholder behind another node") {
     Graph graph;
@@ -149,6 +291,29 @@ TEST_CASE("undoing costs what is undone", "[graph]") {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   CHECK(elapsed.count() < 5);
   CHECK(graph.node(x).users.size() == 100'000);
+}
+
+TEST_CASE("edits cost what they touch", "[graph]") {
+  // Everything uses x; whatever looked at all its users for each edit would take minutes.
+  constexpr int kNodes = 100'000;
+  Graph graph;
+  const auto x = add_node(graph, Opcode::kPlaceholder, "x");
+  std::vector<NodeId> nodes;
+  for (int i = 0; i < kNodes; ++i) nodes.push_back(add_call(graph, "aten.neg.default", {x}));
+  const auto y = add_call(graph, "aten.relu.default", {x});
+  const auto start = std::chrono::steady_clock::now();
+  Graph::NodeSpec spec;
+  spec.op = Opcode::kCallFunction;
+  spec.target = "aten.sin.default";
+  spec.args = {nodes.front()};
+  for (int i = 0; i < kNodes; ++i) graph.insert_before(y, spec);
+  for (std::size_t i = nodes.size(); i-- > 1;) graph.set_args(nodes[i], {nodes[i - 1]}, {});
+  for (std::size_t i = 1; i < nodes.size(); ++i) graph.replace_all_uses(nodes[i], x);
+  graph.erase(std::vector<NodeId>(nodes.begin() + 1, nodes.end()));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  CHECK(elapsed.count() < 5);
+  CHECK(graph.size() == kNodes + 3);
+  lint(graph);
 }
 
 }  // namespace fxtrace

@@ -178,8 +178,8 @@ TEST_CASE("the document has the contract's keys in their order", "[json_writer]"
         R"({"file":"model.pt","kind":"torchscript","type":"pkg.Net","method":"forward"})");
   CHECK(json["options"].dump() == R"({"method":"forward"})");
   CHECK(json["summary"].dump() ==
-        R"({"graphs":2,"nodes":16,"modules":{"traced":2,"leaf":1,"failed":2,"unvisited":1},)"
-        R"("parameters":3,"unused_parameters":["b.l.weight"]})");
+        R"({"graphs":2,"nodes":17,"modules":{"traced":2,"leaf":1,"failed":2,"unvisited":1},)"
+        R"("parameters":4,"unused_parameters":["b.l.weight"]})");
   CHECK(json["modules"][2].dump() ==
         R"({"path":"a.l","type":"torch.nn.modules.linear.Linear","status":"leaf","alias_of":null,)"
         R"("rule":"torch.nn.**","calls":1,"failure":null})");

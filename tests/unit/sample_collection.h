@@ -38,6 +38,7 @@ inline fxtrace::GraphCollection sample_collection() {
       {"a.l.weight", ParameterKind::kParameter, {4, 4}, "float32", {}, {}},
       {"a.l.bias", ParameterKind::kParameter, {4}, "float32", {}, {}},
       {"scale", ParameterKind::kBuffer, {}, "float64", {}, "a.l.bias"},
+      {"b.l.weight", ParameterKind::kParameter, {4}, "float32", {}, {}},
   };
   collection.unused_parameters = {"b.l.weight"};
 
@@ -52,6 +53,7 @@ inline fxtrace::GraphCollection sample_collection() {
       %c = call_module[c](%b)  # c: pkg.Gate
       %cond = call_function[higher_order.cond](%c, graph("true_graph_0"))
       %run = call_method[run](%cond, (slice(None, 1, 2),))
+      %tensor_constant1 = get_attr[_tensor_constant1]()
       %output = output[output](%run))");
   root.graph.meta(NodeId{0}) = {
       "Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")}, "float32", {}, {}};

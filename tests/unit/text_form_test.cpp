@@ -3,6 +3,7 @@
 #include <string>
 
 #include "catch.h"
+#include "graph/lint.h"
 #include "support/error.h"
 
 using namespace fxtrace;

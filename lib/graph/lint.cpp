@@ -1,0 +1,261 @@
+#include "graph/lint.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "operators/target.h"
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+using Used = std::unordered_map<std::string_view, bool>;  // name, whether something uses it
+
+Error defect(const std::string& message) { return {ErrorKind::kInternal, "lint: " + message}; }
+
+template <class F>
+void for_each_argument(const Node& node, F&& f) {
+  for (const auto& arg : node.args) f(arg);
+  for (const auto& [name, arg] : node.kwargs) f(arg);
+}
+
+void collect_subgraphs(const Argument& argument, std::vector<std::string_view>& names) {
+  const auto all = [&](const std::vector<Argument>& items) {
+    for (const Argument& item : items) collect_subgraphs(item, names);
+  };
+  if (const auto* graph = argument.get_if<Argument::GraphRef>()) names.push_back(graph->name);
+  if (const auto* list = argument.get_if<Argument::List>()) all(list->items);
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) all(tuple->items);
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    for (const auto& [key, item] : dict->items) collect_subgraphs(item, names);
+  }
+}
+
+class CollectionLint {
+ public:
+  explicit CollectionLint(const GraphCollection& collection) : collection_(collection) {
+    for (const ModuleRecord& module : collection.modules) {
+      if (!modules_.emplace(module.path, &module).second) {
+        throw defect("two modules are named '" + module.path + "'");
+      }
+    }
+    for (const ParameterRecord& parameter : collection.parameters) {
+      if (!parameters_.emplace(parameter.name, &parameter).second) {
+        throw defect("two parameters are named '" + parameter.name + "'");
+      }
+    }
+  }
+
+  void run() const {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (module.alias_of) check_alias(modules_, module.path, *module.alias_of);
+      if (module.failure.has_value() != (module.status == ModuleStatus::kFailed)) {
+        throw defect("module '" + module.path + "' is " + to_string(module.status) +
+                     (module.failure ? " with" : " without") + " a failure");
+      }
+    }
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (parameter.alias_of) check_alias(parameters_, parameter.name, *parameter.alias_of);
+    }
+    for (const std::string& name : collection_.unused_parameters) check_parameter(name, "unused_parameters");
+    std::unordered_set<std::string_view> roots;
+    for (const ModuleGraph& graph : collection_.graphs) {
+      const std::string place = "the graph of '" + graph.module + "'";
+      if (!roots.insert(graph.module).second) throw defect("there are two of " + place);
+      if (!graph.execution) throw defect(place + " has no order of execution");
+      check_graph(graph, place);
+    }
+  }
+
+ private:
+  template <class Table>
+  static void check_alias(const Table& table, const std::string& name, const std::string& first) {
+    const auto found = table.find(first);
+    if (found == table.end() || found->second->alias_of) {
+      throw defect("'" + name + "' is an alias of '" + first + "', which is no first name");
+    }
+  }
+  void check_module(const std::string& path, const std::string& place) const {
+    if (!modules_.contains(path)) throw defect(place + " names no module: '" + path + "'");
+  }
+  void check_parameter(const std::string& name, const std::string& place) const {
+    if (!parameters_.contains(name)) throw defect(place + " names no parameter: '" + name + "'");
+  }
+
+  void check_graph(const ModuleGraph& graph, const std::string& place) const {
+    try {
+      lint(graph.graph);
+    } catch (Error& error) {
+      throw error.at(place);
+    }
+    check_module(graph.module, place);
+    Used constants, subgraphs;
+    for (const auto& [name, constant] : graph.constants) {
+      if (!constants.emplace(name, false).second) throw defect(place + " has two constants '" + name + "'");
+      check_constant(name, constant, place);
+    }
+    for (const Subgraph& subgraph : graph.subgraphs) {
+      if (!subgraphs.emplace(subgraph.name, false).second) {
+        throw defect(place + " has two subgraphs '" + subgraph.name + "'");
+      }
+    }
+    const NodeId last = graph.graph.last();
+    if (!last.valid() || graph.graph.node(last).op != Opcode::kOutput) throw defect(place + " has no output");
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      const std::string here = place + ": " + node.name;
+      check_scope(node.scope, here);
+      check_target(node, constants, here);
+      check_subgraphs(node, subgraphs, here);
+    }
+    check_all_used(constants, "constant", place);
+    check_all_used(subgraphs, "subgraph", place);
+    if (graph.signature) check_signature(*graph.signature, graph.graph, place);
+    if (graph.execution) check_execution(*graph.execution, place);
+    for (const Subgraph& subgraph : graph.subgraphs) {
+      const std::string inner = place + " > " + subgraph.name;
+      if (subgraph.graph.execution) throw defect(inner + " has an order of execution");
+      check_graph(subgraph.graph, inner);
+    }
+  }
+
+  static void check_constant(const std::string& name, const Constant& constant, const std::string& place) {
+    if (!constant.data) return;
+    std::int64_t elements = 1;
+    for (const std::int64_t size : constant.shape) elements *= size;
+    if (elements != static_cast<std::int64_t>(constant.data->size())) {
+      throw defect(place + ": constant " + name + " has " + std::to_string(constant.data->size()) +
+                   " elements, not " + std::to_string(elements));
+    }
+  }
+
+  void check_scope(const Scope& scope, const std::string& here) const {
+    check_module(scope.module_path, here);
+    const std::string& type = modules_.at(scope.module_path)->type;
+    if (scope.module_type && *scope.module_type != type) {
+      throw defect(here + " is in the scope of a " + *scope.module_type + ", but '" + scope.module_path +
+                   "' is a " + type);
+    }
+    if (scope.call < 1) throw defect(here + " has no number of a call");
+  }
+
+  void check_target(const Node& node, Used& constants, const std::string& here) const {
+    if (node.op == Opcode::kCallModule) return check_module(node.target, here);
+    if (node.op == Opcode::kGetAttr) {
+      const auto constant = constants.find(node.target);
+      if (constant != constants.end()) {
+        constant->second = true;
+      } else if (!parameters_.contains(node.target) && !modules_.contains(node.target)) {
+        // Another attribute of a module.
+        const std::size_t dot = node.target.rfind('.');
+        check_module(dot == std::string::npos ? "" : node.target.substr(0, dot), here);
+      }
+      return;
+    }
+    if (node.target.empty()) throw defect(here + " has no target");
+    if (node.op == Opcode::kCallMethod && node.args.empty())
+      throw defect(here + " calls a method of nothing");
+    if (node.op == Opcode::kOutput && node.args.size() != 1) throw defect(here + " has not one argument");
+  }
+
+  static void check_subgraphs(const Node& node, Used& subgraphs, const std::string& here) {
+    std::vector<std::string_view> names;
+    for_each_argument(node, [&](const Argument& argument) { collect_subgraphs(argument, names); });
+    for (const std::string_view name : names) {
+      const auto found = subgraphs.find(name);
+      if (found == subgraphs.end()) throw defect(here + " runs no subgraph: '" + std::string(name) + "'");
+      found->second = true;
+    }
+    const bool runs_any =
+        node.op == Opcode::kCallFunction && parse_target(node.target).kind == TargetKind::kHigherOrder;
+    if (!names.empty() && !runs_any) throw defect(here + " has a subgraph and is no higher-order operator");
+  }
+
+  static void check_all_used(const Used& used, const char* what, const std::string& place) {
+    std::vector<std::string_view> unused;
+    for (const auto& [name, is_used] : used) {
+      if (!is_used) unused.push_back(name);
+    }
+    if (unused.empty()) return;
+    const std::string first(*std::min_element(unused.begin(), unused.end()));
+    throw defect(place + " has a " + what + " that nothing uses: '" + first + "'");
+  }
+
+  static void check_signature(const GraphSignature& signature, const Graph& graph, const std::string& place) {
+    for (const auto* entries : {&signature.inputs, &signature.outputs}) {
+      for (const auto& entry : *entries) {
+        if (entry.node.valid() && !graph.contains(entry.node)) {
+          throw defect(place + ": " + entry.name + " of the signature is no node of the graph");
+        }
+      }
+    }
+  }
+
+  void check_execution(const Execution& execution, const std::string& place) const {
+    for (const std::string& module : execution.module_forward_order) check_module(module, place);
+    for (const std::string& name : execution.param_forward_order) check_parameter(name, place);
+    for (const auto& uses : execution.module_param_usage) {
+      check_module(uses.module, place);
+      for (const auto& use : uses.uses) {
+        check_module(use.module, place);
+        for (const std::string& name : use.params) check_parameter(name, place);
+      }
+    }
+  }
+
+  const GraphCollection& collection_;
+  std::unordered_map<std::string_view, const ModuleRecord*> modules_;
+  std::unordered_map<std::string_view, const ParameterRecord*> parameters_;
+};
+
+}  // namespace
+
+void lint(const Graph& graph) {
+  const auto order = graph.order();
+  if (order.size() != graph.size()) {
+    throw defect(std::to_string(order.size()) + " of " + std::to_string(graph.size()) +
+                 " nodes are in the order");
+  }
+  std::unordered_map<std::uint32_t, std::vector<NodeId>> users;  // of the nodes so far
+  std::unordered_set<std::string_view> names;
+  bool placeholders_are_over = false;
+  NodeId previous;
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    if (node.name.empty()) throw defect("a node has no name");
+    if (!names.insert(node.name).second) throw defect("the name " + node.name + " is used twice");
+    if (graph.previous(id) != previous || (previous.valid() && !graph.is_before(previous, id))) {
+      throw defect(node.name + " is not in its place");
+    }
+    for_each_argument(node, [&](const Argument& argument) {
+      for_each_reference(argument, [&](NodeId input) {
+        const auto found = users.find(input.index);
+        if (found == users.end()) throw defect(node.name + " uses a node that is not defined before it");
+        if (found->second.empty() || found->second.back() != id) found->second.push_back(id);
+      });
+    });
+    if (node.op == Opcode::kPlaceholder) {
+      if (placeholders_are_over) throw defect("placeholder " + node.name + " comes after other nodes");
+    } else {
+      placeholders_are_over = true;
+    }
+    if (node.op == Opcode::kOutput && id != order.back()) {
+      throw defect("output " + node.name + " is not the last node");
+    }
+    users.emplace(id.index, std::vector<NodeId>());
+    previous = id;
+  }
+  for (const NodeId id : order) {
+    if (graph.node(id).users != users.at(id.index)) {
+      throw defect("the users of " + graph.node(id).name + " do not match the arguments");
+    }
+  }
+}
+
+void lint(const GraphCollection& collection) { CollectionLint(collection).run(); }
+
+}  // namespace fxtrace
