@@ -350,7 +350,8 @@ Json sizes_json(const TensorTotal& own, const TensorTotal& total) {
 }
 
 Json dimension_json(const Meta::Dim& dim) {
-  return std::visit([](const auto& value) { return Json(value); }, dim);
+  const auto number = dim.number();
+  return number ? Json(*number) : Json(dim.text());
 }
 
 Json port_json(const PortInfo& port, bool is_input) {

@@ -395,17 +395,18 @@ void ExportedProgram::read_guards(const JsonValue& program) {
         if (value->integer() >= kUnbounded || value->integer() <= -kUnbounded) return std::nullopt;
         return value->integer();
       };
-      constraints.push_back({std::string(field.key()), {bound("min_val"), bound("max_val")}});
+      constraints.push_back({Expression::parse(field.key()), {bound("min_val"), bound("max_val")}});
     }
   }
   dimensions_.emplace(std::move(constraints), graph_);
   if (const auto code = program.find("guards_code")) {
-    for (const JsonValue guard : code->items()) conditions_.push_back(readable_guard(guard.string()));
+    for (const JsonValue guard : code->items())
+      conditions_.push_back(Expression::parse(readable_guard(guard.string())));
   }
 }
 
-std::vector<std::string> ExportedProgram::guards() const {
-  std::vector<std::string> guards = dimensions_->guards();
+std::vector<Expression> ExportedProgram::guards() const {
+  std::vector<Expression> guards = dimensions_->guards();
   guards.insert(guards.end(), conditions_.begin(), conditions_.end());
   return guards;
 }

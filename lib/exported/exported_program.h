@@ -63,7 +63,7 @@ class ExportedProgram : public Program {
   const GraphSignature& signature() const { return signature_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
   // What holds of the inputs: ranges of their dimensions, and conditions.
-  std::vector<std::string> guards() const;
+  std::vector<Expression> guards() const;
   const ProgramDimensions& dimensions() const { return *dimensions_; }
 
  private:
@@ -90,7 +90,7 @@ class ExportedProgram : public Program {
   std::optional<TreeSpec> out_spec_;
   std::vector<ParameterRecord> parameters_;
   std::optional<ProgramDimensions> dimensions_;
-  std::vector<std::string> conditions_;
+  std::vector<Expression> conditions_;
   bool is_narrowed_ = false;
 };
 

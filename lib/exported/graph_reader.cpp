@@ -80,7 +80,7 @@ Meta::Dim read_size(const JsonValue& size) {
     if (value.integer() < 0) value.fail("a size is negative");
     return value.integer();
   }
-  return sympy_to_python(value.at("expr_str").string());
+  return Expression::parse(sympy_to_python(value.at("expr_str").string()));
 }
 
 // Deeper than any program: bodies in bodies, and dicts in dicts.
@@ -354,7 +354,7 @@ class Reading {
         Meta meta;
         meta.type = type;
         const auto [kind, inner] = value.alternative();
-        if (kind == "as_expr") meta.value = sympy_to_python(inner.at("expr_str").string());
+        if (kind == "as_expr") meta.value = Expression::parse(sympy_to_python(inner.at("expr_str").string()));
         if (kind == "as_int") meta.value = inner.integer();
         return meta;
       };

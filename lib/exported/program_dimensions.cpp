@@ -16,43 +16,22 @@
 namespace fxtrace {
 namespace {
 
-bool is_word(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+// Calls f(name) for the dimensions in `value`.
+template <class F>
+void for_each_dimension(const Expression& value, F&& f) {
+  if (const SymInt* size = value.size()) {
+    for (const auto& name : size->symbols()) f(name);
+  }
+}
 
 // Calls f(name, is_size) for the dimensions in `meta`; an integer need not be a size.
 template <class F>
 void for_each_name(const Meta& meta, F&& f) {
-  const auto read = [&](const Meta::Dim& size, bool is_size) {
-    const auto* text = std::get_if<std::string>(&size);
-    const auto value = text != nullptr ? SymInt::parse(*text) : std::nullopt;
-    if (!value) return;
-    for (const auto& name : value->symbols()) f(name, is_size);
-  };
   if (meta.shape) {
-    for (const auto& size : *meta.shape) read(size, true);
+    for (const Expression& size : *meta.shape)
+      for_each_dimension(size, [&](const auto& name) { f(name, true); });
   }
-  if (meta.value) read(*meta.value, false);
-}
-
-struct Comparison {
-  Relation relation;
-  SymInt left, right;
-};
-
-// "u0 <= s77".
-std::optional<Comparison> parse_comparison(std::string_view text) {
-  constexpr std::array<Relation, 6> kRelations{Relation::kEqual,   Relation::kNotEqual,
-                                               Relation::kLess,    Relation::kLessEqual,
-                                               Relation::kGreater, Relation::kGreaterEqual};
-  for (const Relation relation : kRelations) {
-    const std::string symbol = " " + std::string(to_string(relation)) + " ";
-    const std::size_t at = text.find(symbol);
-    if (at == std::string_view::npos) continue;
-    const auto left = SymInt::parse(text.substr(0, at));
-    const auto right = SymInt::parse(text.substr(at + symbol.size()));
-    if (!left || !right) return std::nullopt;
-    return Comparison{relation, *left, *right};
-  }
-  return std::nullopt;
+  if (meta.value) for_each_dimension(*meta.value, [&](const auto& name) { f(name, false); });
 }
 
 Range common(const Range& a, const Range& b) {
@@ -65,14 +44,17 @@ Range common(const Range& a, const Range& b) {
 // "1..64", or "8" of one value.
 std::string text_of(const Range& range) { return range_text({"", range.low, range.high}); }
 
-// Empty when nothing is said.
-std::string guard_text(const std::string& expr, const Range& range) {
+// Nothing when nothing is said.
+std::optional<Expression> guard_of(const Expression& expr, const Range& range) {
   const auto& [low, high] = range;
-  if (low && low == high) return expr + " == " + std::to_string(*low);
-  if (low && high) return std::to_string(*low) + " <= " + expr + " <= " + std::to_string(*high);
-  if (low) return expr + " >= " + std::to_string(*low);
-  if (high) return expr + " <= " + std::to_string(*high);
-  return "";
+  if (low && low == high) return Expression::comparison(Relation::kEqual, expr, *low);
+  if (low && high) {
+    return Expression::all({Expression::comparison(Relation::kLessEqual, *low, expr),
+                            Expression::comparison(Relation::kLessEqual, expr, *high)});
+  }
+  if (low) return Expression::comparison(Relation::kGreaterEqual, expr, *low);
+  if (high) return Expression::comparison(Relation::kLessEqual, expr, *high);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -83,7 +65,7 @@ ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, c
   for (const auto& [expr, range] : constraints_) {
     // torch.export writes such a size as a number; files that do not must not make every size depend on them.
     const bool is_single = range.low && range.low == range.high;
-    ranges.emplace(expr, is_single ? Range{range.low, std::nullopt} : range);
+    ranges.emplace(expr.text(), is_single ? Range{range.low, std::nullopt} : range);
   }
   const auto range_of = [&](const std::string& name, bool is_size) {
     const auto found = ranges.find(name);
@@ -100,9 +82,8 @@ ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, c
   }
   // What depends on data need not be a size: it may be negative.
   for (const auto& constraint : constraints_) {
-    const auto value = SymInt::parse(constraint.expr);
-    if (!value) continue;
-    for (const auto& name : value->symbols()) add_name(name, range_of(name, false), {});
+    for_each_dimension(constraint.expr,
+                       [&](const std::string& name) { add_name(name, range_of(name, false), {}); });
   }
 }
 
@@ -135,10 +116,9 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
     if (number == nullptr) continue;
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
       const Meta& meta = graph.values[graph.inputs[i].value.index].meta;
-      const auto* expr = meta.value ? std::get_if<std::string>(&*meta.value) : nullptr;
       if (signature.inputs[i].target || signature.inputs[i].name != concrete.name) continue;
-      if (expr == nullptr || meta.type != "int") continue;
-      fix(*expr, *number, "--concrete " + concrete.name + "=" + std::to_string(*number));
+      if (!meta.value || meta.value->number() || meta.type != "int") continue;
+      fix(*meta.value, *number, "--concrete " + concrete.name + "=" + std::to_string(*number));
     }
   }
 }
@@ -155,15 +135,15 @@ void ProgramDimensions::narrow(const std::string& name, const Range& range, cons
                       name);
   }
   given_.narrow(name, range);
-  asked_.push_back({name, range});
+  asked_.push_back({Expression::name(name), range});
 }
 
-void ProgramDimensions::fix(const std::string& expr, std::int64_t number, const std::string& option) {
-  const auto value = SymInt::parse(expr);
-  if (!value) return;
+void ProgramDimensions::fix(const Expression& expr, std::int64_t number, const std::string& option) {
+  const SymInt* value = expr.size();
+  if (value == nullptr) return;
   if (const auto name = value->symbol_name()) return narrow(*name, {number, number}, option);
   if (!known_.assume(Relation::kEqual, *value, number)) {
-    throw usage_error(option + ": the input is " + expr + ", where " + list());
+    throw usage_error(option + ": the input is " + expr.text() + ", where " + list());
   }
   given_.assume(Relation::kEqual, *value, number);
   asked_.push_back({expr, {number, number}});
@@ -181,11 +161,11 @@ std::string ProgramDimensions::list() const {
   return text;
 }
 
-std::vector<std::string> ProgramDimensions::guards() const {
+std::vector<Expression> ProgramDimensions::guards() const {
   std::vector<RangeConstraint> said = constraints_;
   for (RangeConstraint& constraint : said) {
-    const auto value = SymInt::parse(constraint.expr);
-    if (!value || asked_.empty()) continue;
+    const SymInt* value = constraint.expr.size();
+    if (value == nullptr || asked_.empty()) continue;
     if (value->symbol_name()) {
       for (const auto& asked : asked_) {
         if (asked.expr == constraint.expr) constraint.range = common(constraint.range, asked.range);
@@ -193,7 +173,7 @@ std::vector<std::string> ProgramDimensions::guards() const {
       continue;
     }
     const SymInt left = known_.simplify(*value);
-    constraint = {left.text(), common(constraint.range, known_.bounds(left))};
+    constraint = {left, common(constraint.range, known_.bounds(left))};
     if (left.is_number()) constraint.range = {};
   }
   for (const auto& asked : asked_) {
@@ -201,13 +181,13 @@ std::vector<std::string> ProgramDimensions::guards() const {
                                      [&](const auto& other) { return other.expr == asked.expr; });
     if (!is_said) said.push_back(asked);
   }
-  std::vector<std::string> texts;
+  std::vector<Expression> guards;
   std::set<std::string> seen;
   for (const auto& [expr, range] : said) {
-    std::string text = guard_text(expr, range);
-    if (!text.empty() && seen.insert(text).second) texts.push_back(std::move(text));
+    auto guard = guard_of(expr, range);
+    if (guard && seen.insert(guard->text()).second) guards.push_back(*std::move(guard));
   }
-  return texts;
+  return guards;
 }
 
 // --- the graph ---
@@ -228,9 +208,9 @@ void ProgramDimensions::apply(ProgramGraph& graph) {
 // Of bodies nothing is said: they need not run.
 void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
   for (const Operation& operation : graph.operations) {
-    const auto condition = asserted_condition(operation, graph);
-    if (condition.empty() || decide(given_, condition) != false) continue;
-    throw usage_error("the program asserts " + std::string(condition) + ", which can no longer hold",
+    const Expression* condition = asserted_condition(operation, graph);
+    if (condition == nullptr || decide(given_, *condition) != false) continue;
+    throw usage_error("the program asserts " + condition->text() + ", which can no longer hold",
                       {"with the given options the dimensions are " + list()});
   }
 }
@@ -240,19 +220,15 @@ void ProgramDimensions::apply_to(ProgramValue& value) {
   if (meta.shape) {
     for (auto& size : *meta.shape) size = narrowed(size);
   }
-  const auto* text = meta.value ? std::get_if<std::string>(&*meta.value) : nullptr;
-  if (text == nullptr) return;
+  if (!meta.value || meta.value->number()) return;
   if (meta.type == "int") {
     meta.value = narrowed(*meta.value);
-    if (const auto* number = std::get_if<std::int64_t>(&*meta.value)) value.fixed = *number;
-  } else if (const auto decided = meta.type == "bool" ? decide(given_, *text) : std::nullopt) {
+    if (const auto number = meta.value->number()) value.fixed = *number;
+  } else if (const auto decided = meta.type == "bool" ? decide(given_, *meta.value) : std::nullopt) {
     value.fixed = *decided;
-    meta.value = *decided ? "True" : "False";
-  } else if (const auto comparison = meta.type == "bool" ? parse_comparison(*text) : std::nullopt) {
-    meta.value = known_.simplify(comparison->left).text() + " " + to_string(comparison->relation) + " " +
-                 known_.simplify(comparison->right).text();
+    meta.value = Expression::boolean(*decided);
   } else {
-    meta.value = with_numbers(*text);
+    meta.value = narrowed(*meta.value);
   }
 }
 
@@ -270,9 +246,7 @@ bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& gr
   if (const auto* number = operation.args[0].get_if<std::int64_t>()) size = *number;
   if (const auto* value = operation.args[0].get_if<ValueId>()) {
     const auto& known = graph.values[value->index].meta.value;
-    if (!known) return false;
-    const auto* number = std::get_if<std::int64_t>(&*known);
-    size = number != nullptr ? SymInt(*number) : SymInt::parse(std::get<std::string>(*known));
+    if (known && known->size() != nullptr) size = *known->size();
   }
   if (!size) return false;
   const Range bounds = given_.bounds(*size);
@@ -280,53 +254,26 @@ bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& gr
          (!allowed.high || (bounds.high && *bounds.high <= *allowed.high));
 }
 
-Meta::Dim ProgramDimensions::narrowed(const Meta::Dim& size) {
-  const auto* text = std::get_if<std::string>(&size);
-  if (text == nullptr) return size;
-  const auto [entry, is_new] = narrowed_.emplace(*text, Meta::Dim());
-  if (!is_new) return entry->second;
-  if (const auto value = SymInt::parse(*text)) {
-    const SymInt simple = known_.simplify(*value);
-    const auto number = simple.number();
-    entry->second = number ? Meta::Dim(*number) : Meta::Dim(simple.text());
-  } else {
-    entry->second = with_numbers(*text);
-  }
+Expression ProgramDimensions::narrowed(const Expression& value) {
+  if (value.number()) return value;
+  const auto [entry, is_new] = narrowed_.emplace(value.text(), Expression());
+  if (is_new) entry->second = value.map_sizes([this](const SymInt& size) { return known_.simplify(size); });
   return entry->second;
 }
 
-// For what is no integer expression: "s77/2".
-std::string ProgramDimensions::with_numbers(std::string_view text) const {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at;
-    while (end < text.size() && is_word(text[end])) ++end;
-    if (end == at) {
-      result += text[at++];
-      continue;
-    }
-    const std::string word(text.substr(at, end - at));
-    const Range range = known_names_.count(word) != 0 ? known_.range(word) : Range{};
-    result += range.low && range.low == range.high ? std::to_string(*range.low) : word;
-    at = end;
+// u0 >= 1 and u0 <= s77.
+std::optional<bool> ProgramDimensions::decide(const Dimensions& dimensions, const Expression& condition) {
+  if (const auto relation = condition.relation()) {
+    return dimensions.decide(*relation, *condition.parts()[0].size(), *condition.parts()[1].size());
   }
-  return result;
-}
-
-// "u0 >= 1 and u0 <= s77".
-std::optional<bool> ProgramDimensions::decide(const Dimensions& dimensions, std::string_view condition) {
-  constexpr std::string_view kAnd = " and ";
-  bool is_true = true;
-  for (;;) {
-    const std::size_t end = condition.find(kAnd);
-    const auto part = parse_comparison(condition.substr(0, end));
-    const auto decided = part ? dimensions.decide(part->relation, part->left, part->right) : std::nullopt;
+  if (condition.kind() != Expression::Kind::kAnd) return std::nullopt;
+  std::optional<bool> all = true;
+  for (const Expression& part : condition.parts()) {
+    const auto decided = decide(dimensions, part);
     if (decided == false) return false;
-    is_true = is_true && decided.has_value();
-    if (end == std::string_view::npos) break;
-    condition.remove_prefix(end + kAnd.size());
+    if (!decided) all.reset();
   }
-  return is_true ? std::optional<bool>(true) : std::nullopt;
+  return all;
 }
 
 }  // namespace fxtrace

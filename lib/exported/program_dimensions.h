@@ -12,6 +12,7 @@
 #include "exported/program_graph.h"
 #include "graph/graph_collection.h"
 #include "symbolic/dimensions.h"
+#include "symbolic/expression.h"
 #include "symbolic/sym_int.h"
 #include "trace/options.h"
 
@@ -19,7 +20,7 @@ namespace fxtrace {
 
 // The program's own word on a size: "s77" is in 2..64.
 struct RangeConstraint {
-  std::string expr;
+  Expression expr;
   Range range;
 };
 
@@ -36,10 +37,10 @@ class ProgramDimensions {
   // Error(kUsage) when an assert cannot hold any more.
   void apply(ProgramGraph& graph);
 
-  // "2 <= s77 <= 64", within what narrow() left.
-  std::vector<std::string> guards() const;
-  // Whether the ranges say that already: "s77 >= 2".
-  bool says(std::string_view condition) const { return decide(known_, condition) == true; }
+  // 2 <= s77 <= 64, within what narrow() left.
+  std::vector<Expression> guards() const;
+  // Whether the ranges say that already: s77 >= 2.
+  bool says(const Expression& condition) const { return decide(known_, condition) == true; }
   // "s77 (2..64), u0 (0..)"
   std::string list() const;
 
@@ -47,14 +48,13 @@ class ProgramDimensions {
   void add_names(const ProgramGraph& graph);
   void add_name(const std::string& name, const Range& known, const Range& given);
   void narrow(const std::string& name, const Range& range, const std::string& option);
-  void fix(const std::string& expr, std::int64_t number, const std::string& option);
+  void fix(const Expression& expr, std::int64_t number, const std::string& option);
 
   void check_asserts(const ProgramGraph& graph) const;
   void apply_to(ProgramValue& value);
   bool holds(const Operation& operation, const ProgramGraph& graph) const;
-  Meta::Dim narrowed(const Meta::Dim& size);
-  std::string with_numbers(std::string_view text) const;
-  static std::optional<bool> decide(const Dimensions& dimensions, std::string_view condition);
+  Expression narrowed(const Expression& value);
+  static std::optional<bool> decide(const Dimensions& dimensions, const Expression& condition);
 
   std::vector<RangeConstraint> constraints_;
   std::vector<RangeConstraint> asked_;           // by options
@@ -63,7 +63,7 @@ class ProgramDimensions {
   // All that is known, and what the inputs and the options say.  They differ in sizes that depend on data:
   // the program knows those from asserts, which must not prove themselves.
   Dimensions known_, given_;
-  std::unordered_map<std::string, Meta::Dim> narrowed_;  // by text
+  std::unordered_map<std::string, Expression> narrowed_;  // by text
 };
 
 }  // namespace fxtrace

@@ -67,12 +67,11 @@ bool is_region(const Operation& operation) {
 
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   std::vector<std::int64_t> shape;
-  for (const auto& size : value.meta.shape.value_or(std::vector<Meta::Dim>())) {
-    const auto* number = std::get_if<std::int64_t>(&size);
-    if (number == nullptr) {
+  for (const Expression& size : value.meta.shape.value_or(std::vector<Expression>())) {
+    const auto number = size.number();
+    if (!number) {
       throw input_error("the tensor '" + value.name.substr(0, 100) +
-                        "' belongs to the model, and its size is " +
-                        std::get<std::string>(size).substr(0, 100));
+                        "' belongs to the model, and its size is " + size.text().substr(0, 100));
     }
     shape.push_back(*number);
   }
@@ -161,14 +160,12 @@ Effect effect_of(const Operation& operation) {
   return is_pure(op) ? Effect::kPure : Effect::kRandom;
 }
 
-std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph) {
-  if (operation.target != "aten._assert_scalar.default" || operation.args.empty()) return {};
+const Expression* asserted_condition(const Operation& operation, const ProgramGraph& graph) {
+  if (operation.target.aten_name() != "_assert_scalar" || operation.args.empty()) return nullptr;
   const auto* value = operation.args.front().get_if<ValueId>();
-  if (value == nullptr) return {};
+  if (value == nullptr) return nullptr;
   const Meta& meta = graph.values[value->index].meta;
-  const auto* text = meta.value ? std::get_if<std::string>(&*meta.value) : nullptr;
-  if (text == nullptr || meta.type != "bool") return {};
-  return *text;
+  return meta.value && meta.type == "bool" ? &*meta.value : nullptr;
 }
 
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f) {

@@ -122,8 +122,8 @@ enum class Effect {
 };
 Effect effect_of(const Operation& operation);
 
-// The condition that the operation checks, in the program's words: "u0 <= s77".  Empty for other operations.
-std::string_view asserted_condition(const Operation& operation, const ProgramGraph& graph);
+// The condition that the operation checks: u0 <= s77.  Null for other operations.
+const Expression* asserted_condition(const Operation& operation, const ProgramGraph& graph);
 
 // Calls f(result, argument) for every result of the operation that is one of its arguments itself: what it
 // changes in place (aten.add_.Tensor), gives back as it is, or hands through a region (no_grad, autocast).

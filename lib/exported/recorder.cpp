@@ -279,10 +279,8 @@ class Recorder {
     if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
       return;
     const auto source = innermost_frame(operation.stack_trace);
-    const auto condition = asserted_condition(operation, frame.graph);
-    if (!condition.empty() && !program_.dimensions().says(condition)) {
-      tracer_.guard(std::string(condition), source);
-    }
+    const Expression* condition = asserted_condition(operation, frame.graph);
+    if (condition != nullptr && !program_.dimensions().says(*condition)) tracer_.guard(*condition, source);
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
     std::vector<NodeId> for_bodies;
     for (const ProgramBody& body : operation.bodies) {
@@ -486,12 +484,9 @@ class Recorder {
     if (decision.kind == Kind::kFixed) {
       const Meta& meta = frame.graph.values[value.index].meta;
       check_concrete(entry, meta, *decision.value);
-      if (meta.value) {
-        const auto* symbol = std::get_if<std::string>(&*meta.value);
-        const auto* number = decision.value->get_if<std::int64_t>();
-        if (symbol != nullptr && number != nullptr) {
-          tracer_.guard(*symbol + " == " + std::to_string(*number), std::nullopt);
-        }
+      const auto* number = decision.value->get_if<std::int64_t>();
+      if (meta.value && !meta.value->number() && number != nullptr) {
+        tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt);
       }
       frame.fixed.emplace(value.index, *decision.value);
       return true;

@@ -88,8 +88,7 @@ const Decomposed* find_decomposed(std::string_view module) {
 std::optional<std::int64_t> size_of(const Flow& flow, ValueId value, std::size_t dim) {
   const auto& shape = flow.meta(value).shape;
   if (!shape || dim >= shape->size()) return std::nullopt;
-  const auto* number = std::get_if<std::int64_t>(&(*shape)[dim]);
-  return number != nullptr ? std::optional(*number) : std::nullopt;
+  return (*shape)[dim].number();
 }
 
 class DecomposedCall {

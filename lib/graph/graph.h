@@ -124,7 +124,7 @@ struct Constant {
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 
 struct Guard {
-  std::string expr;  // "x.dim() == 2"
+  Expression expr;  // x.dim() == 2; see guard_expression() in trace/expression.h
   std::optional<SourceLocation> source;
 };
 

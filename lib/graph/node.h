@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/argument.h"
+#include "symbolic/expression.h"
 
 namespace fxtrace {
 
@@ -37,12 +38,12 @@ struct SourceLocation {
 
 // What is known of a node's value.
 struct Meta {
-  using Dim = std::variant<std::int64_t, std::string>;  // a number, or an expression of named dimensions
-  std::optional<std::string> type;                      // "Tensor", "int", "List[Tensor]"
+  using Dim = Expression;           // a number, or an expression of named dimensions
+  std::optional<std::string> type;  // "Tensor", "int", "List[Tensor]"
   std::optional<std::vector<Dim>> shape;
   std::optional<std::string> dtype;   // "float32"
   std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
-  std::optional<Dim> value;           // of an integer that the program gives as an expression: "2*batch"
+  std::optional<Dim> value;           // of a number or a condition that is known as an expression: batch*2
   bool operator==(const Meta&) const = default;
 };
 

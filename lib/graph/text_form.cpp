@@ -105,11 +105,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-std::string dimension_text(const Meta::Dim& dim) {
-  const auto* number = std::get_if<std::int64_t>(&dim);
-  return number != nullptr ? std::to_string(*number) : std::get<std::string>(dim);
-}
-
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -362,13 +357,13 @@ std::string value_text(const Meta& meta) {
   std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
   if (meta.value) {
     if (!text.empty()) text += ' ';
-    text += dimension_text(*meta.value);
+    text += meta.value->text();
   }
   if (!meta.shape) return text;
   text += '[';
   for (std::size_t i = 0; i < meta.shape->size(); ++i) {
     if (i != 0) text += ", ";
-    text += dimension_text((*meta.shape)[i]);
+    text += (*meta.shape)[i].text();
   }
   text += ']';
   return text;

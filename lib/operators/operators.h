@@ -42,6 +42,8 @@ inline constexpr Traits kRepeats = 1U << 17;   // the result is as large as a nu
 inline constexpr Traits kJoins = 1U << 18;     // the result is as large as the product of the arguments
 inline constexpr Traits kMayBeArgument = 1U << 19;  // see Alias::may_be_same
 inline constexpr Traits kMayCopy = 1U << 20;        // an alias in the schema may be a copy instead
+inline constexpr Traits kTensorMethod = 1U << 21;   // a method of torch.Tensor with the same arguments
+inline constexpr Traits kKeepsRank = 1U << 22;      // the result has as many dimensions as the first argument
 }  // namespace traits
 
 // A row.  Rows live as long as the program.

@@ -154,7 +154,12 @@ void Interpreter::choose(const IrNode* node, bool branch) {
   const IrBlock& block = *node->blocks()[branch ? 0 : 1];
   run_block(block);
   Values results = outputs(block);
-  for (std::size_t i = 0; i < results.size(); ++i) set(node->outputs()[i], std::move(results[i]));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    set(node->outputs()[i], std::move(results[i]));
+    const auto left_out = left_out_.find(block.outputs()[i]);
+    if (left_out != left_out_.end())
+      left_out_.insert_or_assign(node->outputs()[i], Expression(left_out->second));
+  }
 }
 
 void Interpreter::run_if(const IrNode* node) {
@@ -172,7 +177,7 @@ void Interpreter::run_if(const IrNode* node) {
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
 bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
-  const bool known = find_proxy(condition) != nullptr;  // else part of an expression that was left out
+  const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
   const auto guard = [&](bool holds) {
     if (tracer_ == nullptr) return;
     if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
@@ -183,12 +188,10 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
     if (std::string key = condition_key(condition, opposite); !key.empty()) {
       assumed_[std::move(key)] = holds != opposite;
     }
-    std::string text = known ? describe(condition) : "";
     const auto source = location(node);
-    if (!known && source) text = source->text;
-    if (text.empty()) return;
-    if (!holds) text = "not (" + text + ")";
-    tracer_->guard(std::move(text), source);
+    std::optional<Expression> expr = find_condition(node->input(0), condition);
+    if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
+    if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
   };
   if (const auto branch = branch_without_raise(node)) {
     guard(*branch);
@@ -206,9 +209,52 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   }
   if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1]))
     return false;
-  // Which half decides is not known, and need not be: the guard is the whole expression, as written.
+  // Which half decides is not known, and need not be: the guard is the whole expression.
+  leave_out(node, condition, circuit->is_and);
   set(node->output(), at::IValue::uninitialized());
   return true;
+}
+
+// As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be told.
+std::optional<Expression> Interpreter::find_condition(const IrValue* name,
+                                                      const at::IValue& condition) const {
+  if (condition.isBool()) return Expression::boolean(condition.toBool());
+  if (find_proxy(condition) != nullptr) return condition_of(condition);
+  const auto found = left_out_.find(name);
+  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
+void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, bool is_and) {
+  left_out_.erase(node->output());
+  std::optional<Expression> first = find_condition(node->input(0), condition);
+  if (!first || tracer_ == nullptr) return;
+  const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
+  std::optional<Expression> second;
+  const std::size_t changes = mark();
+  const std::size_t frames = frames_.size();
+  const Dimensions dimensions = dimensions_;
+  const std::map<std::string, bool> assumed = assumed_;
+  const Restore restore([&] {
+    frames_.resize(frames);
+    roll_back(changes);
+    dimensions_ = dimensions;
+    assumed_ = assumed;
+  });
+  try {
+    tracer_->look_at([&] {
+      run_block(rest);
+      second = find_condition(rest.outputs()[0], value(rest.outputs()[0]));
+    });
+  } catch (const TraceFailure&) {
+    return;
+  } catch (const InputsAsked&) {
+    return;
+  }
+  if (!second) return;
+  std::vector<Expression> halves{*std::move(first), *std::move(second)};
+  left_out_.insert_or_assign(
+      node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
 }
 
 std::string Interpreter::condition_key(const at::IValue& condition, bool& opposite) const {

@@ -52,7 +52,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const std::map<std::string, at::IValue> plain = plain_inputs(root, function);
   RootInputs inputs(
       schema, options, dimensions_, make_placeholder,
-      [&](const std::string& expr) { tracer_->guard(expr, std::nullopt); },
+      [&](const std::string& expr) { tracer_->guard(Expression::parse(expr), std::nullopt); },
       [&](const std::string& message) { tracer_->misfit(message); },
       [&](const std::string& name) { return tracer_->is_fixed(name) && !plain.contains(name); });
   std::vector<BoundInput> bound = inputs.bind();
@@ -116,7 +116,8 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
     } else if (tracer_->is_fixed(name)) {
       bound[i].value = known->second;
       const bool none = known->second.isNone();
-      tracer_->guard(none ? name + " is None" : name + " == " + python_text(known->second), std::nullopt);
+      tracer_->guard(Expression::parse(none ? name + " is None" : name + " == " + python_text(known->second)),
+                     std::nullopt);
     } else {
       fixable_.emplace(node, FixedInput{name, python_text(known->second), false});
     }
@@ -269,7 +270,8 @@ bool Interpreter::run_value_node(const IrNode* node) {
       }
       if (node->kind() == aten::_unwrap_optional && proxy->type->kind() == c10::TypeKind::OptionalType &&
           tracer_ != nullptr) {
-        tracer_->guard(describe(whole) + " is not None", location(node));
+        tracer_->guard(Expression::comparison("is not", condition_of(whole), Expression::none()),
+                       location(node));
       }
       const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
       at::IValue cast =
@@ -374,7 +376,8 @@ bool Interpreter::ask_process(const IrNode* node) {
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != prim::SetAttr; });
   if (tracer_ != nullptr && decides && !casts && (answer || found != off.end())) {
-    tracer_->guard(answer ? "torch.is_grad_enabled()" : "not " + found->second, std::nullopt);
+    tracer_->guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second),
+                   std::nullopt);
   }
   return true;
 }
@@ -408,7 +411,7 @@ bool Interpreter::compare_tensors(const IrNode* node, const at::IValue& left, co
   if (first == nullptr || second == nullptr) return false;
   const bool same = left.is(right) || (first->node.valid() && first->node == second->node);
   if (!same && tracer_ != nullptr) {
-    tracer_->guard(describe(left) + " is not " + describe(right), location(node));
+    tracer_->guard(Expression::comparison("is not", condition_of(left), condition_of(right)), location(node));
   }
   set(node->output(), same == (node->kind() == aten::__is__));
   return true;
@@ -638,7 +641,13 @@ std::optional<SourceLocation> Interpreter::location(const IrNode* node) {
 std::string Interpreter::describe(const at::IValue& value) const {
   const Proxy* proxy = find_proxy(value);
   if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return "a value";
-  return expression(tracer_->graph(), proxy->node);
+  return description(tracer_->graph(), proxy->node);
+}
+
+Expression Interpreter::condition_of(const at::IValue& value) const {
+  const Proxy* proxy = find_proxy(value);
+  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return Expression::variable("a value");
+  return guard_expression(tracer_->graph(), proxy->node);
 }
 
 void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node) {
@@ -653,18 +662,14 @@ void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node
 Meta Interpreter::meta(const c10::TypePtr& type, const Known& known) const {
   Meta meta;
   meta.type = type_name(*type);
-  const auto dim = [](const SymInt& size) -> Meta::Dim {
-    if (const auto number = size.number()) return *number;
-    return size.text();
-  };
   if (const TensorInfo* info = known.tensor()) {
     meta.type = "Tensor";
     meta.shape.emplace();
-    for (const SymInt& size : info->sizes) meta.shape->push_back(dim(size));
+    for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
     if (info->dtype) meta.dtype = dtype_name(*info->dtype);
     if (info->device.type() != at::kCPU) meta.device = info->device.str();
   } else if (const SymInt* integer = known.integer()) {
-    meta.value = dim(*integer);
+    meta.value = *integer;
   }
   return meta;
 }

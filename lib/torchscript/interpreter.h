@@ -82,6 +82,8 @@ class Interpreter {
   void run_loop(const IrNode* node);
   void raise(const IrNode* node);
   bool assume(const IrNode* node, const at::IValue& condition);
+  std::optional<Expression> find_condition(const IrValue* name, const at::IValue& condition) const;
+  void leave_out(const IrNode* node, const at::IValue& condition, bool is_and);
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
   at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type);
@@ -180,7 +182,8 @@ class Interpreter {
   void roll_back(std::size_t mark);
 
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
-  std::string describe(const at::IValue& value) const;
+  std::string describe(const at::IValue& value) const;     // for messages
+  Expression condition_of(const at::IValue& value) const;  // for guards
   std::optional<SourceLocation> location(const IrNode* node);
 
   // What `with` switches for the operators inside.
@@ -206,9 +209,10 @@ class Interpreter {
   std::int64_t steps_ = 0;     // in the innermost module call
   Modes modes_;
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
-  std::map<std::string, bool> assumed_;           // conditions that a guard has decided, by condition_key()
-  ModuleId module_;                               // whose forward runs
-  bool both_ways_ = false;                        // in run_both(): what runs may not be what is meant
+  std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
+  std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
+  ModuleId module_;                      // whose forward runs
+  bool both_ways_ = false;               // in run_both(): what runs may not be what is meant
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

@@ -15,22 +15,6 @@
 namespace fxtrace {
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      const auto byte = static_cast<unsigned char>(c);
-      result += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 15U]};
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 template <class Items>
 std::string joined(const Items& items) {
   std::string text;
@@ -53,8 +37,8 @@ std::string python_text(const at::IValue& value) {
   if (value.isNone()) return "None";
   if (value.isBool()) return value.toBool() ? "True" : "False";
   if (value.isDouble()) return python_float(value.toDouble());
-  if (value.isString()) return quoted(value.toStringRef());
-  if (value.isDevice()) return "torch.device(" + quoted(value.toDevice().str()) + ")";
+  if (value.isString()) return python_text_literal(value.toStringRef());
+  if (value.isDevice()) return "torch.device(" + python_text_literal(value.toDevice().str()) + ")";
   if (value.isList()) return "[" + joined(value.toListRef()) + "]";
   if (value.isTuple()) {
     const auto& items = value.toTupleRef().elements();

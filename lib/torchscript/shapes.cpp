@@ -116,7 +116,7 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed && tracer_ != nullptr &&
         (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
-      tracer_->guard(describe(values[0]) + ".is_contiguous()", location(node));
+      tracer_->guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
     }
     set(node->output(), *evaluated.plain);
     return true;
@@ -234,14 +234,14 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->node, meta(proxy->type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
-    const std::string name = describe(inputs[i].value);
+    const Expression name = condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
-      tracer_->guard(name + " is None", std::nullopt);
+      tracer_->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
     } else if (proxy->type->kind() == c10::TypeKind::OptionalType) {
-      tracer_->guard(name + " is not None", std::nullopt);
+      tracer_->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
     } else if (integer != nullptr && integer->is_number()) {
-      tracer_->guard(name + " == " + integer->text(), std::nullopt);
+      tracer_->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
     }
     inputs[i].value = make_proxy(proxy->node, proxy->type, std::move(input));
   }

@@ -1,16 +1,23 @@
-// A value of a graph as the Python expression it came from: "x.dim() == 2".  For guards and failure messages.
+// A value of a graph as the Python expression that it came from: x.dim() == 2.
 #pragma once
 
 #include <string>
 
 #include "graph/graph.h"
+#include "symbolic/expression.h"
 
 namespace fxtrace {
 
-// Deep or long expressions end in "...".
-std::string expression(const Graph& graph, const Argument& value);
+// For guards: over the graph's inputs, with `self` for the model, torch, math, and other modules by their
+// names.  What is used twice is bound, (name := ...), where it comes first.  Values go by their nodes' names
+// where working them out again may give something else (random numbers, unknown operators), more than
+// kMaxGuardDepth operations away from the condition, and behind kMaxGuardNodes of them.
+Expression guard_expression(const Graph& graph, const Argument& value);
+inline constexpr int kMaxGuardDepth = 40;
+inline constexpr int kMaxGuardNodes = 60;
 
-// A number as Python writes it; it reads back as the same number.
-std::string python_float(double number);
+// For messages: modules' results and attributes by their names, every operator as a method; long ones end in
+// "...".
+std::string description(const Graph& graph, const Argument& value);
 
 }  // namespace fxtrace

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "support/error.h"
+#include "support/restore.h"
 
 namespace fxtrace {
 
@@ -211,8 +212,9 @@ void GraphTracer::output(Argument value, Meta meta) {
           "output"});
 }
 
-void GraphTracer::guard(std::string expr, std::optional<SourceLocation> source) {
-  std::string key = expr + '\n' + (source ? source->file + ':' + std::to_string(source->line) : "");
+void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source) {
+  if (expr == Expression::boolean(true)) return;
+  std::string key = expr.text() + '\n' + (source ? source->file + ':' + std::to_string(source->line) : "");
   if (!guard_keys_.insert(key).second) return;
   recording().result.guards.push_back({std::move(expr), std::move(source)});
   undo_.push_back({Undo::kGuard, {}, {}, std::move(key), nullptr});
@@ -381,6 +383,12 @@ bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body
     if (inline_count_[module.index] > 0) stale_ = true;
     return false;
   }
+}
+
+void GraphTracer::look_at(const std::function<void()>& body) {
+  const Mark mark{recording().result.graph.mark(), undo_.size()};
+  const Restore restore([&] { roll_back(mark); });
+  body();
 }
 
 void GraphTracer::roll_back(const Mark& mark) {

@@ -111,7 +111,7 @@ class GraphTracer {
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);
-  void guard(std::string expr, std::optional<SourceLocation> source);
+  void guard(Expression expr, std::optional<SourceLocation> source);
   // An option for this graph does nothing.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
   const std::vector<std::string>& misfits() const { return misfits_; }
@@ -143,8 +143,10 @@ class GraphTracer {
   // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& body);
-  // The same for a front end that knows that nothing will fail: what is recorded until leave_call() is the
-  // module's.  A call whose nodes do not stand together is entered once and resumed later.
+  // Runs `body`, which calls no module, and takes back what it recorded.
+  void look_at(const std::function<void()>& body);
+  // As inline_call() for a front end that knows that nothing will fail: what is recorded until leave_call()
+  // is the module's.  A call whose nodes do not stand together is entered once and resumed later.
   // enter_call() gives the number that resume_call() asks for.
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);

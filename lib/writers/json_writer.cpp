@@ -335,7 +335,7 @@ class Writer {
     json_.close('}');
     lines("guards", graph.guards, [this](const Guard& guard) {
       json_.open('{');
-      text("expr", guard.expr);
+      text("expr", guard.expr.text());
       source(guard.source);
       json_.close('}');
     });
@@ -502,10 +502,10 @@ class Writer {
   }
 
   void dimension(const Meta::Dim& dim) {
-    if (const auto* number = std::get_if<std::int64_t>(&dim)) {
+    if (const auto number = dim.number()) {
       json_.integer(*number);
     } else {
-      json_.string(std::get<std::string>(dim));
+      json_.string(dim.text());
     }
   }
 

@@ -5,6 +5,7 @@ import copy
 import glob
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import rebuild
 import rebuild_exported
 import torch
+from torch import fx
 from torch.utils import _pytree as pytree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -154,6 +156,44 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
     text = difference(expected, actual)
     if text:
         raise Different(f"{text}\n{rebuilt.code}")
+    check_guards(graph_json, rebuilt, rebuild.load(model_path), args, kwargs)
+
+
+def guard_values(graph: fx.GraphModule, graph_json: dict, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """What the names in guards stand for: nodes, inputs, and dimensions in the inputs' sizes."""
+    values: dict[str, Any] = {}
+
+    class Nodes(fx.Interpreter):
+        def run_node(self, n: fx.Node) -> Any:
+            values[n.name] = super().run_node(n)
+            return values[n.name]
+
+    with torch.no_grad():
+        Nodes(graph).run(*copy.deepcopy(args), *copy.deepcopy(tuple(kwargs.values())))
+    for node in graph_json["nodes"]:
+        if node["op"] != "placeholder":
+            continue
+        value = values[node["target"]] = values[node["name"]]
+        shape = (node["meta"] or {}).get("shape")
+        if isinstance(value, torch.Tensor) and shape:
+            values |= {name: size for name, size in zip(shape, value.shape) if isinstance(name, str)}
+    return values
+
+
+def check_guards(
+    graph_json: dict, rebuilt: fx.GraphModule, model: torch.nn.Module, args: tuple, kwargs: dict
+) -> None:
+    """Every guard is Python, and true of inputs that the model takes."""
+    if not graph_json["guards"]:
+        return
+    values = guard_values(rebuilt, graph_json, args, kwargs)
+    if isinstance(model, torch.jit.ScriptModule):  # inputs that the trace has fixed
+        for i, formal in enumerate(model.forward.schema.arguments[1:]):
+            values.setdefault(formal.name, args[i] if i < len(args) else formal.default_value)
+    for guard in graph_json["guards"]:
+        scope = {"torch": torch, "math": math, "self": model} | values
+        with torch.no_grad():
+            assert eval(guard["expr"], scope), guard
 
 
 class ExportedRun:

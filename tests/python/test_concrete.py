@@ -155,7 +155,7 @@ def test_what_is_fixed_is_a_guard(program, archive):
         "repeat[1] == 3",
         "pair.power == 2",
         "mask is None",
-        'mode == "sub"',
+        "mode == 'sub'",
         "named[3] == 4.0",
     }
 
@@ -259,7 +259,7 @@ def test_errors_list_the_inputs(program, archive, option, message):
     assert done.returncode == 2 and done.stdout == b""
     assert message in error
     assert "hint: the inputs are x: Tensor, flag: bool, parts: Dict[str, List[Tensor]]" in error
-    assert 'mask: Optional[Tensor] = None, mode: str = "add", n: int = 2' in error
+    assert "mask: Optional[Tensor] = None, mode: str = 'add', n: int = 2" in error
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ CASES = [
     Case(IsNone, ["x"], ["y is None"]),
     Case(Truth, ["x"], ["training == True", "flag == False", "y is None"]),
     Case(Numbers, ["x", "bias"], ["n == 2", "power == 1.5"]),
-    Case(Words, ["x"], ['mode == "say \\"mean\\""', 'reduce == "mean"']),
+    Case(Words, ["x"], ["mode == 'say \"mean\"'", "reduce == 'mean'"]),
     Case(Tuples, ["x"], ["size == (2, 3)", "state == (None, 1e-05)"]),
     Case(OptionalLists, ["x"], ["dims is None", "extra is None"]),
     Case(Asserts, ["x", "n", "y"], ["n > 0", "y is None"]),

@@ -200,7 +200,7 @@ def test_asserts_stay_until_the_ranges_decide_them(program, programs):
 
     (size,) = values_of(program.trace(path)["graphs"][0], PROGRAMS["data"][2][0])
     all_of_them = asserts()
-    assert f"2*u0 <= {size}" in all_of_them and "u0 >= 1" in all_of_them
+    assert f"u0*2 <= {size}" in all_of_them and "u0 >= 1" in all_of_them
     # Of the data the program knows no more than it asserts.
     assert len(asserts("--dim", f"{size}=8..20")) == len(all_of_them)
     assert asserts("--dim", "u0=1..4") == [f"u0*2 <= {size}"]

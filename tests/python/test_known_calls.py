@@ -85,9 +85,9 @@ def test_plain_values(program, tmp_path):
         "causal == False",
         "dims == [0, 1]",
         "mask is None",
-        'mode == "double"',
+        "mode == 'double'",
     ]
-    assert guards(graph["inside"]) == ["causal == True", "dims == [1]", "mask is None", 'mode == ""']
+    assert guards(graph["inside"]) == ["causal == True", "dims == [1]", "mask is None", "mode == ''"]
     # The caller passes them, so they are inputs.
     names = [node["target"] for node in graph["before"]["nodes"] if node["op"] == "placeholder"]
     assert names == ["x", "causal", "mask", "mode", "dims", "gain"]

@@ -93,6 +93,10 @@ def test_operators_do_what_the_table_says(table):
         drew = not torch.equal(state, torch.get_rng_state())
         if drew and not row["random"]:
             wrong.add(f"{row['name']} draws random numbers")
+        inputs = [t for value in bound.values() for t in tensors(value)]
+        keeps_rank = row["keeps_rank"] or (row["pointwise"] and len(inputs) == 1)
+        if keeps_rank and isinstance(results, torch.Tensor) and results.dim() != inputs[0].dim():
+            wrong.add(f"{row['name']} does not keep the rank")
         claims = {(a["result"], a["argument"]): a for a in row["aliases"]}
         for name, value in bound.items():
             for was, tensor in zip(before[name], tensors(value)):
@@ -115,6 +119,11 @@ def test_operators_do_what_the_table_says(table):
                                 wrong.add(f"{row['name']}: result {i} does not alias {name}")
     assert not wrong, "\n" + "\n".join(sorted(wrong))
     assert len(seen) > 700
+
+
+def test_methods_of_tensors_are_there(table):
+    methods = {row["name"].split("::")[1].split(".")[0] for row in table.values() if row["tensor_method"]}
+    assert len(methods) > 50 and [name for name in methods if not callable(getattr(torch.Tensor, name, None))] == []
 
 
 def test_twins_are_those_of_torchgen(table):

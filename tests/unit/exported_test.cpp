@@ -372,7 +372,8 @@ namespace {
 // f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a body that has the sizes too.
 ProgramGraph sized_program() {
   ProgramGraph graph;
-  const auto value = [](ProgramGraph& to, const char* type, Meta::Dim dim) {
+  const auto value = [](ProgramGraph& to, const char* type, const char* text) {
+    Expression dim = Expression::parse(text);
     Meta meta;
     meta.type = type;
     if (std::string(type) == "Tensor") {
@@ -415,8 +416,9 @@ struct Narrowed {
 
   explicit Narrowed(const std::vector<DimensionRange>& ranges,
                     const std::vector<ConcreteArg>& concrete = {}) {
-    const std::vector<RangeConstraint> constraints{
-        {"s0", {2, 64}}, {"2*s0", {4, 128}}, {"u0", {1, std::nullopt}}};
+    const std::vector<RangeConstraint> constraints{{Expression::parse("s0"), {2, 64}},
+                                                   {Expression::parse("2*s0"), {4, 128}},
+                                                   {Expression::parse("u0"), {1, std::nullopt}}};
     GraphSignature signature;
     for (const char* name : {"x", "n"}) {
       signature.inputs.emplace_back();
@@ -434,10 +436,10 @@ struct Narrowed {
       error = failed.what();
       for (const auto& hint : failed.hints()) error += "; " + hint;
     }
-    guards = dimensions.guards();
+    for (const Expression& guard : dimensions.guards()) guards.push_back(guard.text());
   }
-  Meta::Dim size(std::size_t value) const { return graph.values[value].meta.shape->at(0); }
-  Meta::Dim value(std::size_t value) const { return *graph.values[value].meta.value; }
+  std::string size(std::size_t value) const { return graph.values[value].meta.shape->at(0).text(); }
+  std::string value(std::size_t value) const { return graph.values[value].meta.value->text(); }
   std::optional<Argument> fixed(std::size_t value) const { return graph.values[value].fixed; }
 };
 
@@ -447,18 +449,18 @@ using Texts = std::vector<std::string>;
 
 TEST_CASE("program dimensions: nothing is asked, nothing changes", "[exported]") {
   const Narrowed narrowed({});
-  CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= 2*s0 <= 128", "u0 >= 1"});
-  CHECK(narrowed.value(3) == Meta::Dim("2*s0 + 1"));
-  CHECK(narrowed.size(6) == Meta::Dim("Max(1, s0)"));
+  CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1"});
+  CHECK(narrowed.value(3) == "s0*2+1");
+  CHECK(narrowed.size(6) == "max(1,s0)");
   for (std::size_t i = 0; i < narrowed.graph.values.size(); ++i) CHECK_FALSE(narrowed.fixed(i));
 }
 
 TEST_CASE("program dimensions: a narrower range", "[exported]") {
   const Narrowed narrowed({{"s0", 8, 100}, {"s0", {}, 16}});
   CHECK(narrowed.guards == Texts{"8 <= s0 <= 16", "16 <= s0*2 <= 32", "u0 >= 1"});
-  CHECK(narrowed.size(0) == Meta::Dim("s0"));
-  CHECK(narrowed.size(6) == Meta::Dim("s0"));  // max(1, s0)
-  CHECK(narrowed.value(3) == Meta::Dim("s0*2+1"));
+  CHECK(narrowed.size(0) == "s0");
+  CHECK(narrowed.size(6) == "s0");  // max(1, s0)
+  CHECK(narrowed.value(3) == "s0*2+1");
   // The program knows u0 from the asserts themselves.
   CHECK_FALSE(narrowed.fixed(4));
   CHECK_FALSE(narrowed.fixed(5));
@@ -468,13 +470,13 @@ TEST_CASE("program dimensions: a narrower range", "[exported]") {
 TEST_CASE("program dimensions: one value", "[exported]") {
   const Narrowed narrowed({{"s0", 5, 5}});
   CHECK(narrowed.guards == Texts{"s0 == 5", "u0 >= 1"});
-  CHECK(narrowed.size(0) == Meta::Dim(5));
+  CHECK(narrowed.size(0) == "5");
   CHECK(narrowed.fixed(3) == Argument(11));
-  CHECK(narrowed.value(5) == Meta::Dim("u0 <= 5"));
-  CHECK(narrowed.value(7) == Meta::Dim("5/2"));
+  CHECK(narrowed.value(5) == "u0 <= 5");
+  CHECK(narrowed.value(7) == "5/2");
   CHECK_FALSE(narrowed.fixed(7));
   const ProgramGraph& body = narrowed.graph.operations[3].bodies[0].graph;
-  CHECK(*body.values[0].meta.value == Meta::Dim("s1*5"));
+  CHECK(body.values[0].meta.value->text() == "s1*5");
 }
 
 TEST_CASE("program dimensions: asserts that what is asked for decides", "[exported]") {
@@ -493,7 +495,7 @@ TEST_CASE("program dimensions: a concrete integer is a dimension with one value"
   const Narrowed narrowed({}, {{"n", 3}});
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1", "s1 == 3"});
   CHECK(narrowed.fixed(1) == Argument(3));
-  CHECK(*narrowed.graph.operations[3].bodies[0].graph.values[0].meta.value == Meta::Dim("s0*3"));
+  CHECK(narrowed.graph.operations[3].bodies[0].graph.values[0].meta.value->text() == "s0*3");
 }
 
 TEST_CASE("program dimensions: errors", "[exported]") {

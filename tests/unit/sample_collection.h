@@ -56,7 +56,7 @@ inline fxtrace::GraphCollection sample_collection() {
       %tensor_constant1 = get_attr[_tensor_constant1]()
       %output = output[output](%run))");
   root.graph.meta(NodeId{0}) = {
-      "Tensor", std::vector<Meta::Dim>{std::int64_t{1}, std::string("batch")}, "float32", {}, {}};
+      "Tensor", std::vector<Expression>{1, Expression::name("batch")}, "float32", {}, {}};
   root.graph.meta(NodeId{3}).type = "Tensor";
   root.constants = {
       {"_tensor_constant0", {"int64", {2, 2}, std::vector<Argument>{1, 2, 3, 4}, ""}},
@@ -65,7 +65,7 @@ inline fxtrace::GraphCollection sample_collection() {
   auto inner = module_graph("", "pkg.Net", "%y = placeholder[y]()\n%output = output[output](%y)");
   inner.execution.reset();
   root.subgraphs.emplace_back("true_graph_0", std::move(inner));
-  root.guards = {{"x.dim() == 2", source}, {"y", {}}};
+  root.guards = {{Expression::parse("x.dim() == 2"), source}, {Expression::parse("y"), {}}};
   root.execution =
       Execution{{"", "a", "a.l"},
                 {"a.l.weight", "a.l.bias"},
@@ -116,9 +116,9 @@ inline fxtrace::GraphCollection exported_collection() {
     return NodeId{};
   };
   root.graph.meta(id("x")) = {
-      "Tensor", std::vector<Meta::Dim>{std::string("batch"), std::int64_t{4}}, "float32", {}, {}};
-  root.graph.meta(id("n")) = {"int", {}, {}, {}, Meta::Dim{std::int64_t{3}}};
-  root.graph.meta(id("sym_size_int")) = {"int", {}, {}, {}, Meta::Dim{std::string("batch")}};
+      "Tensor", std::vector<Expression>{Expression::name("batch"), 4}, "float32", {}, {}};
+  root.graph.meta(id("n")) = {"int", {}, {}, {}, Expression(3)};
+  root.graph.meta(id("sym_size_int")) = {"int", {}, {}, {}, Expression::name("batch")};
   root.graph.set_program_nodes(id("l"), {"linear", "relu"});
   root.constants = {{"lifted_tensor_0", {"int64", {2}, std::vector<Argument>{1, 2}, ""}}};
 
@@ -137,7 +137,7 @@ inline fxtrace::GraphCollection exported_collection() {
   when_false.execution.reset();
   root.subgraphs.emplace_back("true_graph_0", std::move(when_true));
   root.subgraphs.emplace_back("false_graph_0", std::move(when_false));
-  root.guards = {{"0 <= batch <= 16", {}}};
+  root.guards = {{Expression::parse("0 <= batch <= 16"), {}}};
 
   GraphSignature signature;
   signature.inputs = {

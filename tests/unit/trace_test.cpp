@@ -63,7 +63,7 @@ class FakeProgram : public Program {
     runs.push_back(modules_[root.index].path);
     const NodeId x = tracer.placeholder("x", {}, {});
     if (tracer.is_fixed("flag")) {
-      tracer.guard("flag == False", std::nullopt);
+      tracer.guard(Expression::parse("flag == False"), std::nullopt);
     } else {
       tracer.placeholder("flag", {Argument(false)}, {});
     }
@@ -157,7 +157,7 @@ TEST_CASE("inputs that are asked for are fixed", "[trace]") {
   program.add("asks", "Asks", asks);
   const TraceResult result = trace(program, {});
   CHECK(nodes(result.collection.graphs[0]) == Strings{"x", "output"});
-  CHECK(result.collection.graphs[0].guards.at(0).expr == "flag == False");
+  CHECK(result.collection.graphs[0].guards.at(0).expr.text() == "flag == False");
   CHECK(result.notes == Strings{"flag has its default, False; --concrete or --input gives it another"});
 }
 

@@ -1,0 +1,349 @@
+// Expression::parse(): the expressions of Python that programs and files have.
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <utility>
+
+#include "symbolic/expression.h"
+
+namespace fxtrace {
+namespace {
+
+using Kind = Expression::Kind;
+
+constexpr int kMaxDepth = 100;
+constexpr std::size_t kMaxLength = 100'000;
+
+struct NoExpression {};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// Whether SymInt may be able to read it: arithmetic and calls of functions of numbers.
+bool may_be_size(const Expression& value) {
+  const auto all = [](const std::vector<Expression>& parts, std::size_t from) {
+    return std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(from), parts.end(), may_be_size);
+  };
+  switch (value.kind()) {
+    case Kind::kSize:
+      return true;
+    case Kind::kNegative:
+    case Kind::kBinary:
+      return all(value.parts(), 0);
+    case Kind::kCall: {
+      const Expression& function = value.parts().front();
+      const bool of_math = function.kind() == Kind::kAttribute && function.parts().front().text() == "math";
+      // float(n) is another value than n.
+      return (of_math || (function.size() != nullptr && function.text() != "float")) && all(value.parts(), 1);
+    }
+    default:
+      return false;
+  }
+}
+
+// Recursive descent, one function for each level of precedence.  Throws NoExpression.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Expression whole() {
+    Expression value = disjunction();
+    skip_spaces();
+    if (at_ != text_.size()) throw NoExpression();
+    return value;
+  }
+
+ private:
+  class Level {
+   public:
+    explicit Level(int& depth) : depth_(depth) {
+      if (++depth_ > kMaxDepth) throw NoExpression();
+    }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    int& depth_;
+  };
+
+  void skip_spaces() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
+  bool take(std::string_view token) {
+    skip_spaces();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!take(token)) throw NoExpression();
+  }
+  // A symbol that is not the start of a longer one: "<" but not "<=" or "<<".
+  bool take_symbol(std::string_view symbol, std::string_view not_before) {
+    skip_spaces();
+    if (!text_.substr(at_).starts_with(symbol)) return false;
+    const std::size_t end = at_ + symbol.size();
+    if (end < text_.size() && not_before.find(text_[end]) != std::string_view::npos) return false;
+    at_ = end;
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    skip_spaces();
+    if (!text_.substr(at_).starts_with(word)) return false;
+    const std::size_t end = at_ + word.size();
+    if (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) return false;
+    at_ = end;
+    return true;
+  }
+
+  Expression disjunction() {
+    const Level level(depth_);
+    std::vector<Expression> parts{conjunction()};
+    while (take_word("or")) parts.push_back(conjunction());
+    return Expression::any(std::move(parts));
+  }
+  Expression conjunction() {
+    std::vector<Expression> parts{inversion()};
+    while (take_word("and")) parts.push_back(inversion());
+    return Expression::all(std::move(parts));
+  }
+  Expression inversion() {
+    const Level level(depth_);
+    if (take_word("not")) return Expression::negation(inversion());
+    return comparison();
+  }
+
+  // a <= b <= c is a <= b and b <= c.
+  Expression comparison() {
+    std::vector<Expression> parts;
+    Expression left = sized(&Parser::bit_or);
+    for (std::string_view symbol = relation(); !symbol.empty(); symbol = relation()) {
+      Expression right = sized(&Parser::bit_or);
+      parts.push_back(Expression::comparison(std::string(symbol), std::move(left), right));
+      left = std::move(right);
+    }
+    return parts.empty() ? left : Expression::all(std::move(parts));
+  }
+  std::string_view relation() {
+    for (const std::string_view symbol : {"==", "!=", "<=", ">="}) {
+      if (take(symbol)) return symbol;
+    }
+    if (take_symbol("<", "<")) return "<";
+    if (take_symbol(">", ">")) return ">";
+    if (take_word("is")) return take_word("not") ? "is not" : "is";
+    if (take_word("in")) return "in";
+    return {};
+  }
+
+  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).
+  Expression sized(Expression (Parser::*read)()) {
+    skip_spaces();
+    const std::size_t begin = at_;
+    Expression value = (this->*read)();
+    if (value.size() == nullptr && may_be_size(value)) {
+      if (auto size = SymInt::parse(text_.substr(begin, at_ - begin))) return *std::move(size);
+    }
+    return value;
+  }
+
+  Expression bit_or() {
+    Expression left = bit_xor();
+    while (take_symbol("|", "|")) left = Expression::binary("|", std::move(left), bit_xor());
+    return left;
+  }
+  Expression bit_xor() {
+    Expression left = bit_and();
+    while (take("^")) left = Expression::binary("^", std::move(left), bit_and());
+    return left;
+  }
+  Expression bit_and() {
+    Expression left = shift();
+    while (take_symbol("&", "&")) left = Expression::binary("&", std::move(left), shift());
+    return left;
+  }
+  Expression shift() {
+    Expression left = sum();
+    for (;;) {
+      const bool up = take("<<");
+      if (!up && !take(">>")) return left;
+      left = Expression::binary(up ? "<<" : ">>", std::move(left), sum());
+    }
+  }
+  Expression sum() {
+    Expression left = product();
+    for (;;) {
+      const bool plus = take("+");
+      if (!plus && !take("-")) return left;
+      left = Expression::binary(plus ? "+" : "-", std::move(left), product());
+    }
+  }
+  Expression product() {
+    Expression left = unary();
+    for (;;) {
+      const char* symbol = take("//")              ? "//"
+                           : take("/")             ? "/"
+                           : take("%")             ? "%"
+                           : take("@")             ? "@"
+                           : take_symbol("*", "*") ? "*"
+                                                   : nullptr;
+      if (symbol == nullptr) return left;
+      left = Expression::binary(symbol, std::move(left), unary());
+    }
+  }
+  Expression unary() {
+    const Level level(depth_);
+    if (take("-")) return Expression::negative(unary());
+    if (take("+")) return unary();
+    return power();
+  }
+  Expression power() {
+    Expression base = primary();
+    if (!take("**")) return base;
+    return Expression::binary("**", std::move(base), unary());
+  }
+
+  Expression primary() {
+    Expression value = atom();
+    for (;;) {
+      if (take("(")) {
+        std::vector<Expression> arguments;
+        while (!take(")")) {
+          if (!arguments.empty()) expect(",");
+          arguments.push_back(argument());
+        }
+        value = Expression::call(std::move(value), std::move(arguments));
+      } else if (take("[")) {
+        Expression index = disjunction();
+        expect("]");
+        value = Expression::item(std::move(value), std::move(index));
+      } else if (take_symbol(".", "0123456789")) {
+        value = Expression::attribute(std::move(value), identifier());
+      } else {
+        return value;
+      }
+    }
+  }
+
+  Expression argument() {
+    skip_spaces();
+    const std::size_t begin = at_;
+    if (at_ < text_.size() && is_letter(text_[at_])) {
+      std::string name = identifier();
+      if (take_symbol("=", "=")) return Expression::keyword(std::move(name), disjunction());
+    }
+    at_ = begin;
+    return disjunction();
+  }
+
+  Expression atom() {
+    skip_spaces();
+    if (at_ >= text_.size()) throw NoExpression();
+    const char c = text_[at_];
+    if (c == '(') return parenthesized();
+    if (c == '[') {
+      ++at_;
+      return Expression::sequence(Kind::kList, items("]"));
+    }
+    if (c == '{') return dict();
+    if (c == '\'' || c == '"') return literal();
+    if (is_digit(c) || c == '.') return number();
+    if (take_word("None")) return Expression::none();
+    if (take_word("True")) return Expression::boolean(true);
+    if (take_word("False")) return Expression::boolean(false);
+    return Expression::name(identifier());
+  }
+
+  Expression parenthesized() {
+    ++at_;
+    if (take(")")) return Expression::sequence(Kind::kTuple, {});
+    Expression first = sized(&Parser::disjunction);
+    if (take(")")) return first;
+    expect(",");
+    std::vector<Expression> parts = items(")");
+    parts.insert(parts.begin(), std::move(first));
+    return Expression::sequence(Kind::kTuple, std::move(parts));
+  }
+  std::vector<Expression> items(std::string_view end) {
+    std::vector<Expression> parts;
+    while (!take(end)) {
+      if (!parts.empty()) {
+        expect(",");
+        if (take(end)) break;
+      }
+      parts.push_back(disjunction());
+    }
+    return parts;
+  }
+
+  Expression dict() {
+    ++at_;
+    std::vector<Expression> parts;
+    while (!take("}")) {
+      if (!parts.empty()) expect(",");
+      parts.push_back(disjunction());
+      expect(":");
+      parts.push_back(disjunction());
+    }
+    return Expression::sequence(Kind::kDict, std::move(parts));
+  }
+
+  Expression literal() {
+    const char quote = text_[at_++];
+    std::string value;
+    for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
+      if (text_[at_] == '\n') throw NoExpression();
+      if (text_[at_] == '\\') {
+        if (++at_ >= text_.size() || (text_[at_] != '\\' && text_[at_] != '\'' && text_[at_] != '"')) {
+          throw NoExpression();
+        }
+      }
+      value += text_[at_];
+    }
+    if (at_++ >= text_.size()) throw NoExpression();
+    return Expression::text_literal(std::move(value));
+  }
+
+  Expression number() {
+    const char* const begin = text_.data() + at_;
+    const char* const end = text_.data() + text_.size();
+    std::int64_t integer = 0;
+    const auto whole = std::from_chars(begin, end, integer);
+    const bool is_whole = whole.ec == std::errc() &&
+                          (whole.ptr == end || (*whole.ptr != '.' && *whole.ptr != 'e' && *whole.ptr != 'E'));
+    if (is_whole) {
+      at_ += static_cast<std::size_t>(whole.ptr - begin);
+      if (at_ < text_.size() && is_letter(text_[at_])) throw NoExpression();
+      return integer;
+    }
+    double floating = 0;
+    const auto read = std::from_chars(begin, end, floating);
+    if (read.ec != std::errc()) throw NoExpression();
+    at_ += static_cast<std::size_t>(read.ptr - begin);
+    return Expression::floating(floating);
+  }
+
+  std::string identifier() {
+    skip_spaces();
+    const std::size_t begin = at_;
+    if (at_ >= text_.size() || !is_letter(text_[at_])) throw NoExpression();
+    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Expression Expression::parse(std::string_view text) {
+  try {
+    if (text.size() <= kMaxLength) return Parser(text).whole();
+  } catch (const NoExpression&) {
+  }
+  return {Kind::kVerbatim, std::string(text), {}};
+}
+
+}  // namespace fxtrace

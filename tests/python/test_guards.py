@@ -1,0 +1,173 @@
+"""Guards are Python over a graph's inputs: true of inputs that the model takes as it was traced, false of others."""
+
+from typing import Any, List, Optional
+
+import harness
+import pytest
+import rebuild
+import torch
+from torch import Tensor, nn
+
+
+class Ranks(nn.Module):
+    """As torch.nn's own checks are written, behind layers that keep the number of dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(3, 3, 1)
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.conv(x)) + x
+        y.mul_(2)
+        if y.dim() != 2 and y.dim() != 3:
+            raise ValueError("expected 2D or 3D")
+        return self.norm(y)
+
+
+class Either(nn.Module):
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        assert x.size(0) == 2 or x.size(1) % 4 == 0, "no such sizes"
+        assert n <= 3 and (n >= 0 or x.dim() == 1)
+        return x * n
+
+
+class Values(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = (x * x).sum()
+        torch._assert(y.item() > 1e-7, "all zero")
+        assert float(y + y * y) < 3e20
+        return x / y
+
+
+class Bits(nn.Module):
+    def forward(self, x: Tensor, flag: bool, n: int) -> Tensor:
+        if not ((n & 3) == 1) or (flag | (n > 100)):
+            raise ValueError("flags")
+        return x + n
+
+
+class Doubled(nn.Module):
+    """2**40 paths to the input: each value is used twice."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x
+        for _ in range(30):
+            y = torch.matmul(y, y)
+        assert y.size(0) == 2
+        return y
+
+
+class Deep(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(2000):
+            x = torch.matmul(x, x)
+        assert x.size(1) == 2
+        return x
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[0] * self.scale
+
+
+class Attributes(nn.Module):
+    """A module by its number, a parameter, a keyword, a name of Python's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), Inner())
+
+    def forward(self, input: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        y = self.layers(input)
+        assert y.mean(dim=0, keepdim=True).size(0) == 1 and input.size(-1) == 4
+        assert y.dtype == torch.float32 and not y.is_complex()
+        return y
+
+
+class Random(nn.Module):
+    """Working the value out again would give another one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x + torch.rand_like(x)
+        y += 1
+        assert y.min() >= 0
+        return y
+
+
+CASES = [
+    (Ranks, [(torch.ones(2, 3, 4),), (torch.ones(3, 3),)], []),
+    (Either, [(torch.ones(2, 3), 1), (torch.ones(5, 8), 3)], [(torch.ones(3, 3), 1), (torch.ones(2, 2), 7), (torch.ones(2, 2), -1)]),
+    (Values, [(torch.ones(3),)], [(torch.zeros(3),), (torch.full((3,), 1e12),)]),
+    (Bits, [(torch.ones(1), False, 5)], [(torch.ones(1), False, 6), (torch.ones(1), True, 5), (torch.ones(1), False, 105)]),
+    (Doubled, [(torch.eye(2),)], []),
+    (Deep, [(torch.eye(2),)], []),
+    (Attributes, [(torch.ones(3, 4),), (torch.ones(3, 1, 4),)], []),
+    (Random, [(torch.ones(3),)], []),
+]
+
+
+def holds(guards: List[dict], values: dict[str, Any], model: nn.Module) -> bool:
+    scope = {"torch": torch, "self": model}
+    return all(eval(guard["expr"], scope | values) for guard in guards)
+
+
+@pytest.mark.parametrize("module, good, bad", CASES, ids=lambda case: getattr(case, "__name__", ""))
+@pytest.mark.parametrize("options", [(), ("--no-default-leaves",), ("--no-wrap", "**", "--no-default-leaves")])
+def test_guards_tell_which_inputs_a_graph_is_for(program, tmp_path, module, good, bad, options):
+    path = str(tmp_path / "model.pt")
+    model = module().eval()
+    torch.jit.script(model).save(path)
+    collection = program.trace(path, *options)
+    assert harness.failed_modules(collection) == []
+    graph = collection["graphs"][0]
+    assert graph["guards"]
+    assert max(len(guard["expr"]) for guard in graph["guards"]) < 20_000
+    rebuilt = rebuild.rebuild(path, graph)
+    for args in good:
+        harness.compare_runs(path, graph, "forward", args, {})
+        values = harness.guard_values(rebuilt, graph, args, {})
+        assert holds(graph["guards"], values, rebuild.load(path)), args
+    for args in bad:
+        with pytest.raises(Exception):
+            model(*args)
+        values = dict(zip([node["target"] for node in graph["nodes"] if node["op"] == "placeholder"], args))
+        assert not holds(graph["guards"], values, rebuild.load(path)), args
+
+
+def test_a_rank_is_asked_of_the_input(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Ranks().eval()).save(path)
+    graph = program.trace(path, "--no-default-leaves")["graphs"][0]
+    assert {guard["expr"] for guard in graph["guards"]} == {"not (x.dim() != 2 and x.dim() != 3)"}
+
+
+def test_a_size_has_one_spelling(program, tmp_path):
+    """The same model, scripted with named dimensions and exported with them."""
+
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([x, x]).unfold(1, 3, 2)
+
+    batch, width = torch.export.Dim("batch", max=64), torch.export.Dim("width", min=5, max=64)
+    exported = torch.export.export(Net(), (torch.ones(5, 9),), dynamic_shapes=({0: batch, 1: width},))
+    torch.export.save(exported, tmp_path / "model.pt2")
+    torch.jit.script(Net()).save(tmp_path / "model.pt")
+
+    def result(path, *options):
+        nodes = program.trace(str(tmp_path / path), *options)["graphs"][0]["nodes"]
+        placeholder, last = nodes[0]["meta"]["shape"], nodes[-2]["meta"]["shape"]
+        names = dict(zip(placeholder, ("batch", "width")))
+        return [size if isinstance(size, int) else rename(size, names) for size in last]
+
+    def rename(text, names):
+        for name, other in names.items():
+            text = text.replace(name, other)
+        return text
+
+    assert result("model.pt2") == result("model.pt", "--input", "x=float32[batch,width]", "--dim", "width=5..64")
+    assert result("model.pt2") == ["batch*2", "(width+1)//2-1", 3]
