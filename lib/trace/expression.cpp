@@ -167,8 +167,10 @@ class Builder {
     if (is_aten && (!in_guard() || has_trait(op, traits::kTensorMethod))) {
       const std::string_view name = in_guard() ? op->base_name().substr(kAten.size()) : parts.name;
       const bool asks_rank = in_guard() && name == "dim";
-      Expression object =
-          of(asks_rank ? rank_source(*node.args[0].get_if<NodeId>(), 0) : node.args[0], depth + 1);
+      NodeId object_node = *node.args[0].get_if<NodeId>();
+      if (asks_rank) object_node = rank_source(object_node, 0);
+      if (const auto rank = asks_rank ? written_rank(graph_.node(object_node)) : std::nullopt) return *rank;
+      Expression object = of(object_node, depth + 1);
       return Expression::method(std::move(object), std::string(name), arguments(node, 1, depth));
     }
     const std::string target = op == nullptr ? node.target : "torch.ops." + op->target();
