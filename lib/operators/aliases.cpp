@@ -108,7 +108,7 @@ bool is_container(const SchemaType& type) {
 
 std::vector<Alias> aliases(const Operator& op) {
   const Schema schema = op.schema();
-  const Traits traits = traits_of(&op);
+  const Traits all = traits_of(&op);
   std::vector<Alias> found;
   for (std::size_t result = 0; result < schema.results.size(); ++result) {
     const Names given = names_of(schema.results[result]);
@@ -118,8 +118,8 @@ std::vector<Alias> aliases(const Operator& op) {
       Alias alias{result, i};
       alias.of_elements = is_container(type) != is_container(schema.results[result]);
       if (have_common(given.before, taken.before)) {
-        alias.always = given.before.size() == 1 && (traits & traits::kMayCopy) == 0;
-        alias.may_be_same = taken.writes || (traits & traits::kMayBeArgument) != 0;
+        alias.always = given.before.size() == 1 && (all & traits::kMayCopy) == 0;
+        alias.may_be_same = taken.writes || (all & traits::kMayBeArgument) != 0;
         found.push_back(alias);
       } else if (has_any(given.before) && (is_container(type) || has_any(taken.after))) {
         alias.always = false;
@@ -131,7 +131,7 @@ std::vector<Alias> aliases(const Operator& op) {
   const auto hidden = std::ranges::find(kHidden, op.base_name(), &HiddenAlias::name);
   if (hidden != std::end(kHidden) && hidden->argument < schema.arguments.size()) {
     found.push_back({hidden->result, hidden->argument, false, true, false});
-  } else if ((traits & traits::kMayBeArgument) != 0) {
+  } else if ((all & traits::kMayBeArgument) != 0) {
     found.push_back({0, 0, false, true, false});
   }
   return found;

@@ -12,6 +12,7 @@ namespace {
 using Kind = Expression::Kind;
 
 constexpr int kMaxDepth = 100;
+constexpr int kMaxLinks = 2000;  // of chains such as a.b.c and a+b+c, which are as deep as they are long
 constexpr std::size_t kMaxLength = 100'000;
 
 struct NoExpression {};
@@ -66,6 +67,11 @@ class Parser {
    private:
     int& depth_;
   };
+
+  Expression linked(Expression value) {
+    if (value.size() == nullptr && ++links_ > kMaxLinks) throw NoExpression();
+    return value;
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
@@ -149,17 +155,17 @@ class Parser {
 
   Expression bit_or() {
     Expression left = bit_xor();
-    while (take_symbol("|", "|")) left = Expression::binary("|", std::move(left), bit_xor());
+    while (take_symbol("|", "|")) left = linked(Expression::binary("|", std::move(left), bit_xor()));
     return left;
   }
   Expression bit_xor() {
     Expression left = bit_and();
-    while (take("^")) left = Expression::binary("^", std::move(left), bit_and());
+    while (take("^")) left = linked(Expression::binary("^", std::move(left), bit_and()));
     return left;
   }
   Expression bit_and() {
     Expression left = shift();
-    while (take_symbol("&", "&")) left = Expression::binary("&", std::move(left), shift());
+    while (take_symbol("&", "&")) left = linked(Expression::binary("&", std::move(left), shift()));
     return left;
   }
   Expression shift() {
@@ -167,7 +173,7 @@ class Parser {
     for (;;) {
       const bool up = take("<<");
       if (!up && !take(">>")) return left;
-      left = Expression::binary(up ? "<<" : ">>", std::move(left), sum());
+      left = linked(Expression::binary(up ? "<<" : ">>", std::move(left), sum()));
     }
   }
   Expression sum() {
@@ -175,7 +181,7 @@ class Parser {
     for (;;) {
       const bool plus = take("+");
       if (!plus && !take("-")) return left;
-      left = Expression::binary(plus ? "+" : "-", std::move(left), product());
+      left = linked(Expression::binary(plus ? "+" : "-", std::move(left), product()));
     }
   }
   Expression product() {
@@ -188,7 +194,7 @@ class Parser {
                            : take_symbol("*", "*") ? "*"
                                                    : nullptr;
       if (symbol == nullptr) return left;
-      left = Expression::binary(symbol, std::move(left), unary());
+      left = linked(Expression::binary(symbol, std::move(left), unary()));
     }
   }
   Expression unary() {
@@ -212,13 +218,13 @@ class Parser {
           if (!arguments.empty()) expect(",");
           arguments.push_back(argument());
         }
-        value = Expression::call(std::move(value), std::move(arguments));
+        value = linked(Expression::call(std::move(value), std::move(arguments)));
       } else if (take("[")) {
         Expression index = disjunction();
         expect("]");
-        value = Expression::item(std::move(value), std::move(index));
+        value = linked(Expression::item(std::move(value), std::move(index)));
       } else if (take_symbol(".", "0123456789")) {
-        value = Expression::attribute(std::move(value), identifier());
+        value = linked(Expression::attribute(std::move(value), identifier()));
       } else {
         return value;
       }
@@ -334,6 +340,7 @@ class Parser {
   std::string_view text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  int links_ = 0;
 };
 
 }  // namespace

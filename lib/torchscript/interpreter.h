@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "operators/operators.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/shapes/known.h"
@@ -113,14 +114,16 @@ class Interpreter {
   // --- operators (operators of the graph: record.cpp) ---
   void run_operator(const IrNode* node);
   void execute(const IrNode* node, Values values);
-  bool is_structural(const c10::FunctionSchema& schema, const Values& values) const;
+  bool is_structural(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  Traits traits_of(const IrNode* node) const;
+  bool has_trait(const IrNode* node, Traits trait) const { return (traits_of(node) & trait) != 0; }
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                                const Known& result);
   bool record_in_python(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   at::IValue formatted(const Values& values, const IrNode* node);
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning, std::vector<Known> known);
-  NumberMeaning compared_meaning(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  NumberMeaning compared_meaning(const IrNode* node, const Values& values);
   at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
                          const c10::TypePtr& type, const IrNode* node, Known known = {});
   // Positional arguments and keyword-only ones, those at their defaults left out.
@@ -208,6 +211,7 @@ class Interpreter {
   std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
   std::int64_t steps_ = 0;     // in the innermost module call
   Modes modes_;
+  mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
   std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()

@@ -34,7 +34,7 @@ bool takes_anything(const c10::Type& type) {
 }
 
 // An operation that would take more memory than a model has reason to ask for.
-bool is_excessive(const Operator* op, const std::vector<at::IValue>& values) {
+bool is_excessive(const std::string& name, Traits traits, const std::vector<at::IValue>& values) {
   std::size_t size = 1;
   std::int64_t number = 1;
   for (const auto& value : values) {
@@ -42,23 +42,23 @@ bool is_excessive(const Operator* op, const std::vector<at::IValue>& values) {
     if (value.isString()) size = std::max(size, value.toStringRef().size());
     if (value.isInt()) number = std::max(number, value.toInt());
   }
-  if (has_trait(op, traits::kRepeats)) {
+  if ((traits & traits::kRepeats) != 0) {
     const bool numbers_alone = std::all_of(
         values.begin(), values.end(), [](const auto& value) { return !value.isList() && !value.isString(); });
-    if (numbers_alone && op->base_name() == "aten::mul") return false;
+    if (numbers_alone && name == "aten::mul") return false;
     return static_cast<std::uint64_t>(number) > kMaxContainer / size;
   }
-  return has_trait(op, traits::kJoins) && size > kMaxContainer / 16;
+  return (traits & traits::kJoins) != 0 && size > kMaxContainer / 16;
 }
 
 // Where LibTorch's own arithmetic would end the process or not end at all: what Python raises.
-std::optional<std::string> arithmetic_error(const Operator* op, const std::vector<at::IValue>& values) {
+std::optional<std::string> arithmetic_error(const std::string& name, Traits traits,
+                                            const std::vector<at::IValue>& values) {
   constexpr std::int64_t kLargestFactorial = 20;
-  if (op != nullptr && op->base_name() == "aten::factorial" && values.at(0).isInt() &&
-      values[0].toInt() > kLargestFactorial) {
+  if (name == "aten::factorial" && values.at(0).isInt() && values[0].toInt() > kLargestFactorial) {
     return "OverflowError: factorial(" + std::to_string(values[0].toInt()) + ") has more than 64 bits";
   }
-  if (!has_trait(op, traits::kDivides) || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
+  if ((traits & traits::kDivides) == 0 || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
     return std::nullopt;
   }
   if (values[1].toInt() == 0) return "ZeroDivisionError: division by zero";
@@ -107,9 +107,8 @@ NumberMeaning formal_meaning(const c10::FunctionSchema& schema, std::size_t inde
 }  // namespace
 
 // What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
-NumberMeaning Interpreter::compared_meaning(const IrNode* node, const c10::FunctionSchema& schema,
-                                            const Values& values) {
-  if (!has_trait(find_operator(schema), traits::kCompares)) return NumberMeaning::kNumber;
+NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& values) {
+  if (!has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
   for (const at::IValue& value : values) {
     if (const Proxy* proxy = find_proxy(value);
         proxy != nullptr && proxy->meaning != NumberMeaning::kNumber) {
@@ -121,6 +120,14 @@ NumberMeaning Interpreter::compared_meaning(const IrNode* node, const c10::Funct
     if (meaning != NumberMeaning::kNumber) return meaning;
   }
   return NumberMeaning::kNumber;
+}
+
+// What the table says of the operator; looked up once, as loops run it many times.
+Traits Interpreter::traits_of(const IrNode* node) const {
+  const auto [place, is_new] = traits_.emplace(node, 0);
+  const auto* schema = is_new ? node->maybeSchema() : nullptr;
+  if (schema != nullptr) place->second = fxtrace::traits_of(find_operator(*schema));
+  return place->second;
 }
 
 void Interpreter::run_operator(const IrNode* node) {
@@ -148,12 +155,12 @@ void Interpreter::run_operator(const IrNode* node) {
     throw TraceFailure(std::move(failure));
   }
   check_numbers(*schema, values, node);
-  if (is_structural(*schema, values)) return execute(node, std::move(values));
+  if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   const bool makes_tensor =
       std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
         return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
       });
-  if (!makes_tensor && has_trait(find_operator(*schema), traits::kPlain) &&
+  if (!makes_tensor && has_trait(node, traits::kPlain) &&
       std::all_of(values.begin(), values.end(), is_plain)) {
     return execute(node, std::move(values));
   }
@@ -162,8 +169,8 @@ void Interpreter::run_operator(const IrNode* node) {
   record(node, *schema, values);
 }
 
-bool Interpreter::is_structural(const c10::FunctionSchema& schema, const Values& values) const {
-  if (!has_trait(find_operator(schema), traits::kMovesElements)) return false;
+bool Interpreter::is_structural(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+  if (!has_trait(node, traits::kMovesElements)) return false;
   if (values.empty()) return schema.name() == "aten::dict";  // an empty one
   const auto& formals = schema.arguments();
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
@@ -185,9 +192,9 @@ void Interpreter::execute(const IrNode* node, Values values) {
     fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
          node);
   };
-  const Operator* op = find_operator(schema);
-  if (is_excessive(op, values)) refuse();
-  if (auto error = arithmetic_error(op, values)) {
+  const Traits traits = traits_of(node);
+  if (is_excessive(schema.name(), traits, values)) refuse();
+  if (auto error = arithmetic_error(schema.name(), traits, values)) {
     fail(FailureKind::kRaised, std::move(*error), node);
   }
   // LibTorch inserts the list's own range into it, which std::vector does not allow.
@@ -243,7 +250,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       record_in_python(node, schema, values))
     return;
   PythonTarget target = python_target(schema.name(), schema.overload_name(), own_schema(schema));
-  const NumberMeaning compared = compared_meaning(node, schema, values);
+  const NumberMeaning compared = compared_meaning(node, values);
   auto [args, kwargs] = arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = formal_meaning(schema, index);
     return meaning == NumberMeaning::kNumber ? compared : meaning;

@@ -158,7 +158,7 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
   // An integer that the data decides: int(x.item()).
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
                        !values.empty() &&
-                       (has_trait(find_operator(schema), traits::kReadsData) || find_tensor_info(values[0]));
+                       (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]));
   if (by_data && results[0].is_unknown()) {
     results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
   }
@@ -315,10 +315,10 @@ at::Tensor Interpreter::find_constant(const at::IValue& value) const {
 // and they are small.
 std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
                                                         const Values& values) const {
-  const Traits traits = traits_of(find_operator(schema));
+  const Traits all = traits_of(node);
   constexpr Traits kAllowed = traits::kPlain | traits::kMakesTensor | traits::kSmallTensors;
-  if ((traits & kAllowed) == 0 || schema.is_mutable()) return std::nullopt;
-  bool has_constant = (traits & traits::kMakesTensor) != 0;
+  if ((all & kAllowed) == 0 || schema.is_mutable()) return std::nullopt;
+  bool has_constant = (all & traits::kMakesTensor) != 0;
   torch::jit::Stack stack;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const at::IValue& value = values[i];

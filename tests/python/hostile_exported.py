@@ -947,6 +947,7 @@ def signatures() -> Iterator[Case]:
             ),
         )
     guards = ["", "L['x'].size()[0] >= 2", "(" * 100_000, "x" * 1_000_000, 'a\nb"c']
+    guards += ["a" + ".b" * 40_000, "a.b" + "+a.b" * 20_000, "not " * 20_000 + "x", "x < " * 20_000 + "x"]
     yield program_case("guards", set_at("guards_code", guards))
     yield program_case("guards_many", set_at("guards_code", ["L['x'].size()[0] >= 2"] * 300_000))
     for label, wrong in (("text", "x"), ("numbers", [1, None]), ("null", None)):

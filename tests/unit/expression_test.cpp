@@ -10,6 +10,15 @@ using fxtrace::Expression;
 using fxtrace::Relation;
 using Kind = Expression::Kind;
 
+namespace {
+
+std::string repeated(std::string text, const std::string& part, int times) {
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+}  // namespace
+
 TEST_CASE("an expression has one text", "[expression]") {
   const std::pair<const char*, const char*> cases[] = {
       {"2*s19 + 1", "s19*2+1"},
@@ -55,10 +64,12 @@ TEST_CASE("an expression has one text", "[expression]") {
 }
 
 TEST_CASE("a text that is no expression stays as it is", "[expression]") {
-  for (const std::string& text : {std::string("if x.dim() != 2:"), std::string("a +"), std::string(""),
-                                  std::string("a b"), std::string("'x"), std::string("1 2"),
-                                  std::string("f(,)"), std::string("a\nb\"c"), std::string(100'000, '('),
-                                  std::string("x = 1"), std::string("1x"), "x" + std::string(200'000, '+')}) {
+  for (const std::string& text :
+       {std::string("if x.dim() != 2:"), std::string("a +"), std::string(""), std::string("a b"),
+        std::string("'x"), std::string("1 2"), std::string("f(,)"), std::string("a\nb\"c"),
+        std::string(100'000, '('), std::string("x = 1"), std::string("1x"), "x" + std::string(200'000, '+'),
+        repeated("a", ".b", 40'000), repeated("a.b", "+a.b", 20'000), repeated("f", "()", 40'000),
+        repeated("", "not ", 20'000) + "x", repeated("x", "[0]", 30'000)}) {
     const Expression expression = Expression::parse(text);
     CHECK(expression.kind() == Kind::kVerbatim);
     CHECK(expression.text() == text);
