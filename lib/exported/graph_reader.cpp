@@ -80,7 +80,9 @@ Meta::Dim read_size(const JsonValue& size) {
     if (value.integer() < 0) value.fail("a size is negative");
     return value.integer();
   }
-  return Expression::parse(sympy_to_python(value.at("expr_str").string()));
+  Expression expression = Expression::parse(sympy_to_python(value.at("expr_str").string()));
+  if (expression.number().value_or(0) < 0) value.fail("a size is negative");
+  return expression;
 }
 
 // Deeper than any program: bodies in bodies, and dicts in dicts.

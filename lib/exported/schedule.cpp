@@ -12,7 +12,10 @@ constexpr std::size_t kMaxWork = 20'000'000;
 
 class Scheduler {
  public:
-  explicit Scheduler(const ProgramGraph& graph) : graph_(graph), mark_(graph.values.size(), 0) {}
+  explicit Scheduler(const ProgramGraph& graph) : graph_(graph), mark_(graph.values.size(), 0) {
+    effects_.reserve(graph.operations.size());
+    for (const Operation& operation : graph.operations) effects_.push_back(effect_of(operation));
+  }
 
   std::vector<Step> run(const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
     std::vector<CallId> scattered;
@@ -52,7 +55,7 @@ class Scheduler {
   Effect effect(const Step& step) const {
     Effect result = Effect::kSymbolic;
     for (const auto index : step.operations) {
-      result = std::max(result, effect_of(graph_.operations[index]));
+      result = std::max(result, effects_[index]);
     }
     return result;
   }
@@ -161,6 +164,7 @@ class Scheduler {
   };
 
   const ProgramGraph& graph_;
+  std::vector<Effect> effects_;  // by operation
   std::vector<Step> steps_;
   std::unordered_map<CallId, Place> places_;
   std::vector<bool> free_;           // by step: no module runs it

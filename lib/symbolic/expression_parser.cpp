@@ -300,7 +300,9 @@ class Parser {
     for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
       if (text_[at_] == '\n') throw NoExpression();
       if (text_[at_] == '\\') {
-        if (++at_ >= text_.size() || (text_[at_] != '\\' && text_[at_] != '\'' && text_[at_] != '"')) {
+        ++at_;
+        constexpr std::string_view kEscaped = "\\'\"";
+        if (at_ >= text_.size() || kEscaped.find(text_[at_]) == std::string_view::npos) {
           throw NoExpression();
         }
       }

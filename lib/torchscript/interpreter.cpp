@@ -647,7 +647,12 @@ std::string Interpreter::describe(const at::IValue& value) const {
 Expression Interpreter::condition_of(const at::IValue& value) const {
   const Proxy* proxy = find_proxy(value);
   if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return Expression::variable("a value");
-  return guard_expression(tracer_->graph(), proxy->node);
+  // Thousands of long guards would be longer than the graph.
+  constexpr std::size_t kMuch = std::size_t{1} << 22;
+  const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
+  Expression expression = guard_expression(tracer_->graph(), proxy->node, size);
+  guards_length_ += expression.text().size();
+  return expression;
 }
 
 void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node) {

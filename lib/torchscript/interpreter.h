@@ -213,6 +213,7 @@ class Interpreter {
   Modes modes_;
   mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
+  mutable std::size_t guards_length_ = 0;         // characters of all conditions so far
   std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
   ModuleId module_;                      // whose forward runs

@@ -55,7 +55,7 @@ Expression of_torch(const std::string& name) { return dotted("torch." + name); }
 
 class Builder {
  public:
-  Builder(const Graph& graph, Style style) : graph_(graph), style_(style) {}
+  Builder(const Graph& graph, Style style, GuardSize size = {}) : graph_(graph), style_(style), size_(size) {}
 
   Expression whole(const Argument& value) {
     Expression expression = start(value);
@@ -67,7 +67,7 @@ class Builder {
   int max_depth() const { return in_guard() ? kMaxGuardDepth : kMaxMessageDepth; }
 
   Expression start(const Argument& value) {
-    budget_ = in_guard() ? kMaxGuardNodes : kMaxMessageNodes;
+    budget_ = in_guard() ? size_.nodes : kMaxMessageNodes;
     written_.clear();
     return of(value, 0);
   }
@@ -231,6 +231,24 @@ class Builder {
     return is_common && common.valid() ? common : otherwise;
   }
 
+  // Adds to `elements`, up to one too many.
+  void count_elements(const Argument& value, std::size_t& elements) const {
+    const auto all = [&](const std::vector<Argument>& items) {
+      for (std::size_t i = 0; i < items.size() && elements <= size_.elements; ++i)
+        count_elements(items[i], elements);
+    };
+    ++elements;
+    if (const auto* text = value.get_if<std::string>()) elements += text->size();
+    if (const auto* list = value.get_if<Argument::List>()) all(list->items);
+    if (const auto* tuple = value.get_if<Argument::Tuple>()) all(tuple->items);
+    if (const auto* dict = value.get_if<Argument::Dict>()) {
+      for (std::size_t i = 0; i < dict->items.size() && elements <= size_.elements; ++i) {
+        count_elements(dict->items[i].key, elements);
+        count_elements(dict->items[i].value, elements);
+      }
+    }
+  }
+
   // The operator, or the one that gives the same and writes nothing; null where a second run may give
   // something else.
   static const Operator* repeatable(const Node& node) {
@@ -239,7 +257,11 @@ class Builder {
     const Operator* functional = functional_twin(*op);
     return functional != nullptr && is_pure(functional) ? functional : nullptr;
   }
-  static bool is_repeatable(const Node& node) {
+  bool is_repeatable(const Node& node) const {
+    std::size_t elements = 0;
+    for (const Argument& arg : node.args) count_elements(arg, elements);
+    for (const auto& [name, arg] : node.kwargs) count_elements(arg, elements);
+    if (elements > size_.elements) return false;
     return node.op != Opcode::kCallFunction || parse_target(node.target).kind == TargetKind::kPython ||
            repeatable(node) != nullptr;
   }
@@ -280,6 +302,7 @@ class Builder {
 
   const Graph& graph_;
   const Style style_;
+  const GuardSize size_;
   int budget_ = 0;
   std::unordered_set<std::uint32_t> written_;   // nodes, as far as the text is
   std::unordered_set<std::uint32_t> repeated_;  // nodes that come again: bound in the next text
@@ -288,8 +311,8 @@ class Builder {
 
 }  // namespace
 
-Expression guard_expression(const Graph& graph, const Argument& value) {
-  return Builder(graph, Style::kGuard).whole(value);
+Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size) {
+  return Builder(graph, Style::kGuard, size).whole(value);
 }
 
 std::string description(const Graph& graph, const Argument& value) {

@@ -11,10 +11,13 @@ namespace fxtrace {
 // For guards: over the graph's inputs, with `self` for the model, torch, math, and other modules by their
 // names.  What is used twice is bound, (name := ...), where it comes first.  Values go by their nodes' names
 // where working them out again may give something else (random numbers, unknown operators), more than
-// kMaxGuardDepth operations away from the condition, and behind kMaxGuardNodes of them.
-Expression guard_expression(const Graph& graph, const Argument& value);
+// kMaxGuardDepth operations away from the condition, and where `size` says so.
+struct GuardSize {
+  int nodes = 60;               // that are written out
+  std::size_t elements = 1000;  // of one node's arguments: items of lists, characters of texts
+};
+Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {});
 inline constexpr int kMaxGuardDepth = 40;
-inline constexpr int kMaxGuardNodes = 60;
 
 // For messages: modules' results and attributes by their names, every operator as a method; long ones end in
 // "...".

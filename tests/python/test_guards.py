@@ -139,6 +139,24 @@ def test_guards_tell_which_inputs_a_graph_is_for(program, tmp_path, module, good
         assert not holds(graph["guards"], values, rebuild.load(path)), args
 
 
+class Many(nn.Module):
+    """Each of 3,000 guards has a long list in it, and all that was before."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i in range(3000):
+            x = torch.matmul(x, x).sum(list(range(0))) + torch.tensor([[1.0] * 100]).sum()
+            assert x.stride(0) > 0
+        return x
+
+
+def test_guards_stay_shorter_than_graphs(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Many()).save(path)
+    graph = program.trace(path)["graphs"][0]
+    assert len(graph["guards"]) == 3000
+    assert sum(len(guard["expr"]) for guard in graph["guards"]) < 6_000_000
+
+
 def test_a_rank_is_asked_of_the_input(program, tmp_path):
     path = str(tmp_path / "model.pt")
     torch.jit.script(Ranks().eval()).save(path)
