@@ -76,11 +76,9 @@ std::string target_name(std::string_view target) {
 
 Meta::Dim read_size(const JsonValue& size) {
   const auto [kind, value] = size.alternative();
-  if (kind == "as_int") {
-    if (value.integer() < 0) value.fail("a size is negative");
-    return value.integer();
-  }
-  Expression expression = Expression::parse(sympy_to_python(value.at("expr_str").string()));
+  Expression expression = kind == "as_int"
+                              ? Expression(value.integer())
+                              : Expression::parse(sympy_to_python(value.at("expr_str").string()));
   if (expression.number().value_or(0) < 0) value.fail("a size is negative");
   return expression;
 }

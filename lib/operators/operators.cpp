@@ -18,14 +18,11 @@ constexpr Operator kExtensions[] = {
 #include "operators/extensions.inc"
 };
 
-constexpr auto kByName = [](const Operator& a, const Operator& b) { return a.name < b.name; };
-static_assert(std::is_sorted(std::begin(kExtensions), std::end(kExtensions), kByName));
+static_assert(std::ranges::is_sorted(kExtensions, {}, &Operator::name));
 
 const Operator* find_row(std::string_view name) {
   for (const std::span<const Operator> rows : {registered_operators(), extension_operators()}) {
-    const auto row =
-        std::lower_bound(rows.begin(), rows.end(), name,
-                         [](const Operator& op, std::string_view other) { return op.name < other; });
+    const auto row = std::ranges::lower_bound(rows, name, {}, &Operator::name);
     if (row != rows.end() && row->name == name) return &*row;
   }
   return nullptr;
@@ -140,9 +137,7 @@ const Operator* find_operator(const TargetParts& target) {
 std::span<const Operator> overloads(std::string_view base_name) {
   for (const std::span<const Operator> rows : {registered_operators(), extension_operators()}) {
     // "aten::add", then all "aten::add.", with nothing but those between them in byte order.
-    const auto begin =
-        std::lower_bound(rows.begin(), rows.end(), base_name,
-                         [](const Operator& op, std::string_view name) { return op.name < name; });
+    const auto begin = std::ranges::lower_bound(rows, base_name, {}, &Operator::name);
     const auto end =
         std::find_if(begin, rows.end(), [&](const Operator& op) { return op.base_name() != base_name; });
     if (begin != end) return {begin, end};

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "support/error.h"
+#include "symbolic/expression.h"
 #include "torchscript/convert.h"
-#include "trace/expression.h"
 
 namespace fxtrace {
 namespace {

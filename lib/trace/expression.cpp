@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -189,10 +188,11 @@ class Builder {
       source = common_rank_source(node, id, depth);
     } else if (node.op == Opcode::kCallFunction && first != nullptr && depth < kMaxChain) {
       const TargetParts parts = parse_target(node.target);
-      const bool is_kept = parts.space == "torch.nn.functional";
-      const std::span<const Operator> of_function =
-          overloads(std::string(kAten) + std::string(is_kept ? parts.name : std::string_view()));
-      const Operator* op = is_kept && !of_function.empty() ? &of_function.front() : find_operator(parts);
+      const Operator* op = find_operator(parts);
+      if (parts.space == "torch.nn.functional") {
+        const auto same_name = overloads(std::string(kAten).append(parts.name));
+        if (!same_name.empty()) op = &same_name.front();
+      }
       const bool is_in_place =
           op != nullptr && parts.name.ends_with('_') && may_write(op) && !aliases(*op).empty();
       if (has_trait(op, traits::kKeepsRank) || (is_in_place && !has_trait(op, traits::kChangesShape))) {
