@@ -9,7 +9,7 @@
 
 namespace fxtrace::symbolic {
 
-__extension__ typedef __int128 Wide;
+__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): `using` takes no __extension__
 
 // Beyond every product of two ends.
 constexpr Wide kInfinity = static_cast<Wide>(1) << 126;
