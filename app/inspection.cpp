@@ -421,25 +421,26 @@ Json module_json(const Inspection& inspection, std::size_t i) {
 
 }  // namespace
 
-Inspection inspect(const Program& program, GraphCollection collection, const FileInfo& file,
-                   const std::string& method) {
+Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& method) {
+  GraphCollection& collection = traced.collection;
+  auto& methods = traced.description.methods;
   Inspection inspection;
   inspection.file = file;
-  inspection.file.producer_version = program.producer_version();
-  inspection.producer = program.producer();
+  inspection.file.producer_version = collection.model.producer_version;
+  inspection.producer = std::move(traced.description.producer);
   inspection.sizes = count_parameters(collection);
-  inspection.methods = program.methods(ModuleId{0});
+  inspection.methods = methods.front();
   for (std::size_t i = 0; i < inspection.methods.size() && !inspection.method; ++i) {
     const std::string& name = inspection.methods[i].name;
     // LibTorch's name of the first overload, which is what a call of the module runs.
     if (name == method || name == method + "__0") inspection.method = i;
   }
   if (inspection.method) add_shapes(inspection.methods[*inspection.method], collection);
-  for (std::uint32_t i = 0; i < collection.modules.size(); ++i) {
+  for (const auto& of_module : methods) {
     auto& names = inspection.module_methods.emplace_back();
-    for (const auto& [name, inputs, outputs] : program.methods(ModuleId{i})) names.push_back(name);
+    for (const auto& [name, inputs, outputs] : of_module) names.push_back(name);
   }
-  inspection.constants = program.constants();
+  inspection.constants = std::move(traced.description.constants);
   for (const auto& constant : inspection.constants) {
     if (!constant.dtype.empty()) add(inspection.constants_total, constant.shape, constant.dtype, "cpu");
   }

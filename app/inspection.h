@@ -13,6 +13,7 @@
 #include "archive/file_kind.h"
 #include "graph/graph_collection.h"
 #include "trace/program.h"
+#include "trace/trace.h"
 
 namespace fxtrace::cli {
 
@@ -40,9 +41,8 @@ struct Inspection {
   std::optional<std::int64_t> max_depth;  // of the table of modules
 };
 
-// What is told of `program`, which `collection` is of.
-Inspection inspect(const Program& program, GraphCollection collection, const FileInfo& file,
-                   const std::string& method);
+// What a trace with its description tells of the model; `method` was asked for.
+Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& method);
 
 void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);

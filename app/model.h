@@ -1,16 +1,12 @@
-// Loading the model that a command was given.
+// Tracing the model that a command was given.
 #pragma once
-
-#include <memory>
-#include <optional>
-#include <string>
 
 #include "app/console.h"
 #include "app/files.h"
 #include "archive/file_kind.h"
-#include "trace/hints.h"
-#include "trace/options.h"
-#include "trace/trace.h"
+#include "support/error.h"
+#include "trace/config.h"
+#include "trace/front_end.h"
 
 namespace fxtrace::cli {
 
@@ -24,18 +20,10 @@ auto with_input(const InputFile& input, F&& f) {
   }
 }
 
-// Loads a TorchScript archive or an exported program; warnings go to the console.
-std::unique_ptr<Program> load_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                                   Console& console);
-
-// Traces what was loaded; warnings go to the console.  model.file and options_json are filled in.  `hint`, if
-// given: what would help modules that failed.  When `strict`, throws Error(kUsage) for an option that did
+// Traces a TorchScript archive or an exported program; warnings and notes go to the console.  model.file and
+// options_json are filled in.  Where the configuration is strict, throws Error(kUsage) for an option that did
 // nothing.
-GraphCollection trace_program(Program& program, const InputFile& input, const TraceOptions& options,
-                              bool strict, Console& console, std::optional<Hint>* hint = nullptr);
-
-// Both.
-GraphCollection trace_file(const InputFile& input, const FileInfo& info, const TraceOptions& options,
-                           bool strict, Console& console, std::optional<Hint>* hint = nullptr);
+TraceResult trace_file(const InputFile& input, const FileInfo& info, const Config& config,
+                       const Wanted& wanted, Console& console);
 
 }  // namespace fxtrace::cli

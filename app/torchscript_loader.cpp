@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kLibrary[] = "libfxtrace_torchscript.so";
 
-using LoadFunction = decltype(&fxtrace_load_torchscript);
+using FrontEnd = decltype(&fxtrace_trace_torchscript);
 
 std::vector<std::filesystem::path> library_folders() {
   std::error_code failed;
@@ -44,15 +44,16 @@ void* open_library() {
 
 }  // namespace
 
-LoadResult load_torchscript_archive(const std::string& path, const TraceOptions& options) {
+TraceResult trace_torchscript(const std::string& path, const TraceOptions& options, const Wanted& wanted,
+                              const Listener& listener) {
   static void* const library = open_library();  // once it is there; an exception means to try again
-  static const auto load = reinterpret_cast<LoadFunction>(::dlsym(library, "fxtrace_load_torchscript"));
-  if (load == nullptr) {
+  static const auto front_end = reinterpret_cast<FrontEnd>(::dlsym(library, "fxtrace_trace_torchscript"));
+  if (front_end == nullptr) {
     throw input_error(std::string(kLibrary) + " does not belong to this build of fxtrace",
                       {"install both from the same build"});
   }
-  LoadResult result;
-  load(path, options, result);
+  TraceResult result;
+  front_end(path, options, wanted, listener, result);
   return result;
 }
 

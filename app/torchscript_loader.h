@@ -3,13 +3,14 @@
 
 #include <string>
 
-#include "torchscript/plugin.h"
+#include "torchscript/front_end.h"
 
 namespace fxtrace::cli {
 
-// As fxtrace::load_torchscript, from the library beside the program or in the library folder of its
+// The front end of TorchScript, from the library beside the program or in the library folder of its
 // installation. Throws Error(kInput) when the library or LibTorch is missing or does not fit.  The library
 // stays open.
-LoadResult load_torchscript_archive(const std::string& path, const TraceOptions& options);
+TraceResult trace_torchscript(const std::string& path, const TraceOptions& options, const Wanted& wanted,
+                              const Listener& listener);
 
 }  // namespace fxtrace::cli

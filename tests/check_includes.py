@@ -29,7 +29,7 @@ ALLOWED["app"] = set(ALLOWED)
 WITH_LIBTORCH = {"torchscript", "execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 # The program includes the interface of the shared library and nothing else of it; the rest is hidden in there.
-PLUGIN_INTERFACE = {"torchscript/plugin.h"}
+PLUGIN_INTERFACE = {"torchscript/front_end.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -88,14 +88,14 @@ def self_test():
         "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n',
         "lib/graph/bad.h": '#include "trace/trace.h"\n#include <ATen/ATen.h>\n#include "graph.h"\n',
         "lib/trace/trace.h": '#pragma once\n#include "graph/graph.h"\n#include "graph/gone.h"\n',
-        "lib/torchscript/plugin.h": "#pragma once\n",
+        "lib/torchscript/front_end.h": "#pragma once\n",
         "lib/torchscript/inner.h": "#pragma once\n#include <torch/script.h>\n",
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
-        "app/main.cpp": '#include "torchscript/plugin.h"\n#include "torchscript/inner.h"\n',
+        "app/main.cpp": '#include "torchscript/front_end.h"\n#include "torchscript/inner.h"\n',
     }
     expected = [
-        "app/main.cpp:2: app may include torchscript/plugin.h only, not torchscript/inner.h",
+        "app/main.cpp:2: app may include torchscript/front_end.h only, not torchscript/inner.h",
         "lib/graph/bad.h: no #pragma once",
         "lib/graph/bad.h:1: graph may not include trace/trace.h",
         "lib/graph/bad.h:2: graph includes LibTorch's ATen/ATen.h",

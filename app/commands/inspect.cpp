@@ -46,13 +46,6 @@ void write_models(const Arguments& arguments, const InputFile& input, const File
   for (const auto& model : models) out << "  " << one_line(model) << "\n";
 }
 
-bool has_method(const Program& program, const std::string& name) {
-  const auto methods = program.methods(ModuleId{0});
-  return std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& method) {
-    return method.name == name || method.name == name + "__0";
-  });
-}
-
 int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
@@ -73,13 +66,10 @@ int run(const Arguments& arguments, Console& console) {
     return kDone;
   }
 
-  const auto program = load_file(input, info, options, console);
-  // A model without forward is shown all the same.
-  const bool is_traced = options.method != TraceOptions().method || has_method(*program, options.method);
-  GraphCollection collection = is_traced ? trace_program(*program, input, options, config.strict, console)
-                                         : describe(*program, options);
-  collection.model.file = input.base_name();
-  Inspection inspection = inspect(*program, std::move(collection), info, options.method);
+  Wanted wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  Inspection inspection = inspect(trace_file(input, info, config, wanted, console), info, options.method);
   inspection.max_depth = options.max_depth;
   write_stdout(console, [&](std::ostream& out) {
     if (arguments.json) {

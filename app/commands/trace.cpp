@@ -15,6 +15,7 @@
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "support/log.h"
+#include "trace/hints.h"
 #include "writers/dot_writer.h"
 #include "writers/json_writer.h"
 
@@ -120,8 +121,10 @@ int run(const Arguments& arguments, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const Output output(arguments.output, input, console);
-  std::optional<Hint> hint;
-  const GraphCollection collection = trace_file(input, info, config.options, config.strict, console, &hint);
+  Wanted wanted;
+  wanted.hint = true;
+  const TraceResult result = trace_file(input, info, config, wanted, console);
+  const GraphCollection& collection = result.collection;
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
     if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
@@ -149,7 +152,7 @@ int run(const Arguments& arguments, Console& console) {
                  (format == "json" ? " (see \"failure\" in the output)" : " (-f json tells why)"));
   }
   for (const std::string& line : first_failures(collection)) console.remark("note", line);
-  if (hint) console.remark("hint", hint_text(*hint));
+  if (result.hint) console.remark("hint", hint_text(*result.hint));
   return config.strict ? kModuleFailed : kDone;
 }
 

@@ -6,9 +6,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "exported/bound_exported_program.h"
 #include "exported/graph_reader.h"
-#include "exported/recorder.h"
-#include "graph/text_form.h"
 #include "support/error.h"
 #include "support/nearest.h"
 
@@ -405,67 +404,6 @@ void ExportedProgram::read_guards(const JsonValue& program) {
   }
 }
 
-std::vector<Expression> ExportedProgram::guards() const {
-  std::vector<Expression> guards = dimensions_->guards();
-  guards.insert(guards.end(), conditions_.begin(), conditions_.end());
-  return guards;
-}
-
-void ExportedProgram::narrow(const TraceOptions& options) {
-  if (!options.inputs.empty()) {
-    throw usage_error("--input is only for TorchScript; an exported program already knows its inputs",
-                      {dimensions_->list().empty()
-                           ? "all sizes are fixed"
-                           : "to narrow a dimension, use --dim; the dimensions are " + dimensions_->list()});
-  }
-  dimensions_->narrow(options, graph_, signature_);
-  dimensions_->apply(graph_);
-}
-
-namespace {
-
-// "boxes.1"
-std::string path_text(const std::vector<Argument>& path) {
-  const Graph none;
-  std::string text;
-  for (const Argument& step : path) {
-    if (!text.empty()) text += '.';
-    const auto* key = step.get_if<std::string>();
-    text += key != nullptr ? *key : print_argument(none, step);
-  }
-  return text;
-}
-
-}  // namespace
-
-std::vector<MethodInfo> ExportedProgram::methods(ModuleId module) const {
-  if (module.index != 0) {
-    if (!modules()[module.index].has_forward) return {};
-    return {{"forward", {}, {}}};
-  }
-  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Operand& value) {
-    PortInfo info{std::move(name), {}, {}, entry.value};
-    if (const auto* id = value.get_if<ValueId>()) {
-      info.meta = graph_.values[id->index].meta;
-      if (!info.fixed) info.fixed = graph_.values[id->index].fixed;
-    } else if (!info.fixed) {
-      info.fixed = constant_argument(value);
-    }
-    return info;
-  };
-  MethodInfo forward{"forward", {}, {}};
-  for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
-    const auto& entry = signature_.inputs[i];
-    if (entry.role == "user_input") forward.inputs.push_back(port(entry, entry.name, graph_.inputs[i].value));
-  }
-  for (std::size_t i = 0; i < signature_.outputs.size(); ++i) {
-    const auto& entry = signature_.outputs[i];
-    if (entry.role != "user_output" && entry.role != "loss_output") continue;
-    forward.outputs.push_back(port(entry, path_text(entry.path), graph_.outputs[i]));
-  }
-  return {std::move(forward)};
-}
-
 std::string ExportedProgram::method_to_trace(const std::string& asked) const {
   if (asked == "forward") return asked;
   throw usage_error("no method '" + asked + "': an exported program only has forward");
@@ -482,15 +420,8 @@ const CallSignature* ExportedProgram::find_signature(const Hierarchy::Call& call
   return found == call_signatures_.end() ? nullptr : &found->second;
 }
 
-const CallIndex& ExportedProgram::calls() const {
-  if (!calls_) calls_ = std::make_unique<CallIndex>(graph_, hierarchy_);
-  return *calls_;
-}
-
-void ExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
-  if (!is_narrowed_) narrow(tracer.options());
-  is_narrowed_ = true;
-  record_module(*this, root, root_is_leaf, tracer);
+std::unique_ptr<BoundProgram> ExportedProgram::bind(const TraceOptions& options) const {
+  return std::make_unique<BoundExportedProgram>(*this, options);
 }
 
 }  // namespace fxtrace

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "exported/archive.h"
-#include "exported/call_graph.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
 #include "exported/program_dimensions.h"
@@ -46,24 +45,23 @@ class ExportedProgram : public Program {
   std::string kind() const override { return "exported_program"; }
   std::string producer_version() const override { return version_; }
   std::string producer() const override { return producer_; }
-  std::vector<MethodInfo> methods(ModuleId module) const override;
   // Lifted constants are among the buffers.
   std::vector<ConstantInfo> constants() const override { return {}; }
+  bool has_method(const std::string& name) const override { return name == "forward"; }
   std::string method_to_trace(const std::string& asked) const override;
-  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
-  // --- for the recorder ---
+  // --- for BoundExportedProgram and the recorder ---
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
-  const CallIndex& calls() const;
   const ExportedArchive& archive() const { return archive_; }
   // By value of graph(); none for what is no lifted input.
   const LiftedInput* find_lifted(ValueId value) const;
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
-  // What holds of the inputs: ranges of their dimensions, and conditions.
-  std::vector<Expression> guards() const;
+  // What holds of the inputs besides the ranges of their dimensions.
+  const std::vector<Expression>& conditions() const { return conditions_; }
   const ProgramDimensions& dimensions() const { return *dimensions_; }
 
  private:
@@ -74,7 +72,6 @@ class ExportedProgram : public Program {
   void make_parameters(const std::map<std::string, TensorRecord>& tensors,
                        const std::vector<Hierarchy::NamedTensor>& names);
   void read_guards(const JsonValue& program);
-  void narrow(const TraceOptions& options);
 
   ExportedArchive archive_;
   std::string model_;
@@ -82,7 +79,6 @@ class ExportedProgram : public Program {
   Hierarchy hierarchy_;
   ProgramGraph graph_;
   std::string version_, producer_;
-  mutable std::unique_ptr<CallIndex> calls_;  // made when it is first asked for
 
   GraphSignature signature_;  // without nodes
   std::unordered_map<std::uint32_t, LiftedInput> lifted_;
@@ -91,7 +87,6 @@ class ExportedProgram : public Program {
   std::vector<ParameterRecord> parameters_;
   std::optional<ProgramDimensions> dimensions_;
   std::vector<Expression> conditions_;
-  bool is_narrowed_ = false;
 };
 
 }  // namespace fxtrace

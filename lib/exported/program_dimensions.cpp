@@ -193,7 +193,7 @@ std::vector<Expression> ProgramDimensions::guards() const {
 // --- the graph ---
 
 void ProgramDimensions::apply(ProgramGraph& graph) {
-  if (asked_.empty()) return;
+  if (!are_narrowed()) return;
   check_asserts(graph);
   const auto apply_to_graph = [this](ProgramGraph& each, const auto& self) -> void {
     for (ProgramValue& value : each.values) apply_to(value);

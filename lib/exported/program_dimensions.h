@@ -32,6 +32,7 @@ class ProgramDimensions {
   // --dim, and --concrete for integers of the inputs.  Throws Error(kUsage) for a dimension that the program
   // does not have, and for a range or number that has nothing in common with the program's range.
   void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
+  bool are_narrowed() const { return !asked_.empty(); }
   // Puts what narrow() left into the graph and the bodies of its operators: sizes and integers in fewer
   // words, values of which one remains as ProgramValue::fixed, asserts that hold as Operation::holds.  Throws
   // Error(kUsage) when an assert cannot hold any more.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "exported/exported_program.h"
+#include "exported/bound_exported_program.h"
 #include "exported/fold.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
@@ -48,15 +48,16 @@ using Items = std::vector<std::pair<std::vector<Key>, NodeId>>;
 
 class Recorder {
  public:
-  Recorder(const ExportedProgram& program, GraphTracer& tracer)
-      : program_(program),
-        calls_(program.hierarchy().calls()),
+  Recorder(const BoundExportedProgram& bound, GraphTracer& tracer)
+      : bound_(bound),
+        program_(bound.program()),
+        calls_(program_.hierarchy().calls()),
         tracer_(tracer),
         leaf_of_(calls_.size(), kUnknown),
         entered_(calls_.size()) {}
 
   void record_model(bool is_leaf) {
-    const ProgramGraph& graph = program_.graph();
+    const ProgramGraph& graph = bound_.graph();
     Frame frame(graph);
     for (const auto& input : graph.inputs) {
       if (const auto* lifted = program_.find_lifted(input.value))
@@ -64,7 +65,7 @@ class Recorder {
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(frame, signature);
-    for (auto& guard : program_.guards()) tracer_.guard(std::move(guard), std::nullopt);
+    for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       tracer_.set_signature(std::move(signature));
@@ -82,14 +83,14 @@ class Recorder {
 
   // The first call of a module, as a graph of its own.
   void record_call(ModuleId module, bool is_leaf) {
-    const auto call = program_.calls().first_call(module);
+    const auto call = bound_.calls().first_call(module);
     if (!call) {
       tracer_.output(tracer_.call_root({}, {}), {});
       return;
     }
     base_ = *call;
     const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
-    const auto [graph, origin] = program_.calls().cut_out(base_, is_own);
+    const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
     Frame frame(graph);
     for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
       const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
@@ -280,7 +281,7 @@ class Recorder {
       return;
     const auto source = innermost_frame(operation.stack_trace);
     const Expression* condition = asserted_condition(operation, frame.graph);
-    if (condition != nullptr && !program_.dimensions().says(*condition)) tracer_.guard(*condition, source);
+    if (condition != nullptr && !bound_.dimensions().says(*condition)) tracer_.guard(*condition, source);
     for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
     std::vector<NodeId> for_bodies;
     for (const ProgramBody& body : operation.bodies) {
@@ -366,7 +367,7 @@ class Recorder {
     };
     const LeafOperations body{frame.graph, operations, boundary};
     std::optional<LeafCall> call;
-    if (&frame.graph == &program_.graph()) {
+    if (&frame.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
       if (signature != nullptr) call = recorded_call(body, *signature, is_there);
     }
@@ -513,7 +514,7 @@ class Recorder {
     for (const auto& entry : program_.signature().inputs) {
       if (!entry.target) names.push_back(entry.name);
     }
-    return {tracer_.options(), names, [this](const std::string& what) { fail_inputs(what); }};
+    return {bound_.options(), names, [this](const std::string& what) { fail_inputs(what); }};
   }
 
   [[noreturn]] void fail_inputs(const std::string& what) const {
@@ -521,7 +522,7 @@ class Recorder {
     for (std::size_t i = 0; i < program_.signature().inputs.size(); ++i) {
       const auto& entry = program_.signature().inputs[i];
       if (entry.target || inputs.size() > 400) continue;
-      const Meta& meta = program_.graph().values[program_.graph().inputs[i].value.index].meta;
+      const Meta& meta = bound_.graph().values[bound_.graph().inputs[i].value.index].meta;
       inputs += (inputs.empty() ? "" : ", ") + entry.name;
       inputs += entry.value ? " (fixed)" : ": " + meta.type.value_or("Tensor");
     }
@@ -540,7 +541,7 @@ class Recorder {
   std::unordered_map<std::string, ValueId> mutable_inputs(const GraphSignature& signature) const {
     std::unordered_map<std::string, ValueId> found;
     if (std::none_of(signature.outputs.begin(), signature.outputs.end(), is_mutation)) return found;
-    const auto& inputs = program_.graph().inputs;
+    const auto& inputs = bound_.graph().inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto& entry = signature.inputs[i];
       found.emplace(entry.target ? *entry.target : entry.name, inputs[i].value);
@@ -634,6 +635,7 @@ class Recorder {
     tracer_.set_signature(std::move(signature));
   }
 
+  const BoundExportedProgram& bound_;
   const ExportedProgram& program_;
   const std::vector<Hierarchy::Call>& calls_;
   GraphTracer& tracer_;
@@ -645,7 +647,8 @@ class Recorder {
 
 }  // namespace
 
-void record_module(const ExportedProgram& program, ModuleId root, bool root_is_leaf, GraphTracer& tracer) {
+void record_module(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
+                   GraphTracer& tracer) {
   Recorder recorder(program, tracer);
   if (root.index == 0) {
     recorder.record_model(root_is_leaf);

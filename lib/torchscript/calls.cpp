@@ -49,7 +49,7 @@ void Interpreter::call_method(const IrNode* node) {
   const bool is_call =
       module && (is_forward(name) || (!is_own && is_traced_call(*receiver.toObjectRef().type(), name)));
   if (is_call && (tracer_ != nullptr || silent_)) {
-    program_.remember_call(root_, *module, {values.begin() + 1, values.end()});
+    bound_->calls().remember(root_, *module, {values.begin() + 1, values.end()});
   }
   const ModuleId caller = module_;
   if (module) module_ = *module;
@@ -71,7 +71,7 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   std::optional<Dimensions> dimensions;
   if (shapes_) dimensions = dimensions_;
   std::map<std::string, bool> assumed = assumed_;
-  const std::size_t calls = program_.remembered_calls(root_);
+  const std::size_t calls = bound_->calls().count(root_);
   const bool followed = tracer_->inline_call(module, body);
   call_mark_ = outer_mark;
   steps_ = outer_steps;
@@ -79,7 +79,7 @@ bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body
   frames_.resize(frames);
   modes_ = outer_modes;
   roll_back(changes);
-  program_.forget_calls(root_, calls);  // as a leaf it is followed once more
+  bound_->calls().forget(root_, calls);  // as a leaf it is followed once more
   if (dimensions) dimensions_ = std::move(*dimensions);
   assumed_ = std::move(assumed);
   return false;

@@ -5,18 +5,14 @@
 
 #include <cctype>
 #include <memory>
-#include <set>
-#include <utility>
 
 namespace fxtrace {
 namespace {
 
 constexpr std::string_view kPrefix = "__torch__.torch.classes.";
 
-std::set<std::string>& declared() {
-  static std::set<std::string> names;
-  return names;
-}
+// The doc string of classes that are only declared: LibTorch keeps them, and a later model meets them again.
+constexpr char kDeclared[] = "declared by fxtrace";
 
 std::string_view identifier(std::string_view text) {
   std::size_t size = 0;
@@ -48,15 +44,18 @@ bool declare_classes(std::string_view text) {
       continue;
     }
     const auto type =
-        c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>());
+        c10::ClassType::create(c10::QualifiedName(full), std::weak_ptr<torch::jit::CompilationUnit>(),
+                               /*is_module=*/false, kDeclared);
     type->addAttribute("capsule", c10::CapsuleType::get());  // as LibTorch's own have it
     torch::registerCustomClass(type);
-    declared().insert(std::move(full));
     any = true;
   }
   return any;
 }
 
-bool is_declared_class(const std::string& name) { return declared().count(name) != 0; }
+bool is_declared_class(const std::string& name) {
+  const c10::ClassTypePtr type = torch::getCustomClass(name);
+  return type != nullptr && type->doc_string() == kDeclared;
+}
 
 }  // namespace fxtrace

@@ -18,10 +18,12 @@ constexpr std::int64_t kMaxSilentNodes = 2'000'000;
 constexpr std::size_t kMadeByGraph = SIZE_MAX;  // slot of the Change that undoes materialize()
 }  // namespace
 
-Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options)
+Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options,
+                         BoundTorchScriptProgram* bound, GraphTracer* tracer)
     : program_(program),
-      tracer_(tracer),
       options_(options),
+      bound_(bound),
+      tracer_(tracer),
       shapes_(!options.inputs.empty() || options.param_shapes_constant) {
   if (shapes_) dimensions_ = make_dimensions(options);
 }
@@ -30,7 +32,7 @@ Interpreter::Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
   root_ = module_ = root;
-  program_.forget_calls(root, 0);
+  bound_->calls().forget(root, 0);
   const auto& object = program_.object(root);
   torch::jit::Function& function =
       method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
@@ -89,7 +91,7 @@ std::map<std::string, at::IValue> Interpreter::plain_inputs(ModuleId root,
   std::map<std::string, at::IValue> inputs;
   if (root.index == 0 || !is_forward(function.qualname().name())) return inputs;
   const auto& formals = function.getSchema().arguments();
-  const auto& plain = program_.use_arguments(root).plain;
+  const auto& plain = bound_->calls().use(root).plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
     const auto& formal = formals[i + 1];

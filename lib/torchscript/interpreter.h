@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "operators/operators.h"
+#include "torchscript/bound_torchscript_program.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/shapes/known.h"
@@ -27,7 +28,9 @@ class Interpreter {
  public:
   // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node:
   // that is how a __setstate__ is followed.  Leaves are run so to learn what they give (see result_of).
-  Interpreter(TorchScriptProgram& program, GraphTracer* tracer, const TraceOptions& options);
+  // What runs tell of each other goes to `bound`; null as `tracer` is.
+  Interpreter(const TorchScriptProgram& program, const TraceOptions& options, BoundTorchScriptProgram* bound,
+              GraphTracer* tracer);
 
   // Records the graph of a method (see Program::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
@@ -201,9 +204,10 @@ class Interpreter {
     bool casts() const { return !autocast.empty() && autocast.back().enabled; }
   };
 
-  TorchScriptProgram& program_;
-  GraphTracer* tracer_;
+  const TorchScriptProgram& program_;
   const TraceOptions& options_;
+  BoundTorchScriptProgram* bound_;
+  GraphTracer* tracer_;
   std::vector<Frame> frames_;
   std::vector<Change> changes_;
   std::unordered_map<const void*, Materialized> materialized_;

@@ -216,17 +216,17 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
 
 void Interpreter::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
   // Where both ways of an `if` are looked at, one of them may never be taken.
-  if (both_ways_) return;
+  if (both_ways_ || bound_ == nullptr) return;
   const ModuleInfo& module = program_.modules()[module_.index];
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
   if (const auto source = location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
-  program_.report_invalid(module_, node, text + ": " + error);
+  bound_->report_invalid(module_, node, text + ": " + error);
 }
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
   if (!shapes_) return;
-  const std::vector<Known>& known = program_.use_arguments(root).known;
+  const std::vector<Known>& known = bound_->calls().use(root).known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown()) continue;

@@ -6,19 +6,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <exception>
 #include <sstream>
 
 #include "support/error.h"
+#include "torchscript/bound_torchscript_program.h"
 #include "torchscript/convert.h"
-#include "torchscript/custom_classes.h"
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/operators.h"
-#include "torchscript/plugin.h"
 #include "torchscript/same_code.h"
-#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 
@@ -88,7 +84,7 @@ bool is_traced_call(const c10::ClassType& type, const std::string& method) {
   return number > 0;
 }
 
-bool TorchScriptProgram::does_as_forward(const c10::ClassType& type, torch::jit::Function& method) {
+bool TorchScriptProgram::does_as_forward(const c10::ClassType& type, torch::jit::Function& method) const {
   if (is_forward(method.name())) return true;
   const auto [place, is_new] = same_as_forward_.emplace(&method, false);
   if (is_new) place->second = have_same_code(*find_forward(type), method);
@@ -223,7 +219,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
 // Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
 // parameters are known to exist.
 void TorchScriptProgram::initialize(const TraceOptions& options) {
-  Interpreter interpreter(*this, nullptr, options);
+  Interpreter interpreter(*this, options, nullptr, nullptr);
   for (std::uint32_t i = 0; i < modules_.size(); ++i) {
     if (modules_[i].alias_of) continue;
     const at::IValue* state = archive_->find_state(objects_[i].get());
@@ -301,9 +297,8 @@ std::vector<ConstantInfo> TorchScriptProgram::constants() const {
 }
 
 std::string TorchScriptProgram::method_to_trace(const std::string& asked) const {
+  if (has_method(asked)) return asked;
   const auto& type = *objects_.front()->type();
-  if (type.findMethod(asked) != nullptr || (asked == "forward" && find_forward(type) != nullptr))
-    return asked;
   std::vector<std::string> methods;
   for (const auto* function : type.methods()) {
     if (!function->name().starts_with("__")) methods.push_back(function->name());
@@ -316,20 +311,19 @@ std::string TorchScriptProgram::method_to_trace(const std::string& asked) const 
       {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
 }
 
-std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) {
-  declarations_->put_in_force();
+bool TorchScriptProgram::has_method(const std::string& name) const {
+  const auto& type = *objects_.front()->type();
+  return type.findMethod(name) != nullptr || (name == "forward" && find_forward(type) != nullptr);
+}
+
+std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) const {
+  put_in_force();
   const auto& root = objects_.front();
   torch::jit::Function& function =
       method == "forward" ? *find_forward(*root->type()) : root->type()->getMethod(method);
   std::vector<InputGuess> guesses;
   with_large_stack([&] { guesses = fxtrace::guess_inputs(root, function); });
   return guesses;
-}
-
-void TorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
-                             GraphTracer& tracer) {
-  declarations_->put_in_force();
-  with_large_stack([&] { Interpreter(*this, &tracer, tracer.options()).trace(root, method, root_is_leaf); });
 }
 
 std::optional<ModuleId> TorchScriptProgram::find_module(const c10::ivalue::Object* object) const {
@@ -342,103 +336,6 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
   return it == paths_.end() ? nullptr : &it->second;
 }
 
-std::size_t TorchScriptProgram::remembered_calls(ModuleId caller) const {
-  const auto calls = calls_.find(caller);
-  return calls == calls_.end() ? 0 : calls->second.size();
-}
-
-void TorchScriptProgram::forget_calls(ModuleId caller, std::size_t from) {
-  if (remembered_calls(caller) > from) calls_[caller].resize(from);
-}
-
-namespace {
-
-// A flag, a number, a word, or a few of them: what a guard can say.
-bool is_flag(const at::IValue& value) {
-  constexpr std::size_t kMaxElements = 16;
-  const auto all = [](const auto& items) {
-    return items.size() <= kMaxElements && std::all_of(items.begin(), items.end(), is_flag);
-  };
-  if (value.isList()) return all(value.toListRef());
-  if (value.isTuple()) return all(value.toTupleRef().elements());
-  if (value.isDouble()) return !std::isnan(value.toDouble());  // which is equal to nothing
-  return value.isNone() || value.isBool() || value.isInt() || value.isString();
-}
-
-}  // namespace
-
-bool TorchScriptProgram::CallArguments::operator==(const CallArguments& other) const {
-  return known == other.known && plain.size() == other.plain.size() &&
-         std::equal(plain.begin(), plain.end(), other.plain.begin(), [](const auto& a, const auto& b) {
-           return a.has_value() == b.has_value() && (!a || *a == *b);
-         });
-}
-
-void TorchScriptProgram::remember_call(ModuleId caller, ModuleId module,
-                                       const std::vector<at::IValue>& arguments) {
-  CallArguments seen;
-  for (const at::IValue& argument : arguments) {
-    seen.known.push_back(known_of_value(argument));
-    forget_contents(seen.known.back());  // what tensors hold depends on the call
-    seen.plain.push_back(is_flag(argument) ? std::optional(argument.deepcopy()) : std::nullopt);
-  }
-  std::vector<RememberedCall>& calls = calls_[caller];
-  // In a loop.
-  const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == seen;
-  if (!again) calls.push_back({module, std::move(seen)});
-}
-
-TorchScriptProgram::CallArguments TorchScriptProgram::common_arguments(ModuleId module) const {
-  std::optional<CallArguments> result;
-  for (const auto& [caller, calls] : calls_) {
-    for (const RememberedCall& call : calls) {
-      if (call.module != module) continue;
-      if (!result) {
-        result = call.arguments;
-        continue;
-      }
-      result->known = common(result->known, call.arguments.known);
-      const auto& other = call.arguments.plain;
-      for (std::size_t i = 0; i < result->plain.size(); ++i) {
-        auto& argument = result->plain[i];
-        if (argument && !(i < other.size() && other[i] && *argument == *other[i])) argument.reset();
-      }
-    }
-  }
-  return result.value_or(CallArguments());
-}
-
-const TorchScriptProgram::CallArguments& TorchScriptProgram::use_arguments(ModuleId module) {
-  return used_arguments_[module] = common_arguments(module);
-}
-
-void TorchScriptProgram::begin_trace() {
-  calls_.clear();
-  used_arguments_.clear();
-  invalid_.clear();
-  first_invalid_.clear();
-}
-
-void TorchScriptProgram::report_invalid(ModuleId module, const torch::jit::Node* node,
-                                        const std::string& message) {
-  if (invalid_.empty()) first_invalid_ = message;
-  invalid_.emplace(module, node);
-}
-
-std::vector<std::string> TorchScriptProgram::warnings() const {
-  if (invalid_.empty()) return {};
-  std::string text = first_invalid_ + "; shapes are unknown from there";
-  if (const std::size_t more = invalid_.size() - 1; more > 0) {
-    text += ", and from " + std::to_string(more) + " more call" + (more == 1 ? "" : "s") + " like that";
-  }
-  return {std::move(text)};
-}
-
-bool TorchScriptProgram::inputs_changed(ModuleId root) const {
-  const auto used = used_arguments_.find(root);
-  return used != used_arguments_.end() && !(used->second == common_arguments(root));
-}
-
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {
   for (const char* kind : {"p", "b"}) {
     const auto it = tensors_.find(identity(tensor) + kind);
@@ -448,7 +345,7 @@ const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tens
 }
 
 // Attributes that any method of the class sets, by the class they belong to.
-void TorchScriptProgram::find_set_attributes(const c10::ClassType& type) {
+void TorchScriptProgram::find_set_attributes(const c10::ClassType& type) const {
   if (!searched_types_.insert(&type).second) return;
   const std::function<void(const torch::jit::Block&)> look = [&](const torch::jit::Block& block) {
     for (const auto* node : block.nodes()) {
@@ -467,7 +364,7 @@ void TorchScriptProgram::find_set_attributes(const c10::ClassType& type) {
   }
 }
 
-bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::string& attribute) {
+bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::string& attribute) const {
   if (searched_types_.empty()) {
     for (const auto& object : objects_) find_set_attributes(*object->type());
   }
@@ -476,7 +373,7 @@ bool TorchScriptProgram::is_set_by_code(const c10::ClassType& type, const std::s
 }
 
 std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Node* node,
-                                                           const std::string& function) {
+                                                           const std::string& function) const {
   const auto known = locations_.find(node);
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->sourceRange());
@@ -485,24 +382,8 @@ std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Nod
   return found;
 }
 
-LoadResult load_torchscript(const std::string& path, const TraceOptions& options) {
-  LoadResult result;
-  with_large_stack([&] {
-    auto archive = std::make_unique<TorchScriptArchive>(path);
-    auto declarations = std::make_unique<Declarations>();
-    for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
-    result.warnings = provide_operators({archive->code(), archive->constant_types()}, options,
-                                        archive->edits(), *declarations);
-    archive->load();
-    result.program =
-        std::make_unique<TorchScriptProgram>(std::move(archive), std::move(declarations), options);
-  });
-  return result;
+std::unique_ptr<BoundProgram> TorchScriptProgram::bind(const TraceOptions& options) const {
+  return std::make_unique<BoundTorchScriptProgram>(*this, options);
 }
 
 }  // namespace fxtrace
-
-extern "C" __attribute__((visibility("default"))) void fxtrace_load_torchscript(
-    const std::string& path, const fxtrace::TraceOptions& options, fxtrace::LoadResult& result) {
-  result = fxtrace::load_torchscript(path, options);
-}

@@ -4,10 +4,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,7 +14,6 @@
 #include "torchscript/archive.h"
 #include "torchscript/declarations.h"
 #include "torchscript/number_meanings.h"
-#include "torchscript/shapes/known.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
@@ -37,16 +34,17 @@ class TorchScriptProgram : public Program {
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
   std::string producer() const override { return {}; }  // no archive tells
-  std::vector<MethodInfo> methods(ModuleId module) const override;
   std::vector<ConstantInfo> constants() const override;
   std::string method_to_trace(const std::string& asked) const override;
-  std::vector<InputGuess> guess_inputs(const std::string& method) override;
-  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
-  bool inputs_changed(ModuleId root) const override;
-  void begin_trace() override;
-  std::vector<std::string> warnings() const override;
+  bool has_method(const std::string& name) const override;
+  std::vector<InputGuess> guess_inputs(const std::string& method) const override;
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---
+  // The model's own operators take the place of other models' in LibTorch's registry.
+  void put_in_force() const { declarations_->put_in_force(); }
+  // What a caller of the module can run, in the order of definition.
+  std::vector<MethodInfo> methods(ModuleId module) const;
   // The module under its first path; absent for objects that are no modules of the tree.
   std::optional<ModuleId> find_module(const c10::ivalue::Object* object) const;
   const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const {
@@ -57,35 +55,20 @@ class TorchScriptProgram : public Program {
   // The parameter or buffer that this tensor is, under its first name; null for others.
   const ParameterRecord* find_parameter(const at::Tensor& tensor) const;
   // Whether any code of the archive sets this attribute.
-  bool is_set_by_code(const c10::ClassType& type, const std::string& attribute);
+  bool is_set_by_code(const c10::ClassType& type, const std::string& attribute) const;
   // Where the node comes from in Python.  `function` names the method or function that holds it.
-  std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function);
+  std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function) const;
   const TorchScriptArchive& archive() const { return *archive_; }
-  NumberMeanings& meanings() { return meanings_; }
+  NumberMeanings& meanings() const { return meanings_; }
   // Whether the method does what a call of its module does: forward itself, or the same code.
-  bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method);
-  // What is known of a module's arguments in all of its calls, from the graph of any caller: that is what is
-  // known of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it
-  // did, forgets its calls from that on.
-  struct CallArguments {
-    std::vector<Known> known;
-    std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
-    bool operator==(const CallArguments& other) const;
-  };
-  std::size_t remembered_calls(ModuleId caller) const;
-  void forget_calls(ModuleId caller, std::size_t from);
-  void remember_call(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments);
-  const CallArguments& use_arguments(ModuleId module);
-  // An operator that torch would not carry out for what is known of its arguments: told once for each place.
-  void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
+  bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method) const;
 
  private:
-  CallArguments common_arguments(ModuleId module) const;
   void read_modules();
   void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
                    std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
-  void find_set_attributes(const c10::ClassType& type);
+  void find_set_attributes(const c10::ClassType& type) const;
 
   std::unique_ptr<Declarations> declarations_;
   std::unique_ptr<TorchScriptArchive> archive_;
@@ -94,20 +77,14 @@ class TorchScriptProgram : public Program {
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
-  std::unordered_map<const c10::ClassType*, std::unordered_set<std::string>> set_attributes_;
-  std::unordered_set<const c10::ClassType*> searched_types_;
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
-  std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
-  NumberMeanings meanings_;
-  std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
-  struct RememberedCall {
-    ModuleId module;
-    CallArguments arguments;
-  };
-  std::map<ModuleId, std::vector<RememberedCall>> calls_;  // by caller
-  std::map<ModuleId, CallArguments> used_arguments_;       // of graphs that were recorded
-  std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
-  std::string first_invalid_;
+
+  // What the code says, found when it is first asked for.
+  mutable std::unordered_map<const c10::ClassType*, std::unordered_set<std::string>> set_attributes_;
+  mutable std::unordered_set<const c10::ClassType*> searched_types_;
+  mutable std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
+  mutable NumberMeanings meanings_;
+  mutable std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
 };
 
 // The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what

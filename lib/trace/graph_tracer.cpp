@@ -84,9 +84,9 @@ Meta meta_of(const Constant& value) {
 
 }  // namespace
 
-GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
+GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes,
                          FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed)
-    : facts_(facts), rules_(rules), options_(options), failed_(failed), root_(root), fixed_(fixed) {
+    : facts_(facts), rules_(rules), max_nodes_(max_nodes), failed_(failed), root_(root), fixed_(fixed) {
   recordings_.emplace_back();
   recording().result.module = facts_.info(root).path;
   recording().result.type = facts_.info(root).type;
@@ -115,11 +115,11 @@ NodeId GraphTracer::append(Graph::NodeSpec spec) {
 
 void GraphTracer::check_limit() {
   const std::size_t work = recording().result.graph.size() + forward_order_.size();
-  if (work < static_cast<std::size_t>(options_.limits.nodes)) return;
+  if (work < static_cast<std::size_t>(max_nodes_)) return;
   Failure failure;
   failure.kind = FailureKind::kLimit;
-  failure.message = "more than " + std::to_string(options_.limits.nodes) +
-                    " nodes and module calls in one graph (--max-nodes)";
+  failure.message =
+      "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph (--max-nodes)";
   throw TraceFailure(std::move(failure));
 }
 

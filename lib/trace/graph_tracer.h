@@ -15,7 +15,6 @@
 
 #include "graph/graph_collection.h"
 #include "trace/leaf_rules.h"
-#include "trace/options.h"
 #include "trace/program.h"
 
 namespace fxtrace {
@@ -86,11 +85,11 @@ class FailedModules {
 
 class GraphTracer {
  public:
-  // `fixed`: inputs that earlier runs of the same graph were asked for; must outlive this.
-  GraphTracer(const ModuleFacts& facts, const LeafRules& rules, const TraceOptions& options,
-              FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed);
+  // `max_nodes`: and module calls.  `fixed`: inputs that earlier runs of the same graph were asked for.  All
+  // references must outlive this.
+  GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes, FailedModules& failed,
+              ModuleId root, const std::vector<FixedInput>& fixed);
 
-  const TraceOptions& options() const { return options_; }
   const LeafRules& rules() const { return rules_; }
   bool is_fixed(const std::string& input) const;
 
@@ -216,7 +215,7 @@ class GraphTracer {
 
   const ModuleFacts& facts_;
   const LeafRules& rules_;
-  const TraceOptions& options_;
+  std::int64_t max_nodes_;
   FailedModules& failed_;
   ModuleId root_;
   const std::vector<FixedInput>& fixed_;

@@ -9,7 +9,6 @@
 #include "support/error.h"
 #include "trace/config.h"
 #include "trace/input_spec.h"
-#include "trace/trace.h"
 
 namespace fxtrace {
 namespace {
@@ -70,7 +69,7 @@ const char* any_value(const std::string& type) {
 
 class Search {
  public:
-  Search(Program& program, const TraceOptions& options, std::size_t failed)
+  Search(const Program& program, const TraceOptions& options, std::size_t failed)
       : program_(program), options_(options), failed_(failed) {}
 
   std::optional<Hint> run() {
@@ -174,7 +173,7 @@ class Search {
     }
   }
 
-  Program& program_;
+  const Program& program_;
   const TraceOptions& options_;
   std::size_t failed_;  // with the best so far
   Additions best_;
@@ -190,7 +189,8 @@ std::size_t count_failed(const GraphCollection& collection) {
   }));
 }
 
-std::optional<Hint> find_hint(Program& program, const TraceOptions& options, const GraphCollection& result) {
+std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
+                              const GraphCollection& result) {
   const std::size_t failed = count_failed(result);
   if (failed == 0) return std::nullopt;
   std::size_t nodes = 0;

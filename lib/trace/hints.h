@@ -3,24 +3,19 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "graph/graph_collection.h"
 #include "trace/options.h"
 #include "trace/program.h"
+#include "trace/trace.h"
 
 namespace fxtrace {
-
-struct Hint {
-  std::vector<std::string> options;  // as on a command line, quoted for a shell
-  std::size_t failed = 0;            // modules that still fail with them
-};
 
 // The fewest options with which the fewest modules fail; nothing when no option tried helps, or when the
 // traces would take long: `result`, what was traced with `options`, must be small.  Costs up to a dozen
 // traces, and nothing when no module failed.
-std::optional<Hint> find_hint(Program& program, const TraceOptions& options, const GraphCollection& result);
+std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
+                              const GraphCollection& result);
 
 // Modules that failed, shared ones once.
 std::size_t count_failed(const GraphCollection& collection);

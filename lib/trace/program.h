@@ -1,15 +1,17 @@
-// A model as its front end hands it over: the module tree, the parameters, and a way to run a module's
-// forward on symbolic values.
+// A model as its front end reads it: the module tree, the parameters, and a way to run a module's forward on
+// symbolic values.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "trace/options.h"
 
 namespace fxtrace {
 
@@ -64,6 +66,27 @@ struct InputGuess {
   std::vector<std::string> specs;
 };
 
+// A program with the options of one trace, and all that its runs find out: what the next run has to know of
+// the runs before is here, and gone with the trace.
+class BoundProgram {
+ public:
+  virtual ~BoundProgram() = default;
+
+  // What a caller of the module can run, in the order of definition, as the options narrow it.
+  virtual std::vector<MethodInfo> methods(ModuleId module) const = 0;
+
+  // Records the graph of `method` of `root`: placeholders, everything that runs, output.  Throws TraceFailure
+  // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When
+  // `root_is_leaf`, records the placeholders, one call of the root and the output instead.
+  virtual void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) = 0;
+  // Whether calls of `root` in the graphs of others, as they were last run, tell something else of its inputs
+  // than when its own graph was: then that is to be run again.
+  virtual bool inputs_changed(ModuleId /*root*/) const { return false; }
+  // What the runs found that a user should know, in the order in which it was found.
+  virtual std::vector<std::string> warnings() const { return {}; }
+};
+
+// What is in the file; no trace changes it.
 class Program {
  public:
   virtual ~Program() = default;
@@ -77,29 +100,19 @@ class Program {
 
   virtual std::string producer() const = 0;  // what wrote it: "PyTorch 2.13.0"; empty if not known
 
-  // What a caller of the module can run, in the order of definition.  What options narrow is narrow once a
-  // graph was recorded.
-  virtual std::vector<MethodInfo> methods(ModuleId module) const = 0;
   virtual std::vector<ConstantInfo> constants() const = 0;
 
-  // What earlier traces of the program found out is forgotten.
-  virtual void begin_trace() {}
-  // What the runs since then found that a user should know, in the order in which it was found.
-  virtual std::vector<std::string> warnings() const { return {}; }
+  // Whether the root has the method.
+  virtual bool has_method(const std::string& name) const = 0;
   // The method of the root to trace when `asked` is asked for: in place of a forward that there is none of,
   // the only method.  Throws Error(kUsage) that lists the methods when there is no such one.
   virtual std::string method_to_trace(const std::string& asked) const = 0;
 
   // For hints: the inputs of the root's method.  Empty where there is nothing to choose.
-  virtual std::vector<InputGuess> guess_inputs(const std::string& /*method*/) { return {}; }
+  virtual std::vector<InputGuess> guess_inputs(const std::string& /*method*/) const { return {}; }
 
-  // Records the graph of `method` of `root`: placeholders, everything that runs, output.  Throws TraceFailure
-  // when `root` itself cannot be followed; failures of submodules are the tracer's business.  When
-  // `root_is_leaf`, records the placeholders, one call of the root and the output instead.
-  virtual void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) = 0;
-  // Whether calls of `root` in the graphs of others, as they were last run, tell something else of its inputs
-  // than when its own graph was: then that is to be run again.
-  virtual bool inputs_changed(ModuleId /*root*/) const { return false; }
+  // Both must outlive the result.  Throws Error(kUsage) for options that do not fit the program.
+  virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const = 0;
 };
 
 }  // namespace fxtrace

@@ -16,18 +16,12 @@ namespace {
 
 class RecursiveTrace {
  public:
-  RecursiveTrace(Program& program, const TraceOptions& options)
-      : program_(program),
-        options_(options),
-        stub_options_(options),
-        rules_(options, program),
-        facts_(program) {
-    stub_options_.limits.nodes = std::numeric_limits<std::int64_t>::max();  // however many inputs it has
-  }
+  RecursiveTrace(const Program& program, const TraceOptions& options)
+      : program_(program), options_(options), rules_(options, program), facts_(program) {}
 
-  TraceResult run() {
+  TraceResult run(bool described) {
     method_ = program_.method_to_trace(options_.method);
-    program_.begin_trace();
+    bound_ = program_.bind(options_);
     // A module that fails in a later graph may stand inlined in an earlier one, and a later graph may call a
     // module that has its own already: such graphs are traced again until nothing changes.  That ends: failed
     // modules only get more, and what is known of a module's inputs depends only on the graphs of modules
@@ -36,10 +30,13 @@ class RecursiveTrace {
       retraced_ = false;
       walk();
     } while (retraced_);
-    return finish();
+    return finish(described);
   }
 
-  TraceResult describe() { return finish(); }
+  TraceResult without_graphs() {
+    bound_ = program_.bind(options_);
+    return finish(true);
+  }
 
  private:
   struct Traced {
@@ -96,7 +93,7 @@ class RecursiveTrace {
   }
 
   bool still_valid(const Traced& traced, ModuleId root) const {
-    if (traced.stub != is_stub(root) || program_.inputs_changed(root)) return false;
+    if (traced.stub != is_stub(root) || bound_->inputs_changed(root)) return false;
     return std::none_of(traced.inlined.begin(), traced.inlined.end(),
                         [&](ModuleId module) { return failed_.contains(module); });
   }
@@ -122,9 +119,11 @@ class RecursiveTrace {
     const std::size_t failures = failed_.order().size();
     std::vector<FixedInput> fixed;
     for (;;) {
-      GraphTracer tracer(facts_, rules_, stub ? stub_options_ : options_, failed_, root, fixed);
+      // A stub has as many nodes as it has inputs.
+      const auto limit = stub ? std::numeric_limits<std::int64_t>::max() : options_.limits.nodes;
+      GraphTracer tracer(facts_, rules_, limit, failed_, root, fixed);
       try {
-        program_.run(root, method, stub, tracer);
+        bound_->run(root, method, stub, tracer);
       } catch (InputsAsked& asked) {
         failed_.resize(failures);
         fixed.insert(fixed.end(), std::make_move_iterator(asked.inputs.begin()),
@@ -176,7 +175,7 @@ class RecursiveTrace {
     return notes;
   }
 
-  TraceResult finish() {
+  TraceResult finish(bool described) {
     TraceResult result;
     GraphCollection& collection = result.collection;
     collection.model.kind = program_.kind();
@@ -230,15 +229,21 @@ class RecursiveTrace {
     }
     result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
-    result.warnings = program_.warnings();
+    result.warnings = bound_->warnings();
+    if (described) {
+      result.description.producer = program_.producer();
+      result.description.constants = program_.constants();
+      for (std::uint32_t i = 0; i < facts_.size(); ++i)
+        result.description.methods.push_back(bound_->methods(ModuleId{i}));
+    }
     result.misfits = rules_.unmatched();
     result.misfits.insert(result.misfits.end(), misfits_.begin(), misfits_.end());
     return result;
   }
 
-  Program& program_;
+  const Program& program_;
   const TraceOptions& options_;
-  TraceOptions stub_options_;
+  std::unique_ptr<BoundProgram> bound_;
   LeafRules rules_;
   ModuleFacts facts_;
   FailedModules failed_;
@@ -252,16 +257,16 @@ class RecursiveTrace {
 
 }  // namespace
 
-TraceResult trace(Program& program, const TraceOptions& options) {
-  TraceResult result = RecursiveTrace(program, options).run();
+TraceResult trace(const Program& program, const TraceOptions& options, bool described) {
+  TraceResult result = RecursiveTrace(program, options).run(described);
 #ifndef NDEBUG
   lint(result.collection);
 #endif
   return result;
 }
 
-GraphCollection describe(Program& program, const TraceOptions& options) {
-  return RecursiveTrace(program, options).describe().collection;
+TraceResult describe(const Program& program, const TraceOptions& options) {
+  return RecursiveTrace(program, options).without_graphs();
 }
 
 }  // namespace fxtrace

@@ -1,6 +1,8 @@
 // The whole trace: the root's graph, then, for every module that failed, the graphs of its direct submodules.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,18 +12,34 @@
 
 namespace fxtrace {
 
+// What there is to know of a model besides its graphs.
+struct ModelDescription {
+  std::string producer;                          // as Program::producer()
+  std::vector<std::vector<MethodInfo>> methods;  // by module
+  std::vector<ConstantInfo> constants;
+};
+
+// Options that would have helped, found by trying them.
+struct Hint {
+  std::vector<std::string> options;  // as on a command line, quoted for a shell
+  std::size_t failed = 0;            // modules that still fail with them
+};
+
+// All that a front end hands over: data, which nothing of the file or of LibTorch stands behind.
 struct TraceResult {
   GraphCollection collection;  // model.file and options_json are the caller's to fill
+  ModelDescription description;
   std::vector<std::string> warnings;
   std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
   std::vector<std::string> notes;    // what was assumed of inputs
+  std::optional<Hint> hint;
 };
 
 // Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong
-// options.
-TraceResult trace(Program& program, const TraceOptions& options);
+// options.  `described`: with the description; the hint is the caller's to fill.
+TraceResult trace(const Program& program, const TraceOptions& options, bool described = false);
 
 // What trace() says of the modules and parameters, without a trace: no graphs, and all modules unvisited.
-GraphCollection describe(Program& program, const TraceOptions& options);
+TraceResult describe(const Program& program, const TraceOptions& options);
 
 }  // namespace fxtrace

@@ -1,11 +1,15 @@
 // The parts of lib/exported, one by one.  Whole programs are in tests/python.
 #include <cmath>
+#include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "archive/file_kind.h"
 #include "catch.h"
+#include "exported/exported_program.h"
 #include "exported/fold.h"
 #include "exported/hierarchy.h"
 #include "exported/json_document.h"
@@ -15,6 +19,8 @@
 #include "exported/sympy_text.h"
 #include "exported/tree_spec.h"
 #include "support/error.h"
+#include "trace/trace.h"
+#include "writers/json_writer.h"
 
 using namespace fxtrace;
 
@@ -506,4 +512,50 @@ TEST_CASE("program dimensions: errors", "[exported]") {
              ContainsSubstring("--dim s0=70..: does not overlap with 2..64, the range of s0"));
   CHECK_THAT(Narrowed({{"s1", 2, 4}}, {{"n", 5}}).error,
              ContainsSubstring("--concrete n=5: does not overlap with 2..4, the range of s1"));
+}
+
+namespace {
+
+// The first dimension of an input that has a name; empty when there is none.
+std::string first_dimension(const GraphCollection& collection) {
+  const Graph& graph = collection.graphs.front().graph;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op != Opcode::kPlaceholder || !node.meta.shape) continue;
+    for (const Expression& size : *node.meta.shape) {
+      if (size.size() != nullptr && size.size()->symbol_name()) return *size.size()->symbol_name();
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("exported: a trace with other options leaves nothing behind", "[exported]") {
+  const auto json = [](const TraceResult& result) {
+    std::ostringstream text;
+    write_json(result.collection, text);
+    return text.str();
+  };
+  std::size_t narrowed = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FXTRACE_SOURCE_DIR "/sample_models")) {
+    if (entry.path().extension() != ".pt2") continue;
+    INFO(entry.path());
+    const std::string path = entry.path().string();
+    const FileInfo info = identify_file(path);
+    if (ExportedArchive(path, info).models().size() != 1) continue;
+    const ExportedProgram program(path, info, std::nullopt);
+    const TraceResult first = trace(program, {});
+    const std::string name = first_dimension(first.collection);
+    if (name.empty()) continue;
+    TraceOptions options;
+    options.default_leaves = false;
+    options.dimensions.push_back({name, 4, 6});
+    const std::string with_options = json(trace(program, options));
+    CHECK(with_options != json(first));
+    CHECK(json(trace(program, {})) == json(first));
+    CHECK(json(trace(ExportedProgram(path, info, std::nullopt), options)) == with_options);
+    ++narrowed;
+  }
+  CHECK(narrowed >= 3);
 }

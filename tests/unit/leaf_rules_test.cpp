@@ -55,10 +55,10 @@ class FakeProgram : public Program {
   std::string kind() const override { return "fake"; }
   std::string producer_version() const override { return "1"; }
   std::string producer() const override { return {}; }
-  std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
   std::vector<ConstantInfo> constants() const override { return {}; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
-  void run(ModuleId, const std::string&, bool, GraphTracer&) override {}
+  bool has_method(const std::string&) const override { return true; }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override { return nullptr; }
 
  private:
   std::vector<ModuleInfo> modules_;

@@ -16,7 +16,7 @@ namespace {
 // Modules whose forwards are C++ functions; each takes `x` and, where it says so, `flag` with a default.
 class FakeProgram : public Program {
  public:
-  using Forward = std::function<void(FakeProgram&, GraphTracer&)>;
+  using Forward = std::function<void(const FakeProgram&, GraphTracer&)>;
 
   // `path` must come after its parent.  Without a forward it is a container.
   void add(const std::string& path, const std::string& type, Forward forward = nullptr) {
@@ -42,7 +42,7 @@ class FakeProgram : public Program {
     return {};
   }
 
-  void call(const std::string& path, GraphTracer& tracer) {
+  void call(const std::string& path, GraphTracer& tracer) const {
     const ModuleId module = find(path);
     if (!tracer.is_leaf(module)) {
       if (tracer.inline_call(module, [&] { forwards_[module.index](*this, tracer); })) return;
@@ -55,11 +55,26 @@ class FakeProgram : public Program {
   std::string kind() const override { return "fake"; }
   std::string producer_version() const override { return "1"; }
   std::string producer() const override { return {}; }
-  std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
   std::vector<ConstantInfo> constants() const override { return {}; }
+  bool has_method(const std::string&) const override { return true; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override {
+    return std::make_unique<Bound>(*this);
+  }
 
-  void run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) override {
+  mutable std::vector<std::string> runs;  // roots, in the order in which they were run
+
+ private:
+  struct Bound : BoundProgram {
+    explicit Bound(const FakeProgram& of) : program(of) {}
+    std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
+    void run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) override {
+      program.run(root, root_is_leaf, tracer);
+    }
+    const FakeProgram& program;
+  };
+
+  void run(ModuleId root, bool root_is_leaf, GraphTracer& tracer) const {
     runs.push_back(modules_[root.index].path);
     const NodeId x = tracer.placeholder("x", {}, {});
     if (tracer.is_fixed("flag")) {
@@ -75,17 +90,14 @@ class FakeProgram : public Program {
     tracer.output(x, {});
   }
 
-  std::vector<std::string> runs;  // roots, in the order in which they were run
-
- private:
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
   std::vector<Forward> forwards_;
 };
 
-void nothing(FakeProgram&, GraphTracer&) {}
-void fails(FakeProgram&, GraphTracer&) { throw TraceFailure(Failure{}); }
-void asks(FakeProgram&, GraphTracer& tracer) {
+void nothing(const FakeProgram&, GraphTracer&) {}
+void fails(const FakeProgram&, GraphTracer&) { throw TraceFailure(Failure{}); }
+void asks(const FakeProgram&, GraphTracer& tracer) {
   if (!tracer.is_fixed("flag")) throw InputsAsked(std::vector<FixedInput>{{"flag", "False"}});
 }
 
@@ -153,7 +165,7 @@ TEST_CASE("a rule of the user makes the root a leaf, the default rule does not",
 
 TEST_CASE("inputs that are asked for are fixed", "[trace]") {
   FakeProgram program;
-  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) { p.call("asks", t); });
+  program.add("", "Net", [](const FakeProgram& p, GraphTracer& t) { p.call("asks", t); });
   program.add("asks", "Asks", asks);
   const TraceResult result = trace(program, {});
   CHECK(nodes(result.collection.graphs[0]) == Strings{"x", "output"});
@@ -163,8 +175,8 @@ TEST_CASE("inputs that are asked for are fixed", "[trace]") {
 
 TEST_CASE("nothing is fixed for a module that fails all the same", "[trace]") {
   FakeProgram program;
-  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) { p.call("both", t); });
-  program.add("both", "Both", [](FakeProgram& p, GraphTracer& t) {
+  program.add("", "Net", [](const FakeProgram& p, GraphTracer& t) { p.call("both", t); });
+  program.add("both", "Both", [](const FakeProgram& p, GraphTracer& t) {
     asks(p, t);
     fails(p, t);
   });
@@ -177,11 +189,11 @@ TEST_CASE("nothing is fixed for a module that fails all the same", "[trace]") {
 
 TEST_CASE("a failure seen before an input was fixed does not count", "[trace]") {
   FakeProgram program;
-  program.add("", "Net", [](FakeProgram& p, GraphTracer& t) {
+  program.add("", "Net", [](const FakeProgram& p, GraphTracer& t) {
     p.call("depends", t);
     asks(p, t);
   });
-  program.add("depends", "Depends", [](FakeProgram& p, GraphTracer& t) {
+  program.add("depends", "Depends", [](const FakeProgram& p, GraphTracer& t) {
     if (!t.is_fixed("flag")) fails(p, t);
   });
   const GraphCollection collection = trace(program, {}).collection;

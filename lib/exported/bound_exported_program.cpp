@@ -1,0 +1,85 @@
+#include "exported/bound_exported_program.h"
+
+#include "exported/recorder.h"
+#include "graph/text_form.h"
+#include "support/error.h"
+
+namespace fxtrace {
+
+BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options)
+    : program_(program), options_(options), dimensions_(program.dimensions()) {
+  if (!options.inputs.empty()) {
+    const std::string dimensions = dimensions_.list();
+    throw usage_error(
+        "--input is only for TorchScript; an exported program already knows its inputs",
+        {dimensions.empty() ? "all sizes are fixed"
+                            : "to narrow a dimension, use --dim; the dimensions are " + dimensions});
+  }
+  dimensions_.narrow(options, program.graph(), program.signature());
+  if (!dimensions_.are_narrowed()) return;
+  narrowed_ = program.graph();
+  dimensions_.apply(*narrowed_);
+}
+
+std::vector<Expression> BoundExportedProgram::guards() const {
+  std::vector<Expression> guards = dimensions_.guards();
+  guards.insert(guards.end(), program_.conditions().begin(), program_.conditions().end());
+  return guards;
+}
+
+const CallIndex& BoundExportedProgram::calls() const {
+  if (!calls_) calls_ = std::make_unique<CallIndex>(graph(), program_.hierarchy());
+  return *calls_;
+}
+
+namespace {
+
+// "boxes.1"
+std::string path_text(const std::vector<Argument>& path) {
+  const Graph none;
+  std::string text;
+  for (const Argument& step : path) {
+    if (!text.empty()) text += '.';
+    const auto* key = step.get_if<std::string>();
+    text += key != nullptr ? *key : print_argument(none, step);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
+  if (module.index != 0) {
+    if (!program_.modules()[module.index].has_forward) return {};
+    return {{"forward", {}, {}}};
+  }
+  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Operand& value) {
+    PortInfo info{std::move(name), {}, {}, entry.value};
+    if (const auto* id = value.get_if<ValueId>()) {
+      info.meta = graph().values[id->index].meta;
+      if (!info.fixed) info.fixed = graph().values[id->index].fixed;
+    } else if (!info.fixed) {
+      info.fixed = constant_argument(value);
+    }
+    return info;
+  };
+  const GraphSignature& signature = program_.signature();
+  MethodInfo forward{"forward", {}, {}};
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    const auto& entry = signature.inputs[i];
+    if (entry.role == "user_input")
+      forward.inputs.push_back(port(entry, entry.name, graph().inputs[i].value));
+  }
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+    const auto& entry = signature.outputs[i];
+    if (entry.role != "user_output" && entry.role != "loss_output") continue;
+    forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
+  }
+  return {std::move(forward)};
+}
+
+void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
+  record_module(*this, root, root_is_leaf, tracer);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,42 @@
+// An exported program as the options of one trace narrow it: its graph, and its dimensions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exported/call_graph.h"
+#include "exported/exported_program.h"
+#include "exported/program_dimensions.h"
+#include "exported/program_graph.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+class BoundExportedProgram : public BoundProgram {
+ public:
+  BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options);
+
+  std::vector<MethodInfo> methods(ModuleId module) const override;
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+
+  // --- for the recorder ---
+  const ExportedProgram& program() const { return program_; }
+  const TraceOptions& options() const { return options_; }
+  const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
+  const ProgramDimensions& dimensions() const { return dimensions_; }
+  const CallIndex& calls() const;
+  // What holds of the inputs: ranges of their dimensions, and conditions.
+  std::vector<Expression> guards() const;
+
+ private:
+  const ExportedProgram& program_;
+  const TraceOptions& options_;
+  ProgramDimensions dimensions_;
+  std::optional<ProgramGraph> narrowed_;      // absent: the program's own
+  mutable std::unique_ptr<CallIndex> calls_;  // made when it is first asked for
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,28 @@
+#include "torchscript/bound_torchscript_program.h"
+
+#include "torchscript/interpreter.h"
+
+namespace fxtrace {
+
+void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
+                                  GraphTracer& tracer) {
+  program_.put_in_force();
+  with_large_stack([&] { Interpreter(program_, options_, this, &tracer).trace(root, method, root_is_leaf); });
+}
+
+void BoundTorchScriptProgram::report_invalid(ModuleId module, const torch::jit::Node* node,
+                                             const std::string& message) {
+  if (invalid_.empty()) first_invalid_ = message;
+  invalid_.emplace(module, node);
+}
+
+std::vector<std::string> BoundTorchScriptProgram::warnings() const {
+  if (invalid_.empty()) return {};
+  std::string text = first_invalid_ + "; shapes are unknown from there";
+  if (const std::size_t more = invalid_.size() - 1; more > 0) {
+    text += ", and from " + std::to_string(more) + " more call" + (more == 1 ? "" : "s") + " like that";
+  }
+  return {std::move(text)};
+}
+
+}  // namespace fxtrace

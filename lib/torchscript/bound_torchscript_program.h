@@ -1,0 +1,39 @@
+// A TorchScript program in one trace: its options, and what its runs find out.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "torchscript/seen_calls.h"
+#include "torchscript/torchscript_program.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+class BoundTorchScriptProgram : public BoundProgram {
+ public:
+  BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options)
+      : program_(program), options_(options) {}
+
+  std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+  bool inputs_changed(ModuleId root) const override { return calls_.changed(root); }
+  std::vector<std::string> warnings() const override;
+
+  // --- for the interpreter ---
+  SeenCalls& calls() { return calls_; }
+  // An operator that torch would not carry out for what is known of its arguments: told once for each place.
+  void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
+
+ private:
+  const TorchScriptProgram& program_;
+  const TraceOptions& options_;
+  SeenCalls calls_;
+  std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
+  std::string first_invalid_;
+};
+
+}  // namespace fxtrace

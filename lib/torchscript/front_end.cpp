@@ -1,0 +1,38 @@
+#include "torchscript/front_end.h"
+
+#include <utility>
+
+#include "torchscript/archive.h"
+#include "torchscript/custom_classes.h"
+#include "torchscript/declarations.h"
+#include "torchscript/operators.h"
+#include "torchscript/torchscript_program.h"
+
+namespace fxtrace {
+
+std::unique_ptr<const Program> load_torchscript(const std::string& path, const TraceOptions& options,
+                                                const Listener& listener) {
+  std::unique_ptr<const Program> program;
+  with_large_stack([&] {
+    auto archive = std::make_unique<TorchScriptArchive>(path);
+    auto declarations = std::make_unique<Declarations>();
+    for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
+    for (const std::string& warning : provide_operators({archive->code(), archive->constant_types()}, options,
+                                                        archive->edits(), *declarations)) {
+      listener.warning(warning);
+    }
+    archive->load();
+    program =
+        std::make_unique<const TorchScriptProgram>(std::move(archive), std::move(declarations), options);
+  });
+  return program;
+}
+
+}  // namespace fxtrace
+
+extern "C" __attribute__((visibility("default"))) void fxtrace_trace_torchscript(
+    const std::string& path, const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
+    const fxtrace::Listener& listener, fxtrace::TraceResult& result) {
+  using namespace fxtrace;
+  result = trace_model([&] { return load_torchscript(path, options, listener); }, options, wanted, listener);
+}

@@ -1,0 +1,46 @@
+// What the calls of one trace tell of the modules they call.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "torchscript/shapes/known.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+// A module's arguments in all of its calls, from the graph of any caller: what they have in common is known
+// of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it did,
+// forgets its calls from that on.
+class SeenCalls {
+ public:
+  struct Arguments {
+    std::vector<Known> known;
+    std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
+    bool operator==(const Arguments& other) const;
+  };
+
+  void remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments);
+  std::size_t count(ModuleId caller) const;
+  void forget(ModuleId caller, std::size_t from);
+
+  // For the graph of `module`.
+  const Arguments& use(ModuleId module);
+  // Whether use() would give something else than it last gave.
+  bool changed(ModuleId module) const;
+
+ private:
+  struct Call {
+    ModuleId module;
+    Arguments arguments;
+  };
+  Arguments common_arguments(ModuleId module) const;
+
+  std::map<ModuleId, std::vector<Call>> calls_;  // by caller
+  std::map<ModuleId, Arguments> used_;           // of graphs that were recorded
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,47 @@
+#include "trace/front_end.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "trace/hints.h"
+
+namespace fxtrace {
+namespace {
+
+class Timer {
+ public:
+  std::string milliseconds() const {
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start_;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f ms", passed.count());
+    return text;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
+                        const TraceOptions& options, const Wanted& wanted, const Listener& listener) {
+  const Timer load_time;
+  const std::unique_ptr<const Program> program = load();
+  listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
+                    std::to_string(program->parameters().size()) + " parameters and buffers in " +
+                    load_time.milliseconds());
+  const bool is_method_asked_for = options.method != TraceOptions().method;
+  if (wanted.graphs_if_any && !is_method_asked_for && !program->has_method(options.method)) {
+    return describe(*program, options);
+  }
+  const Timer trace_time;
+  TraceResult result = trace(*program, options, wanted.description);
+  std::size_t nodes = 0;
+  for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
+  listener.progress("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
+                    std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
+  if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
+  return result;
+}
+
+}  // namespace fxtrace
