@@ -5,16 +5,19 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "trace/execution_log.h"
+#include "trace/graph_builder.h"
+#include "trace/journal.h"
 #include "trace/leaf_rules.h"
+#include "trace/module_facts.h"
 #include "trace/program.h"
 
 namespace fxtrace {
@@ -42,45 +45,6 @@ class InputsAsked : public std::exception {
   explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
   const char* what() const noexcept override { return "the values of inputs are asked for"; }
   std::vector<FixedInput> inputs;
-};
-
-// Facts about a program that every graph of a trace shares.
-class ModuleFacts {
- public:
-  explicit ModuleFacts(const Program& program);
-
-  // The module under its first path.
-  ModuleId first(ModuleId module) const;
-  const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
-  std::size_t size() const { return modules_->size(); }
-  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied
-  // ones once, by index into Program::parameters().
-  const std::vector<std::size_t>& parameters_of(ModuleId module) const;
-  // Index of the parameter's first name; absent for anything that is not a parameter.
-  std::optional<std::size_t> find_parameter(const std::string& qualified_name) const;
-  const std::string& parameter_name(std::size_t index) const { return (*parameters_)[index].name; }
-
- private:
-  const std::vector<ModuleInfo>* modules_;
-  const std::vector<ParameterRecord>* parameters_;
-  std::vector<std::size_t> first_parameter_;  // by parameter: index of its first name
-  std::unordered_map<std::string, std::size_t> by_name_;
-  mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
-};
-
-// Modules that failed, in the order in which that was found out.
-class FailedModules {
- public:
-  bool contains(ModuleId module) const { return failures_.count(module) != 0; }
-  void add(ModuleId module, Failure failure);
-  const std::vector<ModuleId>& order() const { return order_; }
-  const Failure& failure(ModuleId module) const { return failures_.at(module); }
-  // Takes back all but the first `count`.
-  void resize(std::size_t count);
-
- private:
-  std::vector<ModuleId> order_;
-  std::map<ModuleId, Failure> failures_;
 };
 
 class GraphTracer {
@@ -116,13 +80,21 @@ class GraphTracer {
   const std::vector<std::string>& misfits() const { return misfits_; }
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
-  const Graph& graph() const { return recording().result.graph; }
+  const Graph& graph() const { return builder().graph(); }
 
   // --- bodies of higher-order operators ---
   // From begin_body() to end_body() nodes go to a graph of their own, which becomes the subgraph `name` of
-  // the one around it.  No inlined call may fail in between.
+  // the one around it.  Calls that fail in between take back what they recorded, the body too where they
+  // began it.
   void begin_body(std::string name);
-  void end_body();
+  // The values from around that the body has captured: the operator's operands for its inputs, in order.
+  std::vector<NodeId> end_body();
+  // A value, to be used in the graph that is being recorded: itself, or, where it is from a graph around, the
+  // input of the body that stands for it.
+  NodeId use(const NodeRef& value);
+  // A node of the graph that is being recorded, for use() in bodies.
+  NodeRef ref(NodeId node) const { return {builder().id(), node}; }
+  const Graph& graph_of(const NodeRef& value) const;
   // The call of the operator whose bodies were recorded.  Parameters among `for_bodies` are used where the
   // bodies use them, not by the call.
   NodeId call_with_bodies(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
@@ -152,7 +124,7 @@ class GraphTracer {
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names);
   void set_meta(NodeId node, Meta meta);
-  ModuleId current_module() const { return scopes_.back().module; }
+  ModuleId current_module() const { return calls_.back().module; }
   // The stub of a graph whose own root cannot be followed.
   NodeId call_root(std::vector<Argument> args, Meta meta);
 
@@ -163,54 +135,20 @@ class GraphTracer {
   const std::vector<ModuleId>& inlined() const { return inlined_; }
 
  private:
-  struct OpenScope {
+  // A call whose forward records nodes.
+  struct OpenCall {
     ModuleId module;
     Scope scope;
   };
-  // One step that roll_back() undoes.
-  struct Undo {
-    enum Kind {
-      kForward,
-      kUse,
-      kUsesReset,
-      kParameter,
-      kFirstCall,
-      kAttribute,
-      kConstant,
-      kInlined,
-      kLeaf,
-      kGuard
-    } kind;
-    ModuleId module;
-    std::vector<std::pair<ModuleId, std::vector<std::size_t>>> old_uses;
-    std::string key;
-    const void* identity = nullptr;
-  };
-  struct Mark {
-    Graph::Mark graph;
-    std::size_t undo;
-  };
-  using Uses = std::vector<std::pair<ModuleId, std::vector<std::size_t>>>;  // module, its parameters
-  // A graph that is being recorded.
-  struct Recording {
-    ModuleGraph result;
-    std::unordered_map<std::string, NodeId> attributes;
-    std::unordered_map<const void*, NodeId> constants;
-    std::unordered_map<std::uint32_t, std::size_t> parameter_nodes;  // node -> parameter
-    std::string name;                                                // of a body
-  };
 
-  Recording& recording() { return recordings_.back(); }
-  const Recording& recording() const { return recordings_.back(); }
+  GraphBuilder& builder() { return *builders_.back(); }
+  const GraphBuilder& builder() const { return *builders_.back(); }
+  void open_builder(ModuleId module);
   NodeId append(Graph::NodeSpec spec);
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});
-  void visit_parameter(std::size_t index);
-  void begin_call(ModuleId module);
-  void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
-  void roll_back(const Mark& mark);
+  void use_all_parameters(ModuleId module);
   void check_limit();
-  void finish_attributes();
   Scope scope_of(ModuleId module, std::int64_t call) const;
 
   const ModuleFacts& facts_;
@@ -219,23 +157,19 @@ class GraphTracer {
   FailedModules& failed_;
   ModuleId root_;
   const std::vector<FixedInput>& fixed_;
-  std::vector<Recording> recordings_;  // the graph, then the bodies that are open
-  std::vector<OpenScope> scopes_;
+
+  Journal journal_;
+  ExecutionLog log_;
+  std::vector<std::shared_ptr<GraphBuilder>> builders_;  // the graph, then the bodies that are open
+  std::vector<std::string> body_names_;                  // of the latter
+  std::uint32_t next_graph_ = 0;
+  std::vector<OpenCall> calls_;
+
   bool stale_ = false;
   std::vector<std::string> misfits_;
-
-  std::unordered_set<std::string> guard_keys_;                   // what and where
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;
-
-  std::vector<ModuleId> forward_order_;
-  std::unordered_map<std::uint32_t, std::int64_t> call_count_;  // by module, in forward_order_
-  std::vector<std::size_t> parameter_order_;
-  std::vector<bool> parameter_visited_;
-  std::vector<ModuleId> first_calls_;
-  std::unordered_map<std::uint32_t, Uses> uses_;  // by module
-  std::vector<Undo> undo_;
 };
 
 }  // namespace fxtrace

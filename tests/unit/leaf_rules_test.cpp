@@ -6,70 +6,18 @@
 #include <vector>
 
 #include "catch.h"
+#include "fake_program.h"
 #include "support/error.h"
 
 using namespace fxtrace;
 
 namespace {
 
-// A module tree without anything to run.
-class FakeProgram : public Program {
- public:
-  // `path` must come after its parent.
-  ModuleId add(const std::string& path, const std::string& type,
-               std::vector<std::pair<std::string, Argument>> attributes = {}) {
-    const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
-    ModuleInfo info;
-    info.path = path;
-    info.type = type;
-    info.has_forward = type.find("ModuleList") == std::string::npos;
-    info.attributes = std::move(attributes);
-    if (!path.empty()) {
-      const std::size_t dot = path.rfind('.');
-      info.parent = find(dot == std::string::npos ? "" : path.substr(0, dot));
-      modules_[info.parent->index].children.push_back(id);
-    }
-    modules_.push_back(std::move(info));
-    return id;
-  }
-  void alias(const std::string& path, const std::string& first) {
-    const ModuleId id = add(path, modules_[find(first).index].type);
-    modules_[id.index].alias_of = find(first);
-  }
-  void parameter(const std::string& module, const std::string& name, std::vector<std::int64_t> shape,
-                 ParameterKind kind = ParameterKind::kParameter) {
-    modules_[find(module).index].parameters.push_back(parameters_.size());
-    parameters_.push_back(
-        {module.empty() ? name : module + "." + name, kind, std::move(shape), "float32", {}, {}});
-  }
-  ModuleId find(const std::string& path) const {
-    for (std::uint32_t i = 0; i < modules_.size(); ++i) {
-      if (modules_[i].path == path) return ModuleId{i};
-    }
-    FAIL("no module " + path);
-    return {};
-  }
-
-  const std::vector<ModuleInfo>& modules() const override { return modules_; }
-  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
-  std::string kind() const override { return "fake"; }
-  std::string producer_version() const override { return "1"; }
-  std::string producer() const override { return {}; }
-  std::vector<ConstantInfo> constants() const override { return {}; }
-  std::string method_to_trace(const std::string& asked) const override { return asked; }
-  bool has_method(const std::string&) const override { return true; }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override { return nullptr; }
-
- private:
-  std::vector<ModuleInfo> modules_;
-  std::vector<ParameterRecord> parameters_;
-};
-
 const char kLinear[] = "torch.nn.modules.linear.Linear";
 const char kConv[] = "torch.nn.modules.conv.Conv2d";
 
-FakeProgram sample() {
-  FakeProgram program;
+FakeModules sample() {
+  FakeModules program;
   program.add("", "pkg.Net");
   program.add("encoder", "pkg.Encoder");
   program.add("encoder.layers", "torch.nn.modules.container.ModuleList");
@@ -91,7 +39,7 @@ FakeProgram sample() {
   return program;
 }
 
-std::string leaves(const FakeProgram& program, const TraceOptions& options) {
+std::string leaves(const FakeModules& program, const TraceOptions& options) {
   const LeafRules rules(options, program);
   std::string text;
   for (std::uint32_t i = 0; i < program.modules().size(); ++i) {
@@ -158,7 +106,7 @@ TEST_CASE("leaf rules: which modules", "[leaf_rules]") {
       {{"!@stem.0", "torch.nn.Conv2d"}, false, "stem.0 stem.1"},
       {{"@other.fc"}, false, "encoder.layers.0.fc"},
   };
-  const FakeProgram program = sample();
+  const FakeModules program = sample();
   for (const auto& c : cases) {
     TraceOptions options;
     options.default_leaves = c.default_leaves;
@@ -172,7 +120,7 @@ TEST_CASE("leaf rules: which modules", "[leaf_rules]") {
 }
 
 TEST_CASE("leaf rules: depth", "[leaf_rules]") {
-  const FakeProgram program = sample();
+  const FakeModules program = sample();
   TraceOptions options = with_rules({"!@encoder"}, false);
   options.max_depth = 1;
   // Children of containers are called directly, so they are cut off in the container's place.
@@ -187,7 +135,7 @@ TEST_CASE("leaf rules: depth", "[leaf_rules]") {
 }
 
 TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
-  const FakeProgram program = sample();
+  const FakeModules program = sample();
   const LeafRules rules(with_rules({"torch.nn.Linear", "pkg.None", "@stem.9"}), program);
   CHECK(rules.rule(program.find("encoder.layers.0.fc")) == "torch.nn.Linear");
   CHECK(rules.rule(program.find("other.fc")) == "torch.nn.Linear");
@@ -254,7 +202,7 @@ TEST_CASE("leaf rules: predicates", "[leaf_rules]") {
       {{"parameters", "==", 16}, "encoder.layers.0 encoder.layers.0.fc other"},
       {{"parameters", "==", 84}, "(root)"},
   };
-  FakeProgram program = sample();
+  FakeModules program = sample();
   for (const auto& c : cases) {
     CAPTURE(c.predicate.attribute, c.predicate.op);
     TraceOptions options;
@@ -298,7 +246,7 @@ TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {
 }
 
 TEST_CASE("leaf rules: shared parents", "[leaf_rules]") {
-  FakeProgram program;
+  FakeModules program;
   program.add("", "pkg.Net");
   program.add("a", "pkg.Block");
   program.add("a.x", "pkg.X");
@@ -311,7 +259,7 @@ TEST_CASE("leaf rules: shared parents", "[leaf_rules]") {
 }
 
 TEST_CASE("leaf rules: many modules and many rules", "[leaf_rules]") {
-  FakeProgram program;
+  FakeModules program;
   program.add("", "pkg.Net");
   for (int i = 0; i < 100; ++i) {
     const std::string block = "block" + std::to_string(i);

@@ -7,93 +7,12 @@
 #include <vector>
 
 #include "catch.h"
+#include "fake_program.h"
 #include "trace/graph_tracer.h"
 
 using namespace fxtrace;
 
 namespace {
-
-// Modules whose forwards are C++ functions; each takes `x` and, where it says so, `flag` with a default.
-class FakeProgram : public Program {
- public:
-  using Forward = std::function<void(const FakeProgram&, GraphTracer&)>;
-
-  // `path` must come after its parent.  Without a forward it is a container.
-  void add(const std::string& path, const std::string& type, Forward forward = nullptr) {
-    const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
-    ModuleInfo info;
-    info.path = path;
-    info.type = type;
-    info.has_forward = forward != nullptr;
-    if (!path.empty()) {
-      const std::size_t dot = path.rfind('.');
-      info.parent = find(dot == std::string::npos ? "" : path.substr(0, dot));
-      modules_[info.parent->index].children.push_back(id);
-    }
-    modules_.push_back(std::move(info));
-    forwards_.push_back(std::move(forward));
-  }
-
-  ModuleId find(const std::string& path) const {
-    for (std::uint32_t i = 0; i < modules_.size(); ++i) {
-      if (modules_[i].path == path) return ModuleId{i};
-    }
-    FAIL("no module " + path);
-    return {};
-  }
-
-  void call(const std::string& path, GraphTracer& tracer) const {
-    const ModuleId module = find(path);
-    if (!tracer.is_leaf(module)) {
-      if (tracer.inline_call(module, [&] { forwards_[module.index](*this, tracer); })) return;
-    }
-    tracer.call_leaf(module, {}, {}, {}, std::nullopt);
-  }
-
-  const std::vector<ModuleInfo>& modules() const override { return modules_; }
-  const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
-  std::string kind() const override { return "fake"; }
-  std::string producer_version() const override { return "1"; }
-  std::string producer() const override { return {}; }
-  std::vector<ConstantInfo> constants() const override { return {}; }
-  bool has_method(const std::string&) const override { return true; }
-  std::string method_to_trace(const std::string& asked) const override { return asked; }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override {
-    return std::make_unique<Bound>(*this);
-  }
-
-  mutable std::vector<std::string> runs;  // roots, in the order in which they were run
-
- private:
-  struct Bound : BoundProgram {
-    explicit Bound(const FakeProgram& of) : program(of) {}
-    std::vector<MethodInfo> methods(ModuleId) const override { return {}; }
-    void run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) override {
-      program.run(root, root_is_leaf, tracer);
-    }
-    const FakeProgram& program;
-  };
-
-  void run(ModuleId root, bool root_is_leaf, GraphTracer& tracer) const {
-    runs.push_back(modules_[root.index].path);
-    const NodeId x = tracer.placeholder("x", {}, {});
-    if (tracer.is_fixed("flag")) {
-      tracer.guard(Expression::parse("flag == False"), std::nullopt);
-    } else {
-      tracer.placeholder("flag", {Argument(false)}, {});
-    }
-    if (root_is_leaf) {
-      tracer.output(tracer.call_root({x}, {}), {});
-      return;
-    }
-    forwards_[root.index](*this, tracer);
-    tracer.output(x, {});
-  }
-
-  std::vector<ModuleInfo> modules_;
-  std::vector<ParameterRecord> parameters_;
-  std::vector<Forward> forwards_;
-};
 
 void nothing(const FakeProgram&, GraphTracer&) {}
 void fails(const FakeProgram&, GraphTracer&) { throw TraceFailure(Failure{}); }

@@ -1,0 +1,92 @@
+// Builds one graph: its nodes, constants and guards, and the bodies of its operators.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/journal.h"
+
+namespace fxtrace {
+
+// One of the graphs that are recorded together: a module's, or a body in it.  Ids are given once.
+struct GraphId {
+  std::uint32_t index = UINT32_MAX;
+  bool operator==(const GraphId&) const = default;
+};
+
+// A value: the node, and the graph that it is in.
+struct NodeRef {
+  GraphId graph;
+  NodeId node;
+  bool valid() const { return node.valid(); }
+  bool operator==(const NodeRef&) const = default;
+};
+
+class GraphBuilder {
+ public:
+  // `module` and `type` are those of ModuleGraph.  Everything can be undone through the journal, which must
+  // outlive this.
+  GraphBuilder(GraphId id, std::string module, std::string type, Journal& journal);
+  GraphBuilder(const GraphBuilder&) = delete;
+  GraphBuilder& operator=(const GraphBuilder&) = delete;
+
+  GraphId id() const { return id_; }
+  const Graph& graph() const { return result_.graph; }
+  Graph& graph() { return result_.graph; }
+
+  NodeId append(Graph::NodeSpec spec);
+  // One node for each target, each constant and each value captured: what find_x() does not find is made.
+  std::optional<NodeId> find_attr(const std::string& target) const;
+  NodeId get_attr(Graph::NodeSpec spec);
+  // `identity` tells equal ones; the name is made up.
+  std::optional<NodeId> find_constant(const void* identity) const;
+  NodeId constant(const void* identity, const std::function<Constant()>& make, Scope scope,
+                  std::optional<SourceLocation> source);
+  // One that has a name, which find_attr() finds.
+  NodeId named_constant(const std::string& name, const std::function<Constant()>& make, Scope scope);
+  void guard(Expression expr, std::optional<SourceLocation> source);
+  void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
+
+  // The input that stands for a value of the graph around this one, which is called `name` there.  One for
+  // each value, made at the first use, before all nodes.
+  NodeId capture(NodeId outer, const std::string& name, Scope scope, Meta meta);
+  // Those values, in the order of the inputs.
+  const std::vector<NodeId>& captured() const { return captured_; }
+
+  // That using the node is using a parameter; what number it has is the caller's business.
+  void stands_for_parameter(NodeId node, std::size_t parameter);
+  std::optional<std::size_t> find_parameter(NodeId node) const;
+  bool has_parameters() const { return !parameters_.empty(); }
+
+  void add_subgraph(std::string name, ModuleGraph graph);
+  // The inverse.
+  ModuleGraph take_last_subgraph();
+
+  // What was built; put_back() is the inverse, as long as the builder lives.
+  ModuleGraph take() { return std::move(result_); }
+  void put_back(ModuleGraph result) { result_ = std::move(result); }
+  // At the end: cannot be undone.
+  void drop_unused_attributes();
+
+ private:
+  void before_growing();
+
+  GraphId id_;
+  Journal& journal_;
+  std::uint64_t epoch_ = UINT64_MAX;  // of the journal, when what grows was last marked
+  ModuleGraph result_;
+  std::unordered_map<std::string, NodeId> attributes_;
+  std::unordered_map<const void*, NodeId> constants_;
+  std::unordered_map<std::uint32_t, std::size_t> parameters_;  // by node
+  std::unordered_set<std::string> guard_keys_;                 // what and where
+  std::unordered_map<std::uint32_t, NodeId> inputs_;           // by outer node
+  std::vector<NodeId> captured_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,55 @@
+// What every graph of a trace asks of the modules: facts about the program, and which of them have failed.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/program.h"
+
+namespace fxtrace {
+
+// Facts about a program that every graph of a trace shares.
+class ModuleFacts {
+ public:
+  explicit ModuleFacts(const Program& program);
+
+  // The module under its first path.
+  ModuleId first(ModuleId module) const;
+  const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
+  std::size_t size() const { return modules_->size(); }
+  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied
+  // ones once, by index into Program::parameters().
+  const std::vector<std::size_t>& parameters_of(ModuleId module) const;
+  // Index of the parameter's first name; absent for anything that is not a parameter.
+  std::optional<std::size_t> find_parameter(const std::string& qualified_name) const;
+  const std::string& parameter_name(std::size_t index) const { return (*parameters_)[index].name; }
+
+ private:
+  const std::vector<ModuleInfo>* modules_;
+  const std::vector<ParameterRecord>* parameters_;
+  std::vector<std::size_t> first_parameter_;  // by parameter: index of its first name
+  std::unordered_map<std::string, std::size_t> by_name_;
+  mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
+};
+
+// Modules that failed, in the order in which that was found out.
+class FailedModules {
+ public:
+  bool contains(ModuleId module) const { return failures_.count(module) != 0; }
+  void add(ModuleId module, Failure failure);
+  const std::vector<ModuleId>& order() const { return order_; }
+  const Failure& failure(ModuleId module) const { return failures_.at(module); }
+  // Takes back all but the first `count`.
+  void resize(std::size_t count);
+
+ private:
+  std::vector<ModuleId> order_;
+  std::map<ModuleId, Failure> failures_;
+};
+
+}  // namespace fxtrace
