@@ -38,9 +38,10 @@ void Interpreter::call_method(const IrNode* node) {
     // A torchbind object, or one that a leaf gave back: its methods are its own business.
     std::vector<Argument> args;
     for (const auto& value : values) args.push_back(argument(value, node));
-    if (tracer_ == nullptr) return set(node->output(), make_proxy(NodeId{}, type));
+    if (!records()) return set(node->output(), make_proxy(NodeRef{}, type));
     const NodeId id = tracer_->call_method(name, std::move(args), {}, meta(type), location(node));
-    return set(node->output(), type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type));
+    return set(node->output(),
+               type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(ref(id), type));
   }
   if (function == nullptr) fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
   const auto module = program_.find_module(&receiver.toObjectRef());
@@ -48,41 +49,32 @@ void Interpreter::call_method(const IrNode* node) {
   const bool is_own = node->input(0) == node->owningGraph()->inputs()[0];
   const bool is_call =
       module && (is_forward(name) || (!is_own && is_traced_call(*receiver.toObjectRef().type(), name)));
-  if (is_call && (tracer_ != nullptr || silent_)) {
+  if (is_call && mode_ != Mode::kState) {
     bound_->calls().remember(root_, *module, {values.begin() + 1, values.end()});
   }
   const ModuleId caller = module_;
   if (module) module_ = *module;
   const Restore restore([&] { module_ = caller; });
-  if (module && silent_) return set(node->output(), call_silently(*function, values, node));
-  if (is_call && tracer_ != nullptr && open_calls_.count(node) == 0) {
+  if (module && mode_ == Mode::kAbstract) {
+    return set(node->output(), call_abstractly(*function, values, node));
+  }
+  if (is_call && records() && open_calls_.count(node) == 0) {
     return set(node->output(), call_module(*module, *function, std::move(values), node));
   }
   set(node->output(), call_graph_function(*function, values, node));
 }
 
-// Runs `body` as a call of the module; false when that failed, and then nothing is left of it.
+// Runs `body` as a call of the module; false when that failed, and then nothing is left of it: as a leaf it
+// is followed once more.
 bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body) {
-  const std::size_t changes = mark();
-  const std::size_t frames = frames_.size();
-  const std::size_t outer_mark = std::exchange(call_mark_, changes);
-  const std::int64_t outer_steps = std::exchange(steps_, 0);
-  const Modes outer_modes = modes_;
-  std::optional<Dimensions> dimensions;
-  if (shapes_) dimensions = dimensions_;
-  std::map<std::string, bool> assumed = assumed_;
-  const std::size_t calls = bound_->calls().count(root_);
+  Checkpoint before = checkpoint();
+  call_mark_ = before.changes;
+  steps_ = 0;
   const bool followed = tracer_->inline_call(module, body);
-  call_mark_ = outer_mark;
-  steps_ = outer_steps;
-  if (followed) return true;
-  frames_.resize(frames);
-  modes_ = outer_modes;
-  roll_back(changes);
-  bound_->calls().forget(root_, calls);  // as a leaf it is followed once more
-  if (dimensions) dimensions_ = std::move(*dimensions);
-  assumed_ = std::move(assumed);
-  return false;
+  call_mark_ = before.call_mark;
+  steps_ = before.steps;
+  if (!followed) back_to(std::move(before));
+  return followed;
 }
 
 at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forward, Values arguments,
@@ -97,11 +89,11 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   Known known = result_of(forward, arguments);
   // Hooks may change what forward gives.
   if (!program_.object(module)->type()->getForwardHooks().empty()) known = Known{};
-  if (!shapes_ && tracer_->has_failed(module)) run_silently(forward, arguments);
+  if (!shapes_ && tracer_->has_failed(module)) run_abstractly(forward, arguments);
   const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
   const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
                                        location(node), same ? "" : forward.name());
-  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
+  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(ref(id), type, std::move(known));
 }
 
 namespace {
@@ -163,7 +155,7 @@ HookedCall find_hooked_call(const torch::jit::Node* first) {
 // node of the call that begins with `first`; null when none does, or nothing needs to be done about its
 // hooks.
 const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
-  if (tracer_ == nullptr || options_.hooks != Hooks::kRun) return nullptr;
+  if (!records() || options_.hooks != Hooks::kRun) return nullptr;
   const HookedCall call = find_hooked_call(first);
   if (call.last == nullptr) return nullptr;
   const at::IValue& receiver = value(call.forward->input(0));
@@ -182,27 +174,19 @@ const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
 
 // In a module that is followed for what it knows: one that cannot be followed inside of it gives a value of
 // which nothing is known, as a leaf does.
-at::IValue Interpreter::call_silently(torch::jit::Function& function, const Values& arguments,
-                                      const IrNode* node) {
-  const std::size_t changes = mark();
-  const std::size_t frames = frames_.size();
-  const std::size_t outer_mark = std::exchange(call_mark_, changes);
-  const std::int64_t outer_steps = steps_;
-  const Modes outer_modes = modes_;
-  at::IValue result;
+at::IValue Interpreter::call_abstractly(torch::jit::Function& function, const Values& arguments,
+                                        const IrNode* node) {
+  Checkpoint before = checkpoint();
+  call_mark_ = before.changes;
   try {
-    result = call_graph_function(function, arguments, node);
-    call_mark_ = outer_mark;
+    at::IValue result = call_graph_function(function, arguments, node);
+    call_mark_ = before.call_mark;
+    return result;
   } catch (const TraceFailure&) {
-    frames_.resize(frames);
-    roll_back(changes);
-    call_mark_ = outer_mark;
-    steps_ = outer_steps;
-    modes_ = outer_modes;
+    back_to(std::move(before));
     const c10::TypePtr& type = node->output()->type();
-    if (type->kind() != c10::TypeKind::NoneType) result = make_proxy(NodeId{}, type);
+    return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(NodeRef{}, type);
   }
-  return result;
 }
 
 bool Interpreter::skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node) {
@@ -214,7 +198,7 @@ bool Interpreter::skip_hook(torch::jit::Function& function, const Values& argume
   }
   // A leaf runs its own hooks, as in torch.fx.
   const auto module = program_.find_module(&arguments[0].toObjectRef());
-  const bool leaf = module && tracer_ != nullptr && tracer_->is_leaf(*module);
+  const bool leaf = module && records() && tracer_->is_leaf(*module);
   if (options_.hooks == Hooks::kRun && !leaf) return false;
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
   const c10::TypePtr& type_of_result = node->output()->type();
@@ -237,12 +221,12 @@ void Interpreter::call_function(const IrNode* node) {
   const std::string name = demangle(function.qualname().qualifiedName());
   const c10::TypePtr& type = node->output()->type();
   const bool plain = std::all_of(values.begin(), values.end(), is_plain) && !may_hold_tensor(*type);
-  if (plain || tracer_ == nullptr || !tracer_->rules().is_wrapped(name)) {
+  if (plain || !records() || !tracer_->rules().is_wrapped(name)) {
     return set(node->output(), call_graph_function(function, values, node));
   }
   if (std::all_of(values.begin(), values.end(), is_plain)) {
     // _canonical_mask(None, ...) is None.
-    auto result = run_silently(function, values);
+    auto result = run_abstractly(function, values);
     if (result && is_plain(*result)) return set(node->output(), std::move(*result));
   }
   auto [args, kwargs] = call_arguments(function, values, 0, node);
@@ -270,11 +254,12 @@ void Interpreter::context_manager(const IrNode* node, bool enter) {
 void Interpreter::switch_autocast(const c10::ivalue::Object& manager, const IrNode* node, bool enter) {
   const c10::TypePtr nothing = c10::NoneType::get();
   if (!enter) {
-    if (modes_.autocast.empty()) return;
-    const NodeId entered = modes_.autocast.back().enter;
-    if (tracer_ != nullptr && entered.valid())
-      record_call("torch.amp.autocast_mode._exit_autocast", {entered}, {}, nothing, node);
-    modes_.autocast.pop_back();
+    if (switches_.autocast.empty()) return;
+    const NodeRef entered = switches_.autocast.back().enter;
+    if (records() && entered.valid()) {
+      record_call("torch.amp.autocast_mode._exit_autocast", {tracer_->use(entered)}, {}, nothing, node);
+    }
+    switches_.autocast.pop_back();
     return;
   }
   const at::IValue device = manager.getAttr("device"), dtype = manager.getAttr("fast_dtype"),
@@ -285,15 +270,15 @@ void Interpreter::switch_autocast(const c10::ivalue::Object& manager, const IrNo
   }
   const auto dtype_argument = find_dtype_name(dtype.toInt());
   if (!dtype_argument) fail(FailureKind::kRaised, "there is no dtype " + std::to_string(dtype.toInt()), node);
-  Modes::Autocast region{device.toStringRef(), enabled.toBool(), {}};
-  if (tracer_ != nullptr) {
+  Switches::Autocast region{device.toStringRef(), enabled.toBool(), {}};
+  if (records()) {
     Meta unknown;
-    region.enter = tracer_->call_function(
+    region.enter = ref(tracer_->call_function(
         "torch.amp.autocast_mode._enter_autocast",
         {region.device, Argument::Dtype{*dtype_argument}, region.enabled, Argument::None{}}, {}, unknown,
-        location(node));
+        location(node)));
   }
-  modes_.autocast.push_back(std::move(region));
+  switches_.autocast.push_back(std::move(region));
 }
 
 // The root's own hooks are no part of its forward's code: whoever calls the module runs them.

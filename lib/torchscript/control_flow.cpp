@@ -126,12 +126,12 @@ bool only_guards(const Value* value) {
 
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
 void Interpreter::ask(const at::IValue& value) const {
-  const Proxy* proxy = find_proxy(value);
-  if (fixable_.empty() || tracer_ == nullptr || proxy == nullptr || !proxy->node.valid()) return;
-  const Graph& graph = tracer_->graph();
+  const Proxy* proxy = fixable_.empty() ? nullptr : find_recorded(value);
+  if (proxy == nullptr) return;
+  const Graph& graph = tracer_->graph_of(proxy->ref);
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::unordered_set<std::uint32_t> seen;
-  std::vector<NodeId> pending{proxy->node};
+  std::vector<NodeId> pending{proxy->ref.node};
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
@@ -170,7 +170,7 @@ void Interpreter::run_if(const IrNode* node) {
   if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
   if (assume(node, condition)) return;
   ask(condition);
-  if (silent_ && run_both(node)) return;
+  if (mode_ == Mode::kAbstract && run_both(node)) return;
   fail(FailureKind::kDataDependentControlFlow,
        "an `if` depends on an input: " + describe(condition) + explain(condition), node);
 }
@@ -178,8 +178,8 @@ void Interpreter::run_if(const IrNode* node) {
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
 bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
-  const auto guard = [&](bool holds) {
-    if (tracer_ == nullptr) return;
+  const auto assume_that = [&](bool holds) {
+    if (!records()) return;
     if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
       dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
                          comparison->right);
@@ -194,7 +194,7 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
     if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
   };
   if (const auto branch = branch_without_raise(node)) {
-    guard(*branch);
+    assume_that(*branch);
     choose(node, *branch);
     return true;
   }
@@ -203,7 +203,7 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   const auto result = required(node->output());
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
-    guard(circuit->is_and);
+    assume_that(circuit->is_and);
     choose(node, circuit->is_and);
     return true;
   }
@@ -228,19 +228,11 @@ std::optional<Expression> Interpreter::find_condition(const IrValue* name,
 void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, bool is_and) {
   left_out_.erase(node->output());
   std::optional<Expression> first = find_condition(node->input(0), condition);
-  if (!first || tracer_ == nullptr) return;
+  if (!first || !records()) return;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   std::optional<Expression> second;
-  const std::size_t changes = mark();
-  const std::size_t frames = frames_.size();
-  const Dimensions dimensions = dimensions_;
-  const std::map<std::string, bool> assumed = assumed_;
-  const Restore restore([&] {
-    frames_.resize(frames);
-    roll_back(changes);
-    dimensions_ = dimensions;
-    assumed_ = assumed;
-  });
+  Checkpoint before = checkpoint();
+  const Restore restore([&] { back_to(std::move(before)); });
   try {
     tracer_->look_at([&] {
       run_block(rest);
@@ -258,16 +250,15 @@ void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, boo
 }
 
 std::string Interpreter::condition_key(const at::IValue& condition, bool& opposite) const {
-  const Proxy* proxy = find_proxy(condition);
-  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return {};
-  return fxtrace::condition_key(tracer_->graph(), proxy->node, opposite);
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return {};
+  return fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
 }
 
 // Both ways of an `if`, when nothing but its results can tell which was taken.
 bool Interpreter::run_both(const IrNode* node) {
-  const std::size_t changes = mark();
+  const Checkpoint before = checkpoint();
   const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
-  const std::size_t frames = frames_.size();
   std::array<Values, 2> results;
   std::array<bool, 2> raises{};
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
@@ -278,11 +269,10 @@ bool Interpreter::run_both(const IrNode* node) {
       // Whatever comes after the `if` has taken the other branch.
       if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
       raises[branch] = true;
-      frames_.resize(frames);
-      roll_back(changes);
+      back_to(before);
       continue;
     }
-    if (mark() != changes) return false;
+    if (changes_.mark() != before.changes) return false;
     results[branch] = outputs(block);
   }
   if (raises[0] || raises[1]) {
@@ -300,17 +290,17 @@ at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second,
   if (is_plain(first) && is_plain(second) && first == second) return first;
   Known known = known_of_value(first);
   const Known other = known_of_value(second);
-  if (known == other) return make_proxy(NodeId{}, type, std::move(known));
+  if (known == other) return make_proxy(NodeRef{}, type, std::move(known));
   auto* info = std::get_if<TensorInfo>(&known.value);
   if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) {
-    return make_proxy(NodeId{}, type);
+    return make_proxy(NodeRef{}, type);
   }
   info->content = nullptr;
   if (info->dtype != other.tensor()->dtype) info->dtype.reset();
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
     if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = dimensions_.fresh();
   }
-  return make_proxy(NodeId{}, type, std::move(known));
+  return make_proxy(NodeRef{}, type, std::move(known));
 }
 
 void Interpreter::run_loop(const IrNode* node) {

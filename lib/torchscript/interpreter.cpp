@@ -14,8 +14,7 @@ namespace prim = c10::prim;
 namespace aten = c10::aten;
 
 namespace {
-constexpr std::int64_t kMaxSilentNodes = 2'000'000;
-constexpr std::size_t kMadeByGraph = SIZE_MAX;  // slot of the Change that undoes materialize()
+constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
 }  // namespace
 
 Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options,
@@ -24,6 +23,7 @@ Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& 
       options_(options),
       bound_(bound),
       tracer_(tracer),
+      mode_(tracer != nullptr ? Mode::kRecord : Mode::kState),
       shapes_(!options.inputs.empty() || options.param_shapes_constant) {
   if (shapes_) dimensions_ = make_dimensions(options);
 }
@@ -46,7 +46,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       defaults.push_back(argument(*formal->default_value(), nullptr, meaning_of(*formal)));
     }
     const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));
-    return {make_proxy(id, type, std::move(known)), Argument(id)};
+    return {make_proxy(ref(id), type, std::move(known)), Argument(id)};
   };
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
@@ -69,7 +69,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   if (root_is_leaf) {
     const Meta result_meta = meta(result_type, result_of(function, values));
     // What it calls tells of the graphs of its submodules.
-    if (!shapes_ && tracer_->has_failed(root)) run_silently(function, values);
+    if (!shapes_ && tracer_->has_failed(root)) run_abstractly(function, values);
     const NodeId call = tracer_->call_root(std::move(arguments), result_meta);
     tracer_->output(call, result_meta);
     return;
@@ -79,10 +79,10 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     const at::IValue output = result.empty() ? at::IValue() : result[0];
     tracer_->output(argument(output, nullptr), meta(result_type, shapes_ ? known_of_value(output) : Known{}));
   } catch (...) {
-    roll_back(0);
+    changes_.undo_to(0);
     throw;
   }
-  roll_back(0);  // the next graph starts from the archive's own state
+  changes_.undo_to(0);  // the next graph starts from the archive's own state
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
@@ -111,7 +111,7 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
     const std::string& name = formal.name();
     if (!inputs.remains_unasked(name)) continue;
     const auto known = plain.find(name);
-    const std::uint32_t node = find_proxy(bound[i].value)->node.index;
+    const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value() || options_.defaults == Defaults::kNever) continue;
       fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true});
@@ -136,7 +136,7 @@ void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& objec
   } catch (const std::exception&) {
     // Likewise: the state does not fit the code.
   }
-  changes_.clear();
+  changes_.forget();
   remembered_.clear();
 }
 
@@ -195,7 +195,7 @@ void Interpreter::run_block(const IrBlock& block) {
 
 void Interpreter::run_node(const IrNode* node) {
   // Branches that may both be taken multiply: leaves beyond this have no known shapes.
-  if (silent_ && ++silent_nodes_ > kMaxSilentNodes) {
+  if (mode_ == Mode::kAbstract && ++abstract_nodes_ > kMaxAbstractNodes) {
     fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
   }
   switch (node->kind()) {
@@ -270,14 +270,12 @@ bool Interpreter::run_value_node(const IrNode* node) {
         set(node->output(), whole);
         return true;
       }
-      if (node->kind() == aten::_unwrap_optional && proxy->type->kind() == c10::TypeKind::OptionalType &&
-          tracer_ != nullptr) {
-        tracer_->guard(Expression::comparison("is not", condition_of(whole), Expression::none()),
-                       location(node));
+      if (node->kind() == aten::_unwrap_optional && proxy->type->kind() == c10::TypeKind::OptionalType) {
+        guard(Expression::comparison("is not", condition_of(whole), Expression::none()), location(node));
       }
       const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
       at::IValue cast =
-          make_proxy(proxy->node, narrower ? node->output()->type() : proxy->type, proxy->meaning);
+          make_proxy(proxy->ref, narrower ? node->output()->type() : proxy->type, proxy->meaning);
       static_cast<Proxy*>(cast.toCapsule().get())->known = proxy->known;
       set(node->output(), std::move(cast));
       return true;
@@ -359,7 +357,7 @@ bool Interpreter::ask_process(const IrNode* node) {
   };
   if (node->kind() == set_grad_enabled) {
     const at::IValue& enabled = value(node->input(0));
-    if (enabled.isBool()) modes_.grad = enabled.toBool();
+    if (enabled.isBool()) switches_.grad = enabled.toBool();
     return true;
   }
   const auto found = off.find(node->kind());
@@ -370,16 +368,15 @@ bool Interpreter::ask_process(const IrNode* node) {
   const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
   const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
   const bool casts =
-      is_about_autocast && modes_.casts() && (modes_.autocast.back().device == "cpu") == is_about_cpu;
-  const bool answer = found == off.end() ? modes_.grad : casts;
+      is_about_autocast && switches_.casts() && (switches_.autocast.back().device == "cpu") == is_about_cpu;
+  const bool answer = found == off.end() ? switches_.grad : casts;
   set(node->output(), answer);
   // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != prim::SetAttr; });
-  if (tracer_ != nullptr && decides && !casts && (answer || found != off.end())) {
-    tracer_->guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second),
-                   std::nullopt);
+  if (decides && !casts && (answer || found != off.end())) {
+    guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt);
   }
   return true;
 }
@@ -411,10 +408,8 @@ bool Interpreter::compare_tensors(const IrNode* node, const at::IValue& left, co
   const Proxy* first = find_proxy(left);
   const Proxy* second = find_proxy(right);
   if (first == nullptr || second == nullptr) return false;
-  const bool same = left.is(right) || (first->node.valid() && first->node == second->node);
-  if (!same && tracer_ != nullptr) {
-    tracer_->guard(Expression::comparison("is not", condition_of(left), condition_of(right)), location(node));
-  }
+  const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
+  if (!same) guard(Expression::comparison("is not", condition_of(left), condition_of(right)), location(node));
   set(node->output(), same == (node->kind() == aten::__is__));
   return true;
 }
@@ -526,10 +521,10 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
   if (!slot) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
   const at::IValue current = *slot < object.slots().size() ? object.getSlot(*slot) : at::IValue();
   const Proxy* proxy = find_proxy(current);
-  const bool opaque_proxy = proxy != nullptr && !proxy->node.valid();
+  const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
   const auto module = program_.find_module(&object);
-  const bool live = module && tracer_ != nullptr && program_.is_set_by_code(*object.type(), name) &&
-                    tracer_->runs_in_leaf(*module);
+  const bool live =
+      module && records() && program_.is_set_by_code(*object.type(), name) && tracer_->runs_in_leaf(*module);
   if (!current.isTensor() && !opaque_proxy && !live) {
     // An attribute that only __setstate__ would have filled.
     const bool missing = current.isNone() && !c10::NoneType::get()->isSubtypeOf(*type);
@@ -538,7 +533,7 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
   const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
   Known info;
   if (shapes_ && (current.isTensor() || opaque_proxy)) info = known_of_value(current);
-  if (tracer_ == nullptr) return make_proxy(NodeId{}, static_type, std::move(info));
+  if (!records()) return make_proxy(NodeRef{}, static_type, std::move(info));
   const std::string* path = program_.find_path(&object);
   if (path == nullptr) {
     if (current.isTensor()) return current;
@@ -553,7 +548,7 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
   }
   const NodeId id = live ? tracer_->get_attr_again(target, std::move(known), location(node))
                          : tracer_->get_attr(target, std::move(known), location(node));
-  return make_proxy(id, static_type, std::move(info));
+  return make_proxy(ref(id), static_type, std::move(info));
 }
 
 void Interpreter::get_attribute(const IrNode* node) {
@@ -580,8 +575,8 @@ void Interpreter::set_attribute(const IrNode* node) {
   }
   const auto object = holder.toObject();
   const std::size_t slot = object->type()->getAttributeSlot(name);
-  changes_.push_back(
-      {holder, slot < object->slots().size() ? object->getSlot(slot) : at::IValue(), slot, nullptr, {}});
+  at::IValue before = slot < object->slots().size() ? object->getSlot(slot) : at::IValue();
+  changes_.add([object, slot, before] { object->setSlot(slot, before); });
   object->setSlot(slot, value(node->input(1)));
 }
 
@@ -591,46 +586,53 @@ void Interpreter::remember(const at::IValue& container) {
   const void* identity = container.internalToPointer();
   const auto known = remembered_.find(identity);
   if (known != remembered_.end() && known->second >= call_mark_) return;
-  Change change{container, {}, 0, nullptr, {}};
+  remembered_[identity] = changes_.mark();
   if (container.isList()) {
-    change.before = container.toList().copy();
+    changes_.add([this, identity, container, before = at::IValue(container.toList().copy())] {
+      auto list = container.toList();
+      list.clear();
+      for (const auto& item : before.toListRef()) list.push_back(item);
+      remembered_.erase(identity);
+    });
   } else {
-    change.before = container.toGenericDict().copy();
+    changes_.add([this, identity, container, before = at::IValue(container.toGenericDict().copy())] {
+      auto dict = container.toGenericDict();
+      dict.clear();
+      for (const auto& entry : before.toGenericDict()) dict.insert(entry.key(), entry.value());
+      remembered_.erase(identity);
+    });
   }
-  remembered_[identity] = changes_.size();
-  changes_.push_back(std::move(change));
 }
 
 void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
   const bool list = container.isList();
   at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
                                  container.type(), node);
-  changes_.push_back({container, {}, kMadeByGraph, nullptr, {}});
-  materialized_[container.internalToPointer()] = {container, std::move(proxy)};
+  const void* identity = container.internalToPointer();
+  materialized_[identity] = {container, std::move(proxy)};
+  changes_.add([this, identity] { materialized_.erase(identity); });
 }
 
-void Interpreter::roll_back(std::size_t mark) {
-  while (changes_.size() > mark) {
-    Change& change = changes_.back();
-    if (change.known) {
-      *change.known = std::move(change.known_before);
-    } else if (change.slot == kMadeByGraph) {
-      materialized_.erase(change.container.internalToPointer());
-    } else if (change.container.isObject()) {
-      change.container.toObject()->setSlot(change.slot, std::move(change.before));
-    } else if (change.container.isList()) {
-      auto list = change.container.toList();
-      list.clear();
-      for (const auto& item : change.before.toListRef()) list.push_back(item);
-      remembered_.erase(change.container.internalToPointer());
-    } else {
-      auto dict = change.container.toGenericDict();
-      dict.clear();
-      for (const auto& entry : change.before.toGenericDict()) dict.insert(entry.key(), entry.value());
-      remembered_.erase(change.container.internalToPointer());
-    }
-    changes_.pop_back();
+Interpreter::Checkpoint Interpreter::checkpoint() {
+  Checkpoint now{changes_.mark(), frames_.size(), call_mark_, steps_, switches_, 0, std::nullopt, {}};
+  if (records()) {
+    now.seen_calls = bound_->calls().count(root_);
+    now.dimensions = dimensions_;
+    now.assumed = assumed_;
   }
+  return now;
+}
+
+void Interpreter::back_to(Checkpoint before) {
+  frames_.resize(before.frames);
+  changes_.undo_to(before.changes);
+  call_mark_ = before.call_mark;
+  steps_ = before.steps;
+  switches_ = std::move(before.switches);
+  if (!before.dimensions) return;
+  bound_->calls().forget(root_, before.seen_calls);
+  dimensions_ = std::move(*before.dimensions);
+  assumed_ = std::move(before.assumed);
 }
 
 // --- telling ---
@@ -640,19 +642,28 @@ std::optional<SourceLocation> Interpreter::location(const IrNode* node) {
   return program_.location(node, frames_.back().function);
 }
 
+const Proxy* Interpreter::find_recorded(const at::IValue& value) const {
+  const Proxy* proxy = records() ? find_proxy(value) : nullptr;
+  return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
+}
+
+void Interpreter::guard(Expression expr, std::optional<SourceLocation> source) {
+  if (records()) tracer_->guard(std::move(expr), std::move(source));
+}
+
 std::string Interpreter::describe(const at::IValue& value) const {
-  const Proxy* proxy = find_proxy(value);
-  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return "a value";
-  return description(tracer_->graph(), proxy->node);
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return "a value";
+  return description(tracer_->graph_of(proxy->ref), proxy->ref.node);
 }
 
 Expression Interpreter::condition_of(const at::IValue& value) const {
-  const Proxy* proxy = find_proxy(value);
-  if (proxy == nullptr || tracer_ == nullptr || !proxy->node.valid()) return Expression::variable("a value");
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return Expression::variable("a value");
   // Thousands of long guards would be longer than the graph.
   constexpr std::size_t kMuch = std::size_t{1} << 22;
   const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression = guard_expression(tracer_->graph(), proxy->node, size);
+  Expression expression = guard_expression(tracer_->graph_of(proxy->ref), proxy->ref.node, size);
   guards_length_ += expression.text().size();
   return expression;
 }

@@ -21,14 +21,13 @@
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
 #include "trace/graph_tracer.h"
+#include "trace/journal.h"
 
 namespace fxtrace {
 
 class Interpreter {
  public:
-  // Without a tracer nothing is recorded and every value that is not plain becomes a proxy without a node:
-  // that is how a __setstate__ is followed.  Leaves are run so to learn what they give (see result_of).
-  // What runs tell of each other goes to `bound`; null as `tracer` is.
+  // What runs tell of each other goes to `bound`.  It and `tracer` may be null for set_state().
   Interpreter(const TorchScriptProgram& program, const TraceOptions& options, BoundTorchScriptProgram* bound,
               GraphTracer* tracer);
 
@@ -48,13 +47,11 @@ class Interpreter {
     std::string function;
     std::unordered_map<const IrValue*, at::IValue> values;
   };
-  // One change to a value that lives longer than the call that makes it; see mark() and roll_back().
-  struct Change {
-    at::IValue container;  // list, dict or object
-    at::IValue before;     // copy of the list or dict, or the attribute's old value
-    std::size_t slot = 0;
-    std::shared_ptr<Known> known;  // or what was known of a value that an operator changed
-    Known known_before;
+  enum class Mode {
+    kRecord,    // the tracer records a graph
+    kAbstract,  // what a leaf or a function that stays one call gives, as far as that is known without a
+                // graph
+    kState      // an object's __setstate__; what is not plain is not known
   };
 
   // --- running (interpreter.cpp) ---
@@ -108,7 +105,7 @@ class Interpreter {
   at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   bool follow_call(ModuleId module, const std::function<void()>& body);
   const IrNode* run_hooked_call(const IrNode* first);
-  at::IValue call_silently(torch::jit::Function& function, const Values& arguments, const IrNode* node);
+  at::IValue call_abstractly(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
   Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
   void context_manager(const IrNode* node, bool enter);
@@ -151,7 +148,7 @@ class Interpreter {
   // What a function gives for these arguments, without recording anything.
   Known result_of(torch::jit::Function& function, const Values& arguments);
   // Its proxies have no nodes; nothing when the function cannot be followed.
-  std::optional<at::IValue> run_silently(torch::jit::Function& function, const Values& arguments);
+  std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments);
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
@@ -176,7 +173,6 @@ class Interpreter {
   std::string explain(const at::IValue& value) const;
 
   // --- undoing ---
-  std::size_t mark() const { return changes_.size(); }
   void remember(const at::IValue& container);
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.  Every name it goes by sees that.
@@ -185,7 +181,6 @@ class Interpreter {
   struct Materialized {
     at::IValue container, proxy;
   };
-  void roll_back(std::size_t mark);
 
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
   std::string describe(const at::IValue& value) const;     // for messages
@@ -193,28 +188,52 @@ class Interpreter {
   std::optional<SourceLocation> location(const IrNode* node);
 
   // What `with` switches for the operators inside.
-  struct Modes {
+  struct Switches {
     struct Autocast {
       std::string device;
       bool enabled = false;
-      NodeId enter;
+      NodeRef enter;
     };
     bool grad = true;
     std::vector<Autocast> autocast;  // innermost last
     bool casts() const { return !autocast.empty() && autocast.back().enabled; }
   };
 
+  // Everything that a call may change; what was recorded is the tracer's.
+  struct Checkpoint {
+    Journal::Mark changes;
+    std::size_t frames = 0;
+    std::size_t call_mark = 0;
+    std::int64_t steps = 0;
+    Switches switches;
+    // When a graph is recorded.
+    std::size_t seen_calls = 0;
+    std::optional<Dimensions> dimensions;
+    std::map<std::string, bool> assumed;
+  };
+  Checkpoint checkpoint();
+  // Takes back what was done since.
+  void back_to(Checkpoint before);
+
+  bool records() const { return mode_ == Mode::kRecord; }
+  NodeRef ref(NodeId node) const { return records() ? tracer_->ref(node) : NodeRef{}; }
+  // The proxy that `value` is, if it stands for a node of what is recorded.
+  const Proxy* find_recorded(const at::IValue& value) const;
+  // Where nothing is recorded, nothing is guarded.
+  void guard(Expression expr, std::optional<SourceLocation> source);
+
   const TorchScriptProgram& program_;
   const TraceOptions& options_;
   BoundTorchScriptProgram* bound_;
   GraphTracer* tracer_;
   std::vector<Frame> frames_;
-  std::vector<Change> changes_;
+  Mode mode_;
+  Journal changes_;  // of values that live longer than the call that changes them
   std::unordered_map<const void*, Materialized> materialized_;
-  std::unordered_map<const void*, std::size_t> remembered_;  // container -> its newest change
-  std::size_t call_mark_ = 0;  // changes_ at the start of the innermost module call
-  std::int64_t steps_ = 0;     // in the innermost module call
-  Modes modes_;
+  std::unordered_map<const void*, Journal::Mark> remembered_;  // container -> its newest change
+  Journal::Mark call_mark_ = 0;  // of changes_, at the start of the innermost module call
+  std::int64_t steps_ = 0;       // in the innermost module call
+  Switches switches_;
   mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
   mutable std::size_t guards_length_ = 0;         // characters of all conditions so far
@@ -229,8 +248,7 @@ class Interpreter {
   Dimensions dimensions_;
   std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
-  bool silent_ = false;            // in run_silently()
-  std::int64_t silent_nodes_ = 0;  // run in all of these together
+  std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
 };
 
 }  // namespace fxtrace

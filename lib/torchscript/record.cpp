@@ -228,8 +228,8 @@ void Interpreter::execute(const IrNode* node, Values values) {
 }
 
 void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
-  if (tracer_ == nullptr && !shapes_) {
-    for (const IrValue* output : node->outputs()) set(output, make_proxy(NodeId{}, output->type()));
+  if (!records() && !shapes_) {
+    for (const IrValue* output : node->outputs()) set(output, make_proxy(NodeRef{}, output->type()));
     return;
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
@@ -239,13 +239,14 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
         !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&
           schema.arguments()[i].type()->containedTypes()[0]->kind() == c10::TypeKind::TensorType);
     if (alias != nullptr && alias->isWrite() && numbers_or_dict) {
-      if (silent_) fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
+      if (mode_ == Mode::kAbstract)
+        fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
       materialize(values[i], node);
       return record(node, schema, inputs(node));
     }
   }
   std::vector<Known> results = infer_results(node, schema, values);
-  if (tracer_ == nullptr) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
+  if (!records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
   if (record_container_change(node, schema, values, results.empty() ? Known{} : results[0]) ||
       record_in_python(node, schema, values))
     return;
@@ -396,28 +397,30 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeanin
   if (results.size() == 1) {
     const c10::TypePtr& type = results[0]->type();
     if (type->kind() == c10::TypeKind::NoneType) return set(results[0], at::IValue());
-    return set(results[0], meaning == NumberMeaning::kNumber ? make_proxy(recorded, type, std::move(known[0]))
-                                                             : make_proxy(recorded, type, meaning));
+    return set(results[0], meaning == NumberMeaning::kNumber
+                               ? make_proxy(ref(recorded), type, std::move(known[0]))
+                               : make_proxy(ref(recorded), type, meaning));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->hasUses()) continue;
     const c10::TypePtr& type = results[i]->type();
     NodeId item = recorded;
-    if (tracer_ != nullptr) {
+    if (records()) {
       item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
                                     meta(type, known[i]), location(node));
     }
-    set(results[i], make_proxy(item, type, std::move(known[i])));
+    set(results[i], make_proxy(ref(item), type, std::move(known[i])));
   }
 }
 
 at::IValue Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
                                     const c10::TypePtr& type, const IrNode* node, Known known) {
-  if (type->kind() == c10::TypeKind::NoneType && tracer_ == nullptr) return {};
-  if (tracer_ == nullptr) return make_proxy(NodeId{}, type, std::move(known));
-  const NodeId id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs),
-                                           meta(type, known), location(node));
-  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(id, type, std::move(known));
+  NodeId id;
+  if (records()) {
+    id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type, known),
+                                location(node));
+  }
+  return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(ref(id), type, std::move(known));
 }
 
 std::pair<std::vector<Argument>, Kwargs> Interpreter::call_arguments(torch::jit::Function& function,
@@ -475,12 +478,12 @@ void Interpreter::check_numbers(const c10::FunctionSchema& schema, const Values&
 }
 
 Argument Interpreter::argument(const at::IValue& value, const IrNode* node, NumberMeaning meaning) {
-  if (tracer_ == nullptr) return Argument::None{};  // nobody looks at it
+  if (!records()) return Argument::None{};  // nobody looks at it
   if (const Proxy* proxy = find_proxy(value)) {
-    if (!proxy->node.valid()) {
+    if (!proxy->ref.valid()) {
       fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
     }
-    return proxy->node;
+    return tracer_->use(proxy->ref);
   }
   if (value.isNone()) return Argument::None{};
   if (value.isBool()) return value.toBool();
@@ -506,7 +509,7 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, Numb
   }
   if (!materialized_.empty() && is_container(value)) {
     const auto made = materialized_.find(value.internalToPointer());
-    if (made != materialized_.end()) return find_proxy(made->second.proxy)->node;
+    if (made != materialized_.end()) return tracer_->use(find_proxy(made->second.proxy)->ref);
   }
   if (value.isList()) {
     Argument::List list;

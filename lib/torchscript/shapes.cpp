@@ -61,28 +61,21 @@ bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::Ten
 
 Known Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
   if (!shapes_) return {};
-  const auto result = run_silently(function, arguments);
+  const auto result = run_abstractly(function, arguments);
   return result ? known_of_value(*result) : Known{};
 }
 
-// Inner proxies have no nodes, so nothing but what is known of them may leave a silent run.
-std::optional<at::IValue> Interpreter::run_silently(torch::jit::Function& function, const Values& arguments) {
-  GraphTracer* const tracer = std::exchange(tracer_, nullptr);
-  const bool outer_silent = std::exchange(silent_, true);
-  const std::size_t changes = mark();
-  const std::size_t frames = frames_.size();
-  const std::size_t outer_mark = std::exchange(call_mark_, changes);
-  const std::int64_t outer_steps = std::exchange(steps_, 0);
-  const Modes outer_modes = modes_;
+// Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
+std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& function,
+                                                      const Values& arguments) {
+  const Mode outer = std::exchange(mode_, Mode::kAbstract);
+  Checkpoint before = checkpoint();
   const Restore restore([&] {
-    frames_.resize(frames);
-    roll_back(changes);
-    call_mark_ = outer_mark;
-    steps_ = outer_steps;
-    modes_ = outer_modes;
-    tracer_ = tracer;
-    silent_ = outer_silent;
+    back_to(std::move(before));
+    mode_ = outer;
   });
+  call_mark_ = before.changes;
+  steps_ = 0;
   try {
     return call_graph_function(function, arguments, nullptr);
   } catch (const TraceFailure&) {
@@ -114,9 +107,9 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
   const Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
-    if (asked != nullptr && asked->contiguity_assumed && tracer_ != nullptr &&
+    if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
-      tracer_->guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
+      guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
     }
     set(node->output(), *evaluated.plain);
     return true;
@@ -148,7 +141,7 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     Inferred inferred = infer_shapes(schema, values, dimensions_);
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
-    if (modes_.casts()) {
+    if (switches_.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
       if (!inferred.error.empty()) report_invalid(node, schema, values, inferred.error);
@@ -216,7 +209,7 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
 
 void Interpreter::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
   // Where both ways of an `if` are looked at, one of them may never be taken.
-  if (both_ways_ || bound_ == nullptr) return;
+  if (both_ways_ || mode_ == Mode::kState) return;
   const ModuleInfo& module = program_.modules()[module_.index];
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
   if (const auto source = location(node))
@@ -232,7 +225,7 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
     if (proxy == nullptr || known[i].is_unknown()) continue;
     Known input = known[i];
     reserve_names(input, dimensions_);
-    tracer_->set_meta(proxy->node, meta(proxy->type, input));
+    tracer_->set_meta(proxy->ref.node, meta(proxy->type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
     const Expression name = condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
@@ -243,7 +236,7 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
     } else if (integer != nullptr && integer->is_number()) {
       tracer_->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
     }
-    inputs[i].value = make_proxy(proxy->node, proxy->type, std::move(input));
+    inputs[i].value = make_proxy(proxy->ref, proxy->type, std::move(input));
   }
 }
 
@@ -392,11 +385,11 @@ void Interpreter::change_known(const Proxy& proxy, Known known) {
     contents_valid_ = std::make_shared<bool>(true);
   }
   if (*proxy.known == known) return;
-  if (tracer_ == nullptr && proxy.node.valid()) {
+  if (!records() && proxy.ref.valid()) {
     *proxy.known = Known{};  // a leaf does that to its argument, and may do it again
     return;
   }
-  changes_.push_back({{}, {}, 0, proxy.known, *proxy.known});
+  changes_.add([target = proxy.known, before = *proxy.known] { *target = before; });
   *proxy.known = std::move(known);
 }
 

@@ -4,12 +4,12 @@
 
 namespace fxtrace {
 
-at::IValue make_proxy(NodeId node, c10::TypePtr type, NumberMeaning meaning) {
-  return at::IValue::make_capsule(c10::make_intrusive<Proxy>(node, std::move(type), meaning));
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, NumberMeaning meaning) {
+  return at::IValue::make_capsule(c10::make_intrusive<Proxy>(value, std::move(type), meaning));
 }
 
-at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known) {
-  auto proxy = c10::make_intrusive<Proxy>(node, std::move(type));
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, Known known) {
+  auto proxy = c10::make_intrusive<Proxy>(value, std::move(type));
   if (!known.is_unknown()) proxy->known = std::make_shared<Known>(std::move(known));
   return at::IValue::make_capsule(std::move(proxy));
 }

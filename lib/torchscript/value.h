@@ -6,26 +6,26 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
-#include "graph/argument.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/shapes/known.h"
+#include "trace/graph_builder.h"
 
 namespace fxtrace {
 
 struct Proxy : torch::CustomClassHolder {
-  Proxy(NodeId node_id, c10::TypePtr static_type, NumberMeaning number = NumberMeaning::kNumber)
-      : node(node_id), type(std::move(static_type)), meaning(number) {}
+  Proxy(NodeRef value, c10::TypePtr static_type, NumberMeaning number = NumberMeaning::kNumber)
+      : ref(value), type(std::move(static_type)), meaning(number) {}
 
   // Invalid for a value that is never looked at (an attribute that __setstate__ would have computed).
-  NodeId node;
+  NodeRef ref;
   c10::TypePtr type;
   NumberMeaning meaning;  // of an integer
   // Null when nothing is known.  Proxies of the same value share it: lists change, and tensors change shape.
   std::shared_ptr<Known> known;
 };
 
-at::IValue make_proxy(NodeId node, c10::TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
-at::IValue make_proxy(NodeId node, c10::TypePtr type, Known known);
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, Known known);
 
 // What is known of the proxy that `value` is; unknown for anything else.
 const Known& known_of(const at::IValue& value);

@@ -24,6 +24,8 @@ class Journal {
     for (; inverses_.size() > mark; inverses_.pop_back()) inverses_.back()();
     ++epoch_;
   }
+  // What was done stays.
+  void forget() { inverses_.clear(); }
   // Steps of one epoch are undone together.  For those who can take many steps back at once: the first one of
   // each epoch needs an inverse.
   std::uint64_t epoch() const { return epoch_; }
