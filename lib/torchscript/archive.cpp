@@ -175,6 +175,11 @@ TorchScriptArchive::TorchScriptArchive(const std::string& path)
   }
 }
 
+
+TorchScriptArchive::TorchScriptArchive(torch::jit::Module module)
+    : debug_records_(std::make_unique<DebugRecords>([](const std::string&) { return std::nullopt; }, edits_)),
+      module_(std::make_unique<torch::jit::Module>(std::move(module))) {}
+
 TorchScriptArchive::~TorchScriptArchive() = default;
 
 bool TorchScriptArchive::has_record(const std::string& name) const { return zip_->contains(prefix_ + name); }

@@ -30,6 +30,8 @@ class TorchScriptArchive {
  public:
   // Throws Error(kInput).  Operators that the code needs must be registered already (operators.h).
   explicit TorchScriptArchive(const std::string& path);
+  // A module that was made in memory, in place of a file.
+  explicit TorchScriptArchive(torch::jit::Module module);
   ~TorchScriptArchive();
   TorchScriptArchive(const TorchScriptArchive&) = delete;
   TorchScriptArchive& operator=(const TorchScriptArchive&) = delete;
