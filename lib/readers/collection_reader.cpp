@@ -477,16 +477,15 @@ class Reader {
   explicit Reader(std::set<std::string>* unknown_fields) : unknown_fields_(unknown_fields) {}
 
   GraphCollection collection(const JsonValue& root) {
-    if (!root.is_object() || root.find("format") == std::nullopt) root.fail(kNotOne);
+    if (!root.is_object()) not_one(root);
     Fields fields(root);
-    if (const JsonValue format = fields.at("format");
-        !format.is_string() || format.string() != "fxtrace.graph_collection") {
-      format.fail(kNotOne);
-    }
+    const auto format = fields.find("format");
+    if (!format || !format->is_string()) not_one(root);
+    if (format->string() != "fxtrace.graph_collection") not_one(*format);
     if (const JsonValue version = fields.at("version"); version.integer() != kVersion) {
       version.fail("this is version " + std::to_string(version.integer()) +
-                   " of the format, which a later fxtrace reads, and this one reads version " +
-                   std::to_string(kVersion) + "; trace the model again, or use the fxtrace that wrote it");
+                   " of the format, and this fxtrace reads version " + std::to_string(kVersion) +
+                   ": use the fxtrace that wrote it, or trace the model again");
     }
     Fields producer(fields.at("producer"));
     producer.text("name");
@@ -509,8 +508,9 @@ class Reader {
   }
 
  private:
-  static constexpr const char* kNotOne =
-      "this is no graph collection: fxtrace trace MODEL -o FILE.json writes one";
+  [[noreturn]] static void not_one(const JsonValue& value) {
+    value.fail("this is no graph collection", {"fxtrace trace MODEL -o FILE.json writes one"});
+  }
 
   static GraphCollection::Model model(const JsonValue& value) {
     Fields fields(value);
@@ -550,34 +550,21 @@ class Reader {
   Nodes read_nodes(const JsonValue& list, Graph& graph) {
     Nodes nodes;
     std::vector<JsonValue> users;  // as the text has them
-    for (const JsonValue item : list.items()) {
-      Fields fields(item);
-      const JsonValue name = fields.at("name");
-      Graph::NodeSpec spec = node_spec(fields, nodes);
-      spec.name_hint = text_of(name);
-      if (spec.name_hint.empty()) name.fail("expected a non-empty string");
-      if (nodes.contains(name.string())) name.fail("another node has this name");
-      users.push_back(fields.at("users"));
-      const NodeId id = graph.append(std::move(spec));
-      if (graph.node(id).name != name.string()) {
-        name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
-      }
-      nodes.emplace(name.string(), id);
-      if (const auto method = fields.find("method")) graph.set_method(id, text_of(*method));
-      if (const auto names = fields.find("program_nodes")) {
-        graph.set_program_nodes(id, list_of(*names, text_of));
-      }
-      note_others(fields);
-    }
+    for (const JsonValue item : list.items()) users.push_back(read_node(item, graph, nodes));
     auto next = users.begin();
     for (const NodeId id : graph.order()) check_users(*next++, graph, id);
     return nodes;
   }
 
-  // Everything but its names, in the order of the text.
-  static Graph::NodeSpec node_spec(Fields& fields, const Nodes& nodes) {
+  // Appends the node; returns its users.
+  JsonValue read_node(const JsonValue& value, Graph& graph, Nodes& nodes) {
     using enum Opcode;
+    Fields fields(value);
+    const JsonValue name = fields.at("name");
+    if (name.string().empty()) name.fail("expected a non-empty string");
+    if (nodes.contains(name.string())) name.fail("another node has this name");
     Graph::NodeSpec spec;
+    spec.name_hint = name.string();
     spec.op = enumerator(fields.at("op"),
                          {kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput});
     spec.target = fields.text("target");
@@ -585,11 +572,21 @@ class Reader {
     for (const JsonValue item : fields.at("kwargs").fields()) {
       spec.kwargs.emplace_back(item.key(), argument(item, nodes));
     }
-    fields.at("users");
+    const JsonValue users = fields.at("users");
     spec.scope = scope(fields.at("scope"));
     spec.meta = meta(fields.at("meta"));
     spec.source = source(fields.at("source"));
-    return spec;
+    const NodeId id = graph.append(std::move(spec));
+    if (graph.node(id).name != name.string()) {
+      name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
+    }
+    nodes.emplace(name.string(), id);
+    if (const auto method = fields.find("method")) graph.set_method(id, text_of(*method));
+    if (const auto names = fields.find("program_nodes")) {
+      graph.set_program_nodes(id, list_of(*names, text_of));
+    }
+    note_others(fields);
+    return users;
   }
 
   // The graph keeps users itself.

@@ -112,6 +112,7 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   static constexpr std::size_t kFewKeys = 32;
+  static constexpr std::size_t kMaxMessage = 300;
   struct Open {
     std::uint32_t at = 0;
     std::size_t keys = 0;
@@ -123,7 +124,8 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
   std::string explanation(std::string message) const {
     if (document_->source_.empty()) return "unexpected end of input";  // 3.11.3 says this at length
     const std::size_t dash = message.find(" - ");
-    if (dash != std::string::npos) message = message.substr(dash + 3);
+    // It quotes the whole of a string that does not end.
+    if (dash != std::string::npos) message = message.substr(dash + 3, kMaxMessage);
     std::replace_if(
         message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     return message;
