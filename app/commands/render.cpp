@@ -9,6 +9,7 @@
 #include "app/formats.h"
 #include "app/model.h"
 #include "app/output.h"
+#include "app/timer.h"
 #include "readers/collection_reader.h"
 #include "support/log.h"
 
@@ -27,9 +28,12 @@ GraphCollection read(const InputFile& input, Console& console) {
     throw input_error("this is no graph collection but " + info.what,
                       {"fxtrace trace MODEL -o FILE.json writes one"});
   }
+  const Timer timer;
   const std::string text = read_whole_file(input.path());
   std::set<std::string> unknown;
   GraphCollection collection = read_collection(text, input.display(), &unknown);
+  log::info("read " + std::to_string(text.size()) + " bytes of " + input.display() + " in " +
+            timer.milliseconds());
   if (!unknown.empty()) {
     std::string names;
     for (const auto& name : unknown) names += (names.empty() ? "" : ", ") + name;
@@ -44,7 +48,9 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile input(arguments.collection, console.in());
   const Output output(arguments.format.output(), input, console);
   const GraphCollection collection = with_input(input, [&] { return read(input, console); });
+  const Timer timer;
   output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+  log::info("wrote it in " + timer.milliseconds());
   return kDone;
 }
 
