@@ -12,6 +12,7 @@
 #include "app/timer.h"
 #include "readers/collection_reader.h"
 #include "support/log.h"
+#include "writers/utf8.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -21,6 +22,17 @@ struct Arguments {
   FormatArguments format{"render COLLECTION"};
   bool verbose = false;
 };
+
+std::string some_of(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 5, kMaxName = 80;
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (shown == kShown) break;
+    text += (shown++ == 0 ? "" : ", ") + cut(name, kMaxName);
+  }
+  return names.size() == shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
+}
 
 GraphCollection read(const InputFile& input, Console& console) {
   const FileInfo info = identify_file(input.path());
@@ -35,9 +47,7 @@ GraphCollection read(const InputFile& input, Console& console) {
   log::info("read " + std::to_string(text.size()) + " bytes of " + input.display() + " in " +
             timer.milliseconds());
   if (!unknown.empty()) {
-    std::string names;
-    for (const auto& name : unknown) names += (names.empty() ? "" : ", ") + name;
-    console.warning(input.display() + ": left out what a later fxtrace has written: " + names);
+    console.warning(input.display() + ": left out what a later fxtrace has written: " + some_of(unknown));
   }
   return collection;
 }

@@ -516,7 +516,11 @@ class Reader {
     Fields fields(value);
     GraphCollection::Model model;
     model.file = fields.text("file");
-    model.kind = fields.text("kind");
+    const JsonValue kind = fields.at("kind");
+    model.kind = text_of(kind);
+    if (model.kind != "torchscript" && model.kind != "exported_program") {
+      kind.fail("expected one of torchscript, exported_program");
+    }
     model.type = fields.known_text("type");
     model.method = fields.text("method");
     fields.no_others();

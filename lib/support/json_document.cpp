@@ -207,6 +207,9 @@ JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules ru
     problem = {rules.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end),
                end};
   } else {
+    constexpr std::size_t kBytesPerValue = 10;  // of graphs, about
+    entries_.reserve(text.size() / kBytesPerValue);
+    strings_.reserve(text.size());
     JsonParser parser(*this);
     nlohmann::json::sax_parse(text.begin(), text.end(), &parser);
     problem = parser.problem();

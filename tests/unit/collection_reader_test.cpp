@@ -92,6 +92,8 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
        "x.json:3:14: /version: this is version 2 of the format, and this fxtrace reads version 1"},
       {"\"model\": {", "\"model\": {\"file\": 1, ", "duplicate key 'file'"},
       {"\"kind\": \"torchscript\", ", "", "/model: \"kind\" is missing"},
+      {"\"kind\": \"torchscript\"", "\"kind\": \"onnx\"",
+       "/model/kind: expected one of torchscript, exported_program"},
       {"\"options\": {}", "\"options\": []", "/options: expected an object"},
       {"\"nodes\": 16", "\"nodes\": 17", "/summary/nodes: the collection has 16"},
       {"\"traced\": 5", "\"traced\": 6", "/summary/modules/traced: the collection has 5"},
