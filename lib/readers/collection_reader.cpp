@@ -595,13 +595,11 @@ class Reader {
 
   // The graph keeps users itself.
   static void check_users(const JsonValue& list, const Graph& graph, NodeId id) {
-    const auto& users = graph.node(id).users;
-    auto user = users.begin();
-    bool same = true;
-    for (const JsonValue name : list.items()) {
-      same = same && user != users.end() && name.string() == graph.node(*user++).name;
+    const auto names = list_of(list, [](const JsonValue& name) { return name.string(); });
+    const auto name_of = [&](NodeId user) -> std::string_view { return graph.node(user).name; };
+    if (!std::ranges::equal(names, graph.node(id).users, {}, {}, name_of)) {
+      list.fail("these are not the nodes whose arguments use this one");
     }
-    if (!same || user != users.end()) list.fail("these are not the nodes whose arguments use this one");
   }
 
   void note_others(const Fields& fields) {
