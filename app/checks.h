@@ -25,7 +25,7 @@ inline std::function<std::string(const std::string&)> one_of(const std::vector<s
     std::string list;
     for (const auto& word : words) {
       if (word == text) return {};
-      list += (list.empty() ? "" : " or ") + word;
+      list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
     }
     return "expected " + list + ", got '" + text + "'";
   };

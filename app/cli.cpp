@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/inspect.h"
+#include "app/commands/render.h"
 #include "app/commands/trace.h"
 #include "app/console.h"
 #include "app/help.h"
@@ -62,7 +63,7 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
     app_.require_subcommand(1);
     // The one list of commands; the help is made from it.
-    commands_ = {make_trace_command(app_), make_inspect_command(app_)};
+    commands_ = {make_trace_command(app_), make_inspect_command(app_), make_render_command(app_)};
   }
 
   int run(const std::vector<std::string>& args, Console& console) {

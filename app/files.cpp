@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -83,6 +85,15 @@ Error InputFile::with_display(const Error& error) const {
   Error result(error.kind(), error.what(), error.hints());
   result.at(place);
   return result;
+}
+
+std::string read_whole_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw input_error("cannot open the file: " + reason(errno)).at(path);
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (file.bad()) throw input_error("cannot read the file").at(path);
+  return std::move(content).str();
 }
 
 std::string read_small_file(const std::string& path) {

@@ -45,6 +45,9 @@ class InputFile {
   int descriptor_ = -1;
 };
 
+// The whole of a file.  Throws Error(kInput, at the file).
+std::string read_whole_file(const std::string& path);
+
 // The whole of a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);
 

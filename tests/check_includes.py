@@ -18,6 +18,7 @@ ALLOWED = {
     "operators": {"support"},
     "graph": {"support", "symbolic", "operators"},
     "passes": {"support", "symbolic", "operators", "graph"},
+    "readers": {"support", "symbolic", "graph"},
     "writers": {"support", "symbolic", "graph"},
     "archive": {"support"},
     "trace": {"support", "symbolic", "operators", "graph"},

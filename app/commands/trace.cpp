@@ -1,23 +1,18 @@
 #include "app/commands/trace.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include <CLI/CLI.hpp>
 
-#include "app/checks.h"
+#include "app/formats.h"
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "support/log.h"
 #include "trace/hints.h"
-#include "writers/dot_writer.h"
-#include "writers/json_writer.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -25,29 +20,9 @@ namespace {
 struct Arguments {
   TraceArguments trace;
   std::string model;
-  std::optional<std::string> format;
-  std::string output = "-";
+  FormatArguments format{"trace MODEL"};
   bool verbose = false;
-  bool show_parameters = false;
-  std::optional<std::int64_t> max_label;
 };
-
-// -f, else what the suffix of -o says, else JSON.
-std::string output_format(const Arguments& arguments) {
-  if (arguments.format) return *arguments.format;
-  std::string suffix = std::filesystem::path(arguments.output).extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  if (suffix.empty() || suffix == ".json") return "json";
-  if (suffix == ".dot") return "dot";
-  std::vector<std::string> hints = {"-f json or -f dot writes that format into a file of any name"};
-  if (suffix == ".svg" || suffix == ".png" || suffix == ".pdf") {
-    hints = {"for a picture, let Graphviz draw the DOT: fxtrace trace MODEL -f dot | dot -T" +
-             suffix.substr(1) + " -o " + arguments.output};
-  }
-  throw usage_error(
-      "-o " + arguments.output + ": no format has the suffix '" + suffix + "', only .json and .dot", hints);
-}
 
 // For -v: how many nodes have no known shape, and at which operators that began.
 std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
@@ -112,15 +87,11 @@ std::string hint_text(const Hint& hint) {
 int run(const Arguments& arguments, Console& console) {
   log::set_up(console.err(), {arguments.verbose, console.colour()});
   const Config config = arguments.trace.resolve();
-  const std::string format = output_format(arguments);
-  if (format != "dot" && (arguments.show_parameters || arguments.max_label)) {
-    throw usage_error("--show-parameters and --max-label only apply to DOT", {"add -f dot"});
-  }
-
+  const Format& format = arguments.format.format();
   const InputFile input(arguments.model, console.in());
   const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-  const Output output(arguments.output, input, console);
+  const Output output(arguments.format.output(), input, console);
   Wanted wanted;
   wanted.hint = true;
   const TraceResult result = trace_file(input, info, config, wanted, console);
@@ -130,16 +101,7 @@ int run(const Arguments& arguments, Console& console) {
     if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
   }
 
-  output.write([&](std::ostream& out) {
-    if (format == "dot") {
-      DotOptions options;
-      options.parameters = arguments.show_parameters;
-      if (arguments.max_label) options.max_label = static_cast<std::size_t>(*arguments.max_label);
-      write_dot(collection, out, options);
-    } else {
-      write_json(collection, out);
-    }
-  });
+  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
   const std::size_t failed = count_failed(collection);
   if (failed == 0) return kDone;
   const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
@@ -149,7 +111,7 @@ int run(const Arguments& arguments, Console& console) {
     console.error(input.with_display(input_error(summary)));
   } else {
     console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
-                 (format == "json" ? " (see \"failure\" in the output)" : " (-f json tells why)"));
+                 (format.is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
   }
   for (const std::string& line : first_failures(collection)) console.remark("note", line);
   if (result.hint) console.remark("hint", hint_text(*result.hint));
@@ -173,27 +135,8 @@ Command make_trace_command(CLI::App& parent) {
 
   arguments->trace.add_to(*app);
 
-  const char* output = "Output";
-  app->add_option("-o,--output", arguments->output,
-                  "write to FILE instead of stdout; FILE is left as it was if anything fails")
-      ->type_name("FILE")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_option("-f,--format", arguments->format,
-                  "output format; default: by FILE's suffix (.json, .dot), else json")
-      ->type_name("json|dot")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->check(one_of({"json", "dot"}));
-  app->add_option("--max-label", arguments->max_label, "DOT: truncate labels to N characters")
-      ->type_name("N")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->check(integer_from(1));
-  app->add_flag("--show-parameters", arguments->show_parameters,
-                "DOT: show parameters and buffers, those of leaf modules inside their boxes")
-      ->group(output);
-  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group(output);
+  arguments->format.add_to(*app);
+  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group("Output");
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -366,7 +366,7 @@ FileInfo identify_text(std::string_view head) {
     const bool ours = text.substr(0, 200).find("fxtrace.graph_collection") != std::string_view::npos;
     if (ours) {
       return make(FileKind::kText, "a graph collection written by fxtrace",
-                  "trace the model it was made from");
+                  "trace the model it was made from, or write it in another format: fxtrace render FILE");
     }
     return make(FileKind::kText, "JSON text", "trace the model itself: "s + kSaveModel);
   }

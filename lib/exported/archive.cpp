@@ -7,8 +7,8 @@
 
 #include "archive/state_dict.h"
 #include "exported/graph_reader.h"
-#include "exported/json_document.h"
 #include "support/error.h"
+#include "support/json_document.h"
 
 namespace fxtrace {
 namespace {

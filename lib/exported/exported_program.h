@@ -11,10 +11,10 @@
 
 #include "exported/archive.h"
 #include "exported/hierarchy.h"
-#include "exported/json_document.h"
 #include "exported/program_dimensions.h"
 #include "exported/program_graph.h"
 #include "exported/tree_spec.h"
+#include "support/json_document.h"
 #include "trace/options.h"
 #include "trace/program.h"
 

@@ -41,62 +41,69 @@ std::string double_text(double value) {
   return text;
 }
 
+// Appends to `out`, so that what is nested deeply is not copied at every level.
 class Printer {
  public:
-  explicit Printer(const Graph& graph) : graph_(graph) {}
+  Printer(const Graph& graph, std::string& out) : graph_(graph), out_(out) {}
 
-  std::string operator()(const Argument& argument) const { return std::visit(*this, argument.value); }
+  void operator()(const Argument& argument) const { std::visit(*this, argument.value); }
 
-  std::string operator()(Argument::None) const { return "None"; }
-  std::string operator()(bool value) const { return value ? "True" : "False"; }
-  std::string operator()(std::int64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return double_text(value); }
-  std::string operator()(const std::complex<double>& value) const {
-    return "complex(" + double_text(value.real()) + ", " + double_text(value.imag()) + ")";
+  void operator()(Argument::None) const { out_ += "None"; }
+  void operator()(bool value) const { out_ += value ? "True" : "False"; }
+  void operator()(std::int64_t value) const { out_ += std::to_string(value); }
+  void operator()(double value) const { out_ += double_text(value); }
+  void operator()(const std::complex<double>& value) const {
+    out_ += "complex(" + double_text(value.real()) + ", " + double_text(value.imag()) + ")";
   }
-  std::string operator()(const std::string& value) const { return quoted(value); }
-  std::string operator()(const Argument::List& list) const { return "[" + joined(list.items) + "]"; }
-  std::string operator()(const Argument::Tuple& tuple) const {
-    return "(" + joined(tuple.items) + (tuple.items.size() == 1 ? ",)" : ")");
+  void operator()(const std::string& value) const { out_ += quoted(value); }
+  void operator()(const Argument::List& list) const { items("[", list.items, "]"); }
+  void operator()(const Argument::Tuple& tuple) const {
+    items("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
   }
-  std::string operator()(const Argument::Dict& dict) const {
-    std::string out = "{";
-    for (const auto& [key, item] : dict.items) {
-      if (out.size() > 1) out += ", ";
-      out += (*this)(key) + ": " + (*this)(item);
+  void operator()(const Argument::Dict& dict) const {
+    out_ += '{';
+    for (std::size_t i = 0; i < dict.items.size(); ++i) {
+      if (i != 0) out_ += ", ";
+      (*this)(dict.items[i].key);
+      out_ += ": ";
+      (*this)(dict.items[i].value);
     }
-    return out + "}";
+    out_ += '}';
   }
-  std::string operator()(const Argument::Slice& slice) const { return "slice(" + joined(slice.parts) + ")"; }
-  std::string operator()(NodeId id) const { return "%" + graph_.node(id).name; }
-  std::string operator()(const Argument::Dtype& dtype) const { return "dtype(" + quoted(dtype.name) + ")"; }
-  std::string operator()(const Argument::Device& device) const {
-    return "device(" + quoted(device.name) + ")";
-  }
-  std::string operator()(const Argument::Layout& layout) const {
-    return "layout(" + quoted(layout.name) + ")";
-  }
-  std::string operator()(const Argument::MemoryFormat& format) const {
-    return "memory_format(" + quoted(format.name) + ")";
-  }
-  std::string operator()(const Argument::Function& function) const {
-    return "function(" + quoted(function.name) + ")";
-  }
-  std::string operator()(const Argument::GraphRef& graph) const {
-    return "graph(" + quoted(graph.name) + ")";
-  }
+  void operator()(const Argument::Slice& slice) const { items("slice(", slice.parts, ")"); }
+  void operator()(NodeId id) const { out_ += "%" + graph_.node(id).name; }
+  void operator()(const Argument::Dtype& dtype) const { call("dtype", dtype.name); }
+  void operator()(const Argument::Device& device) const { call("device", device.name); }
+  void operator()(const Argument::Layout& layout) const { call("layout", layout.name); }
+  void operator()(const Argument::MemoryFormat& format) const { call("memory_format", format.name); }
+  void operator()(const Argument::Function& function) const { call("function", function.name); }
+  void operator()(const Argument::GraphRef& graph) const { call("graph", graph.name); }
 
-  std::string joined(const std::vector<Argument>& items) const {
-    std::string out;
-    for (const auto& item : items) {
-      if (!out.empty()) out += ", ";
-      out += (*this)(item);
+  void node(const Node& node) const {
+    out_ += "%" + node.name + " = " + to_string(node.op) + "[" + node.target + "]";
+    items("(", node.args, "");
+    bool first = node.args.empty();
+    for (const auto& [name, value] : node.kwargs) {
+      out_ += (first ? "" : ", ") + name + "=";
+      (*this)(value);
+      first = false;
     }
-    return out;
+    out_ += ')';
   }
 
  private:
+  void items(const char* open, const std::vector<Argument>& items, const char* close) const {
+    out_ += open;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i != 0) out_ += ", ";
+      (*this)(items[i]);
+    }
+    out_ += close;
+  }
+  void call(const char* name, const std::string& text) const { out_ += name + ("(" + quoted(text) + ")"); }
+
   const Graph& graph_;
+  std::string& out_;
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -331,27 +338,34 @@ class LineParser {
 }  // namespace
 
 std::string print_graph(const Graph& graph) {
-  const Printer printer(graph);
   std::string out;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    out +=
-        "%" + node.name + " = " + to_string(node.op) + "[" + node.target + "](" + printer.joined(node.args);
-    bool first = node.args.empty();
-    for (const auto& [name, value] : node.kwargs) {
-      out += (first ? "" : ", ") + name + "=" + printer(value);
-      first = false;
-    }
-    out += ")";
-    if (!node.scope.module_path.empty() || node.scope.module_type) out += "  # " + node.scope.module_path;
-    if (node.scope.module_type) out += ": " + *node.scope.module_type;
-    if (node.scope.call != 1) out += ", call " + std::to_string(node.scope.call);
+    out += print_node(graph, node);
+    if (const std::string scope = print_scope(node.scope); !scope.empty()) out += "  # " + scope;
     out += "\n";
   }
   return out;
 }
 
-std::string print_argument(const Graph& graph, const Argument& argument) { return Printer(graph)(argument); }
+std::string print_node(const Graph& graph, const Node& node) {
+  std::string out;
+  Printer(graph, out).node(node);
+  return out;
+}
+
+std::string print_scope(const Scope& scope) {
+  std::string out = scope.module_path;
+  if (scope.module_type) out += ": " + *scope.module_type;
+  if (scope.call != 1) out += ", call " + std::to_string(scope.call);
+  return out;
+}
+
+std::string print_argument(const Graph& graph, const Argument& argument) {
+  std::string out;
+  Printer(graph, out)(argument);
+  return out;
+}
 
 std::string value_text(const Meta& meta) {
   std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");

@@ -6,13 +6,11 @@
 //   %output = output[output](%add_1)
 //
 // One node per line: name, opcode, target, arguments, and behind "#" the scope where it is not the root ("#"
-// path,
-// ": " and type where it has one).  Arguments are Python's literals, and what Python has no literal for is
-// written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
+// path, ": " and type where it has one).  Arguments are Python's literals, and what Python has no literal for
+// is written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
 // layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").
 // Strings are in double quotes with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold
-// anything but a newline and
-// "](".  Meta and source are not in this form.
+// anything but a newline and "](".  Meta and source are not in this form.
 #pragma once
 
 #include <string>
@@ -23,6 +21,10 @@
 namespace fxtrace {
 
 std::string print_graph(const Graph& graph);
+
+// One line of that form: the node without its scope, and the scope; empty for the root's first call.
+std::string print_node(const Graph& graph, const Node& node);
+std::string print_scope(const Scope& scope);
 
 // One argument of a node in the graph, as it stands in that form.
 std::string print_argument(const Graph& graph, const Argument& argument);

@@ -4,16 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <nlohmann/json.hpp>
 
 #include "support/error.h"
 #include "support/glob.h"
+#include "support/json_document.h"
 #include "support/nearest.h"
 #include "trace/input_spec.h"
 #include "trace/leaf_rules.h"
@@ -21,377 +19,168 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMaxNesting = 32;
-constexpr std::size_t kMaxKeys = 1'000;  // of one object
-
-// --- JSON that knows where it stands in the file ---
-
-struct Value {
-  struct Array {
-    std::vector<Value> items;
-  };
-  struct Object {
-    std::vector<std::pair<std::string, Value>> items;  // in the order of the file
-  };
-  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> value = nullptr;
-  std::size_t position = 0;      // byte in the text
-  std::size_t key_position = 0;  // of an object's item: where its key stands
-  std::string pointer;           // JSON pointer
-
-  template <class T>
-  const T* get_if() const {
-    return std::get_if<T>(&value);
-  }
-};
-
-std::string place_at(std::string_view text, const std::string& file, std::size_t position) {
-  const std::string_view before = text.substr(0, std::min(position, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  const auto column =
-      std::count_if(before.begin() + static_cast<std::ptrdiff_t>(start), before.end(),
-                    [](char c) {
-                      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // characters, not bytes
-                    }) +
-      1;
-  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
-}
-
-// Lets the parser read the text and tells how far it has come.
-class Cursor {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  Cursor(const char* at, const char** reached) : at_(at), reached_(reached) {}
-  reference operator*() const { return *at_; }
-  Cursor& operator++() {
-    ++at_;
-    if (reached_ != nullptr) *reached_ = at_;
-    return *this;
-  }
-  Cursor operator++(int) {
-    Cursor old = *this;
-    ++*this;
-    return old;
-  }
-  bool operator==(const Cursor& other) const { return at_ == other.at_; }
-  bool operator!=(const Cursor& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-  const char** reached_;
-};
-
-// Builds a Value from the parser's events.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
- public:
-  Builder(std::string_view text, const std::string& file) : text_(text), file_(file), reached_(text.data()) {}
-
-  const char** reached() { return &reached_; }
-  Value take() { return std::move(root_); }
-
-  bool null() override { return add(nullptr, word_start()); }
-  bool boolean(bool value) override { return add(value, word_start()); }
-  bool number_integer(std::int64_t value) override { return add(value, word_start()); }
-  bool number_unsigned(std::uint64_t value) override {
-    if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return add(static_cast<std::int64_t>(value), word_start());
-    }
-    return add(static_cast<double>(value), word_start());
-  }
-  bool number_float(double value, const std::string& /*text*/) override { return add(value, word_start()); }
-  bool string(std::string& value) override { return add(std::move(value), string_start()); }
-  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }
-
-  bool start_object(std::size_t /*size*/) override { return open(Value::Object{}); }
-  bool start_array(std::size_t /*size*/) override { return open(Value::Array{}); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(std::string& name) override {
-    auto& items = std::get<Value::Object>(open_.back()->value).items;
-    const std::size_t position = string_start();
-    if (items.size() >= kMaxKeys) throw usage_error("too many keys").at(place_at(text_, file_, position));
-    const bool again =
-        std::any_of(items.begin(), items.end(), [&](const auto& item) { return item.first == name; });
-    if (again) throw usage_error("duplicate key '" + name + "'").at(place_at(text_, file_, position));
-    key_ = name;
-    key_position_ = position;
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const nlohmann::json::exception& exception) override {
-    // "[json.exception...] parse error at line 1, column 2: syntax error while parsing value - unexpected
-    // ..."
-    std::string message = exception.what();
-    const std::size_t dash = message.find(" - ");
-    if (dash != std::string::npos) message = message.substr(dash + 3);
-    if (text_.empty()) message = "unexpected end of input";  // nlohmann_json 3.11.3 says this at length
-    std::replace_if(
-        message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-    throw usage_error("invalid JSON: " + message)
-        .at(place_at(text_, file_, position == 0 ? 0 : position - 1));
-  }
-
- private:
-  std::size_t consumed() const { return static_cast<std::size_t>(reached_ - text_.data()); }
-
-  // Where the number, true, false or null starts that was just read; the parser may be one character further.
-  std::size_t word_start() const {
-    const auto in_word = [&](std::size_t at) {
-      const char c = text_[at];
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '+' || c == '-' || c == '.';
-    };
-    std::size_t at = consumed();
-    if (at > 0 && !in_word(at - 1)) --at;
-    while (at > 0 && in_word(at - 1)) --at;
-    return at;
-  }
-  // Where the string starts whose closing quote was just read.
-  std::size_t string_start() const {
-    std::size_t at = consumed() - 1;
-    while (at > 0) {
-      --at;
-      if (text_[at] != '"') continue;
-      std::size_t slashes = 0;
-      while (slashes < at && text_[at - slashes - 1] == '\\') ++slashes;
-      if (slashes % 2 == 0) break;
-    }
-    return at;
-  }
-
-  // As in a JSON pointer.
-  static std::string escaped(const std::string& key) {
-    std::string result;
-    for (const char c : key) result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    return result;
-  }
-
-  template <class T>
-  Value* place(T&& content, std::size_t position) {
-    Value* target = &root_;
-    std::string pointer;
-    if (!open_.empty()) {
-      Value& parent = *open_.back();
-      if (auto* object = std::get_if<Value::Object>(&parent.value)) {
-        pointer = parent.pointer + "/" + escaped(key_);
-        target = &object->items.emplace_back(key_, Value{}).second;
-        target->key_position = key_position_;
-      } else {
-        auto& items = std::get<Value::Array>(parent.value).items;
-        pointer = parent.pointer + "/" + std::to_string(items.size());
-        target = &items.emplace_back();
-      }
-    }
-    target->value = std::forward<T>(content);
-    target->position = position;
-    target->pointer = std::move(pointer);
-    return target;
-  }
-  template <class T>
-  bool add(T&& content, std::size_t position) {
-    place(std::forward<T>(content), position);
-    return true;
-  }
-  template <class T>
-  bool open(T&& content) {
-    const std::size_t position = consumed() - 1;
-    if (open_.size() >= kMaxNesting)
-      throw usage_error("nested too deeply").at(place_at(text_, file_, position));
-    // Stays valid: a parent grows only after its last child is closed.
-    open_.push_back(place(std::forward<T>(content), position));
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  const char* reached_;
-  Value root_;
-  std::vector<Value*> open_;
-  std::string key_;
-  std::size_t key_position_ = 0;
-};
+constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
 
 // --- what a configuration may say ---
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, Config& config)
-      : text_(text), file_(file), config_(config) {}
+  explicit Reader(Config& config) : config_(config) {}
 
-  // The text as one value.
-  Argument read_value() { return any(parse()); }
-
-  void read() {
-    const Value root = parse();
-    const auto& items = object(root, "an object with options");
-    if (find(items, "format") != nullptr) {
-      fail(*find(items, "format"),
-           "unknown option 'format': this looks like a whole collection; use the value of its 'options'",
-           true);
+  // Any JSON.
+  static Argument any(const JsonValue& value) {
+    if (value.is_object()) {
+      Argument::Dict dict;
+      for (const JsonValue item : value.fields()) dict.items.push_back({std::string(item.key()), any(item)});
+      return Argument(std::move(dict));
     }
-    check_keys(items, config_keys(), "option");
+    if (value.is_array()) {
+      Argument::List list;
+      for (const JsonValue item : value.items()) list.items.push_back(any(item));
+      return Argument(std::move(list));
+    }
+    return plain(value);
+  }
+
+  void read(const JsonValue& root) {
+    object(root, "an object with options");
+    if (const auto format = root.find_or_null("format")) {
+      format->fail_at_key(
+          "unknown option 'format': this looks like a whole collection; use the value of its 'options'");
+    }
+    check_keys(root, config_keys(), "option");
     // In this order, whatever the order of the keys in the file: exceptions come after what they except.
     TraceOptions& options = config_.options;
-    on(items, "$schema", [&](const Value& v) { string(v); });
-    on(items, "method", [&](const Value& v) { options.method = string(v); });
-    on(items, "model", [&](const Value& v) { options.model = string(v); });
-    on(items, "default_leaves", [&](const Value& v) { options.default_leaves = boolean(v); });
-    on(items, "max_depth", [&](const Value& v) { options.max_depth = integer(v, 0); });
-    on(items, "rules", [&](const Value& v) {
-      for (const Value& item : array(v, "an array of rules")) rule(item);
+    on(root, "$schema", [&](JsonValue v) { string(v); });
+    on(root, "method", [&](JsonValue v) { options.method = string(v); });
+    on(root, "model", [&](JsonValue v) { options.model = string(v); });
+    on(root, "default_leaves", [&](JsonValue v) { options.default_leaves = boolean(v); });
+    on(root, "max_depth", [&](JsonValue v) { options.max_depth = integer(v, 0); });
+    on(root, "rules", [&](JsonValue v) {
+      for (const JsonValue item : array(v, "an array of rules")) rule(item);
     });
-    on(items, "leaf", [&](const Value& v) { leaf_rules(v, true); });
-    on(items, "no_leaf", [&](const Value& v) { leaf_rules(v, false); });
-    on(items, "wrap", [&](const Value& v) { wrap_rules(v, true); });
-    on(items, "no_wrap", [&](const Value& v) { wrap_rules(v, false); });
-    on(items, "hooks", [&](const Value& v) {
+    on(root, "leaf", [&](JsonValue v) { leaf_rules(v, true); });
+    on(root, "no_leaf", [&](JsonValue v) { leaf_rules(v, false); });
+    on(root, "wrap", [&](JsonValue v) { wrap_rules(v, true); });
+    on(root, "no_wrap", [&](JsonValue v) { wrap_rules(v, false); });
+    on(root, "hooks", [&](JsonValue v) {
       options.hooks = one_of(v, {"run", "skip"}) == "run" ? Hooks::kRun : Hooks::kSkip;
     });
-    on(items, "concrete", [&](const Value& v) {
-      for (const auto& [name, value] : object(v, "an object: inputs and their values")) {
-        options.concrete.push_back({name, any(value)});
+    on(root, "concrete", [&](JsonValue v) {
+      for (const JsonValue value : object(v, "an object: inputs and their values")) {
+        options.concrete.push_back({std::string(value.key()), any(value)});
       }
     });
-    on(items, "input_names", [&](const Value& v) {
+    on(root, "input_names", [&](JsonValue v) {
       options.input_names.emplace();
       append(v, *options.input_names);
     });
-    on(items, "input", [&](const Value& v) {
-      for (const auto& [name, value] : object(v, "an object: inputs and their specs")) {
+    on(root, "input", [&](JsonValue v) {
+      for (const JsonValue value : object(v, "an object: inputs and their specs")) {
+        const std::string name(value.key());
         const std::string text = string(value);
-        checked(value, [&, &input = name] { options.inputs.push_back(make_input_spec(input, text)); });
+        checked(value, [&] { options.inputs.push_back(make_input_spec(name, text)); });
       }
     });
-    on(items, "dim", [&](const Value& v) {
-      for (const auto& [name, value] : object(v, "an object: dimensions and their ranges")) {
+    on(root, "dim", [&](JsonValue v) {
+      for (const JsonValue value : object(v, "an object: dimensions and their ranges")) {
+        const std::string name(value.key());
         const std::string text = string(value);
-        checked(value, [&, &dimension = name] {
-          options.dimensions.push_back(make_dimension_range(dimension, text));
-        });
+        checked(value, [&] { options.dimensions.push_back(make_dimension_range(name, text)); });
       }
     });
-    on(items, "defaults", [&](const Value& v) {
+    on(root, "defaults", [&](JsonValue v) {
       options.defaults = one_of(v, {"needed", "never"}) == "needed" ? Defaults::kNeeded : Defaults::kNever;
     });
-    on(items, "param_shapes_constant", [&](const Value& v) { options.param_shapes_constant = boolean(v); });
-    on(items, "op_library", [&](const Value& v) { append(v, options.op_libraries); });
-    on(items, "op_schema", [&](const Value& v) { append(v, options.op_schemas); });
-    on(items, "strict", [&](const Value& v) { config_.strict = boolean(v); });
-    on(items, "max_iterations", [&](const Value& v) { options.limits.iterations = integer(v, 1); });
-    on(items, "max_nodes", [&](const Value& v) { options.limits.nodes = integer(v, 1); });
-    on(items, "max_call_depth", [&](const Value& v) { options.limits.call_depth = integer(v, 1); });
+    on(root, "param_shapes_constant", [&](JsonValue v) { options.param_shapes_constant = boolean(v); });
+    on(root, "op_library", [&](JsonValue v) { append(v, options.op_libraries); });
+    on(root, "op_schema", [&](JsonValue v) { append(v, options.op_schemas); });
+    on(root, "strict", [&](JsonValue v) { config_.strict = boolean(v); });
+    on(root, "max_iterations", [&](JsonValue v) { options.limits.iterations = integer(v, 1); });
+    on(root, "max_nodes", [&](JsonValue v) { options.limits.nodes = integer(v, 1); });
+    on(root, "max_call_depth", [&](JsonValue v) { options.limits.call_depth = integer(v, 1); });
   }
 
  private:
-  using Items = std::vector<std::pair<std::string, Value>>;
-
-  Value parse() {
-    Builder builder(text_, file_);
-    const char* begin = text_.data();
-    if (text_.starts_with("\xef\xbb\xbf")) begin += 3;
-    nlohmann::json::sax_parse(Cursor(begin, builder.reached()), Cursor(text_.data() + text_.size(), nullptr),
-                              &builder);
-    return builder.take();
+  static void on(const JsonValue& object, std::string_view key, const std::function<void(JsonValue)>& f) {
+    if (const auto value = object.find_or_null(key)) f(*value);
   }
-
-  [[noreturn]] void fail(const Value& value, const std::string& what, bool at_key = false,
-                         std::vector<std::string> hints = {}) const {
-    const std::string where = value.pointer.empty() ? "" : value.pointer + ": ";
-    throw usage_error(where + what, std::move(hints))
-        .at(place_at(text_, file_, at_key ? value.key_position : value.position));
-  }
-
-  static const Value* find(const Items& items, std::string_view key) {
-    const auto found =
-        std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.first == key; });
-    return found == items.end() ? nullptr : &found->second;
-  }
-  static void on(const Items& items, std::string_view key, const std::function<void(const Value&)>& f) {
-    if (const Value* value = find(items, key)) f(*value);
-  }
-  void check_keys(const Items& items, const std::vector<std::string>& known, const std::string& what) const {
-    for (const auto& [key, value] : items) {
+  static void check_keys(const JsonValue& object, const std::vector<std::string>& known,
+                         const std::string& what) {
+    for (const JsonValue value : object.fields()) {
+      const std::string key(value.key());
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       const std::string nearest = find_nearest(key, known);
-      fail(
-          value,
-          "unknown " + what + " '" + key + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-          true);
+      value.fail_at_key("unknown " + what + " '" + key + "'" +
+                        (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
     }
   }
 
-  const Items& object(const Value& value, const std::string& what) const {
-    if (const auto* object = value.get_if<Value::Object>()) return object->items;
-    fail(value, "expected " + what);
+  static JsonValue::Range object(const JsonValue& value, const std::string& what) {
+    if (!value.is_object()) value.fail("expected " + what);
+    return value.fields();
   }
-  const std::vector<Value>& array(const Value& value, const std::string& what) const {
-    if (const auto* array = value.get_if<Value::Array>()) return array->items;
-    fail(value, "expected " + what);
+  static JsonValue::Range array(const JsonValue& value, const std::string& what) {
+    if (!value.is_array()) value.fail("expected " + what);
+    return value.items();
   }
-  std::string string(const Value& value) const {
-    const auto* text = value.get_if<std::string>();
-    if (text == nullptr) fail(value, "expected a string");
-    if (text->empty()) fail(value, "expected a non-empty string");
-    return *text;
+  static std::string string(const JsonValue& value) {
+    const std::string_view text = value.string();
+    if (text.empty()) value.fail("expected a non-empty string");
+    return std::string(text);
   }
-  bool boolean(const Value& value) const {
-    if (const auto* boolean = value.get_if<bool>()) return *boolean;
-    fail(value, "expected a boolean");
+  static bool boolean(const JsonValue& value) {
+    if (!value.is_boolean()) value.fail("expected a boolean");
+    return value.boolean();
   }
-  std::int64_t integer(const Value& value, std::int64_t least) const {
+  static std::int64_t integer(const JsonValue& value, std::int64_t least) {
     std::optional<std::int64_t> number;
-    if (const auto* whole = value.get_if<std::int64_t>()) number = *whole;
-    // To JSON Schema 2.0 is an integer too.
-    const auto* real = value.get_if<double>();
-    if (real != nullptr && std::trunc(*real) == *real && std::abs(*real) < 1e15)
-      number = static_cast<std::int64_t>(*real);
-    if (!number || *number < least) fail(value, "expected an integer of at least " + std::to_string(least));
+    if (value.kind() == JsonValue::Kind::kInteger) number = value.integer();
+    if (value.kind() == JsonValue::Kind::kNumber) {
+      // To JSON Schema 2.0 is an integer too.
+      const double real = value.number();
+      if (std::trunc(real) == real && std::abs(real) < 1e15) number = static_cast<std::int64_t>(real);
+    }
+    if (!number || *number < least) {
+      value.fail("expected an integer of at least " + std::to_string(least));
+    }
     return *number;
   }
-  std::string one_of(const Value& value, const std::vector<std::string>& allowed) const {
-    const auto* text = value.get_if<std::string>();
-    if (text != nullptr && std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) return *text;
+  static std::string one_of(const JsonValue& value, const std::vector<std::string>& allowed) {
+    if (value.is_string() && std::find(allowed.begin(), allowed.end(), value.string()) != allowed.end()) {
+      return std::string(value.string());
+    }
     std::string list;
     for (const auto& word : allowed) list += (list.empty() ? "\"" : " or \"") + word + "\"";
-    fail(value, "expected " + list);
+    value.fail("expected " + list);
   }
   // One string, or an array of strings.
-  void for_each_string(const Value& value,
-                       const std::function<void(const Value&, const std::string&)>& f) const {
-    if (value.get_if<std::string>() != nullptr) return f(value, string(value));
-    for (const Value& item : array(value, "a string or an array of strings")) f(item, string(item));
+  static void for_each_string(const JsonValue& value,
+                              const std::function<void(JsonValue, const std::string&)>& f) {
+    if (value.is_string()) return f(value, string(value));
+    for (const JsonValue item : array(value, "a string or an array of strings")) f(item, string(item));
   }
-  void append(const Value& value, std::vector<std::string>& list) const {
-    for_each_string(value, [&](const Value&, const std::string& text) { list.push_back(text); });
+  static void append(const JsonValue& value, std::vector<std::string>& list) {
+    for_each_string(value, [&](JsonValue, const std::string& text) { list.push_back(text); });
   }
 
   // Runs f and gives its errors the place of `value`.
   template <class F>
-  void checked(const Value& value, F&& f) const {
+  static void checked(const JsonValue& value, F&& f) {
     try {
       f();
     } catch (const Error& error) {
-      fail(value, error.what(), false, error.hints());
+      value.fail(error.what(), error.hints());
     }
   }
 
-  void leaf_rules(const Value& value, bool leaf) {
-    for_each_string(value, [&](const Value& item, const std::string& text) {
+  void leaf_rules(const JsonValue& value, bool leaf) {
+    for_each_string(value, [&](JsonValue item, const std::string& text) {
       checked(item, [&] { config_.options.leaf_rules.push_back(parse_leaf_rule(text, leaf)); });
     });
   }
-  void wrap_rules(const Value& value, bool wrap) {
-    for_each_string(value, [&](const Value& item, const std::string& text) {
+  void wrap_rules(const JsonValue& value, bool wrap) {
+    for_each_string(value, [&](JsonValue item, const std::string& text) {
       checked(item, [&] {
         Glob check(text);
         config_.options.wrap_rules.push_back({text, wrap});
@@ -399,87 +188,80 @@ class Reader {
     });
   }
 
-  void rule(const Value& value) {
-    const auto& items = object(value, "a rule: an object");
-    check_keys(items, rule_keys(), "key of a rule");
-    const auto glob = [&](const Value& v) {
+  void rule(const JsonValue& value) {
+    object(value, "a rule: an object");
+    check_keys(value, rule_keys(), "key of a rule");
+    const auto glob = [&](JsonValue v) {
       std::string text = string(v);
       checked(v, [&] { Glob check(text); });
       return text;
     };
-    if (const Value* function = find(items, "function")) {
+    if (const auto function = value.find_or_null("function")) {
       WrapRule wrap_rule{glob(*function), true};
-      on(items, "wrap", [&](const Value& v) { wrap_rule.wrap = boolean(v); });
-      for (const auto& [key, item] : items) {
-        if (key != "function" && key != "wrap")
-          fail(item, "'" + key + "' does not apply to a rule for functions", true);
+      on(value, "wrap", [&](JsonValue v) { wrap_rule.wrap = boolean(v); });
+      for (const JsonValue item : value.fields()) {
+        if (item.key() == "function" || item.key() == "wrap") continue;
+        item.fail_at_key("'" + std::string(item.key()) + "' does not apply to a rule for functions");
       }
       config_.options.wrap_rules.push_back(std::move(wrap_rule));
       return;
     }
     LeafRule rule;
-    on(items, "type", [&](const Value& v) { rule.type_glob = glob(v); });
-    on(items, "path", [&](const Value& v) { rule.path_glob = glob(v); });
-    on(items, "where", [&](const Value& v) { where(v, rule.where); });
-    on(items, "leaf", [&](const Value& v) { rule.leaf = boolean(v); });
-    on(items, "wrap", [&](const Value& v) { fail(v, "'wrap' needs 'function'", true); });
+    on(value, "type", [&](JsonValue v) { rule.type_glob = glob(v); });
+    on(value, "path", [&](JsonValue v) { rule.path_glob = glob(v); });
+    on(value, "where", [&](JsonValue v) { where(v, rule.where); });
+    on(value, "leaf", [&](JsonValue v) { rule.leaf = boolean(v); });
+    on(value, "wrap", [&](JsonValue v) { v.fail_at_key("'wrap' needs 'function'"); });
     if (!rule.type_glob && !rule.path_glob && rule.where.empty()) {
-      fail(value, "a rule needs 'type', 'path', 'where' or 'function'");
+      value.fail("a rule needs 'type', 'path', 'where' or 'function'");
     }
     rule.text = rule_text(rule);
     config_.options.leaf_rules.push_back(std::move(rule));
   }
 
   // {"groups": {">": 1}}, or {"groups": 1} for "==".
-  void where(const Value& value, std::vector<Predicate>& predicates) const {
-    const auto& items = object(value, "an object with conditions");
-    if (items.empty()) fail(value, "expected at least one condition");
-    for (const auto& [attribute, condition] : items) {
-      const auto* comparisons = condition.get_if<Value::Object>();
-      if (comparisons == nullptr) {
+  static void where(const JsonValue& value, std::vector<Predicate>& predicates) {
+    if (object(value, "an object with conditions").empty()) value.fail("expected at least one condition");
+    for (const JsonValue condition : value.fields()) {
+      const std::string attribute(condition.key());
+      if (!condition.is_object()) {
         predicates.push_back({attribute, "==", plain(condition)});
         continue;
       }
-      if (comparisons->items.empty()) fail(condition, "expected a comparison such as {\">\": 1}");
-      check_keys(comparisons->items, {"==", "!=", "<", "<=", ">", ">="}, "comparison");
-      for (const auto& [op, wanted] : comparisons->items)
-        predicates.push_back({attribute, op, plain(wanted)});
+      if (condition.fields().empty()) condition.fail("expected a comparison such as {\">\": 1}");
+      check_keys(condition, {"==", "!=", "<", "<=", ">", ">="}, "comparison");
+      for (const JsonValue wanted : condition.fields()) {
+        predicates.push_back({attribute, std::string(wanted.key()), plain(wanted)});
+      }
     }
   }
 
-  // Any JSON.
-  Argument any(const Value& value) const {
-    if (const auto* object = value.get_if<Value::Object>()) {
-      Argument::Dict dict;
-      for (const auto& [key, item] : object->items) dict.items.push_back({key, any(item)});
-      return Argument(std::move(dict));
+  static Argument plain(const JsonValue& value) {
+    switch (value.kind()) {
+      case JsonValue::Kind::kNull:
+        return Argument(Argument::None{});
+      case JsonValue::Kind::kFalse:
+      case JsonValue::Kind::kTrue:
+        return Argument(value.boolean());
+      case JsonValue::Kind::kInteger:
+        return Argument(value.integer());
+      case JsonValue::Kind::kNumber:
+        return Argument(value.number());
+      case JsonValue::Kind::kString:
+        return Argument(std::string(value.string()));
+      case JsonValue::Kind::kArray: {
+        Argument::List list;
+        for (const JsonValue item : value.items()) list.items.push_back(plain(item));
+        return Argument(std::move(list));
+      }
+      case JsonValue::Kind::kObject:
+        break;
     }
-    if (const auto* array = value.get_if<Value::Array>()) {
-      Argument::List list;
-      for (const Value& item : array->items) list.items.push_back(any(item));
-      return Argument(std::move(list));
-    }
-    return plain(value);
-  }
-
-  Argument plain(const Value& value) const {
-    if (value.get_if<std::nullptr_t>() != nullptr) return Argument(Argument::None{});
-    if (const auto* boolean = value.get_if<bool>()) return Argument(*boolean);
-    if (const auto* integer = value.get_if<std::int64_t>()) return Argument(*integer);
-    if (const auto* number = value.get_if<double>()) return Argument(*number);
-    if (const auto* text = value.get_if<std::string>()) return Argument(*text);
-    if (const auto* array = value.get_if<Value::Array>()) {
-      Argument::List list;
-      for (const Value& item : array->items) list.items.push_back(plain(item));
-      return Argument(std::move(list));
-    }
-    fail(value, "expected null, a boolean, a number, a string or an array of them");
+    value.fail("expected null, a boolean, a number, a string or an array of them");
   }
 
   static std::string rule_text(const LeafRule& rule);
 
-  std::string_view text_;
-  const std::string& file_;
   Config& config_;
 };
 
@@ -572,12 +354,11 @@ std::vector<std::string> config_keys() {
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
 
 Argument parse_concrete(std::string_view text, const std::string& what) {
-  Config unused;
-  return Reader(text, what, unused).read_value();
+  return Reader::any(JsonDocument(text, what, kJsonRules).root());
 }
 
 void read_config(std::string_view text, const std::string& file, Config& config) {
-  Reader(text, file, config).read();
+  Reader(config).read(JsonDocument(text, file, kJsonRules).root());
 }
 
 std::string options_json(const TraceOptions& options, bool strict) {

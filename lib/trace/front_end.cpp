@@ -1,27 +1,9 @@
 #include "trace/front_end.h"
 
-#include <chrono>
-#include <cstdio>
-
+#include "support/timer.h"
 #include "trace/hints.h"
 
 namespace fxtrace {
-namespace {
-
-class Timer {
- public:
-  std::string milliseconds() const {
-    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start_;
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f ms", passed.count());
-    return text;
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-}  // namespace
 
 TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
                         const TraceOptions& options, const Wanted& wanted, const Listener& listener) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/summary.h"
 #include "support/error.h"
 #include "writers/utf8.h"
 
@@ -215,29 +216,17 @@ class Writer {
     list(items, [this](const std::string& item) { json_.string(item); });
   }
 
-  static std::int64_t count_nodes(const ModuleGraph& graph) {
-    auto count = static_cast<std::int64_t>(graph.graph.size());
-    for (const auto& [name, body] : graph.subgraphs) count += count_nodes(body);
-    return count;
-  }
-
   void summary(const GraphCollection& collection) {
-    std::int64_t nodes = 0;
-    for (const auto& graph : collection.graphs) nodes += count_nodes(graph);
+    const Summary summary = summarize(collection);
     json_.key("summary");
     json_.open_lines('{');
-    integer("graphs", static_cast<std::int64_t>(collection.graphs.size()));
-    integer("nodes", nodes);
+    integer("graphs", summary.graphs);
+    integer("nodes", summary.nodes);
     json_.key("modules");
     json_.open('{');
-    for (const auto status :
-         {ModuleStatus::kTraced, ModuleStatus::kLeaf, ModuleStatus::kFailed, ModuleStatus::kUnvisited}) {
-      std::int64_t count = 0;
-      for (const auto& module : collection.modules) count += module.status == status ? 1 : 0;
-      integer(to_string(status), count);
-    }
+    for (const auto& [status, count] : summary.modules) integer(to_string(status), count);
     json_.close('}');
-    integer("parameters", static_cast<std::int64_t>(collection.parameters.size()));
+    integer("parameters", summary.parameters);
     strings("unused_parameters", collection.unused_parameters);
     json_.close('}');
   }

@@ -80,8 +80,8 @@ def test_options_of_readme_exist(program):
     """Every option that the page names is one of a command."""
     with open(README, encoding="utf-8") as file:
         text = file.read()
-    known = "".join(program.stdout(command, "--help").decode() for command in ("trace", "inspect"))
-    fxtrace = re.findall(r"fxtrace (?:trace|inspect) [^`|#\n]*", text) + re.findall(r"^\| `(-.*?)` \|", text, re.MULTILINE)
+    known = "".join(program.stdout(command, "--help").decode() for command in ("trace", "inspect", "render"))
+    fxtrace = re.findall(r"fxtrace (?:trace|inspect|render) [^`|#\n]*", text) + re.findall(r"^\| `(-.*?)` \|", text, re.MULTILINE)
     named = {option for line in fxtrace for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
     assert len(named) > 20
     assert not {option for option in named if option not in known}

@@ -12,7 +12,6 @@
 #include "exported/exported_program.h"
 #include "exported/fold.h"
 #include "exported/hierarchy.h"
-#include "exported/json_document.h"
 #include "exported/program_dimensions.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
@@ -23,68 +22,6 @@
 #include "writers/json_writer.h"
 
 using namespace fxtrace;
-
-TEST_CASE("json document: values and fields", "[exported]") {
-  const JsonDocument document(
-      R"({"a": [1, -2.5, "x\u00e9", true, null, "Infinity"], "b": {"c": {}}, "b": 3})", "it");
-  const JsonValue root = document.root();
-  std::vector<JsonValue> items;
-  for (const JsonValue item : root.at("a").items()) items.push_back(item);
-  REQUIRE(items.size() == 6);
-  CHECK(items[0].integer() == 1);
-  CHECK(items[0].number() == 1.0);
-  CHECK(items[1].number() == -2.5);
-  CHECK(items[2].string() == "x\xC3\xA9");
-  CHECK(items[3].boolean());
-  CHECK(items[4].is_null());
-  CHECK(items[5].number() == HUGE_VAL);
-  CHECK(root.at("b").integer() == 3);  // the last one, as in Python
-  CHECK_FALSE(root.find("z"));
-  CHECK(root.fields().begin().key() == "a");
-}
-
-TEST_CASE("json document: errors say where", "[exported]") {
-  const JsonDocument document(R"({"graph": {"nodes": [{"x": 1}, {"x": [0, "no"]}]}})", "the JSON");
-  const auto message = [&](auto&& f) -> std::string {
-    try {
-      f(document.root());
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
-  const auto second = [](const JsonValue& root) {
-    auto nodes = root.at("graph").at("nodes").items().begin();
-    ++nodes;
-    return *nodes;
-  };
-  CHECK(message([&](const JsonValue& root) {
-          auto item = second(root).at("x").items().begin();
-          ++item;
-          static_cast<void>((*item).integer());
-        }) == "the JSON: graph.nodes[1].x[1]: expected a 64-bit integer");
-  CHECK(message([&](const JsonValue& root) { static_cast<void>(second(root).at("y")); }) ==
-        "the JSON: graph.nodes[1]: \"y\" is missing");
-  CHECK(message([&](const JsonValue& root) { static_cast<void>(root.items()); }) ==
-        "the JSON: expected a list");
-}
-
-TEST_CASE("json document: what is no JSON", "[exported]") {
-  for (const char* text :
-       {"", "{", "[1,]", "{\"a\" 1}", "nul", "\"\xff\"", "[1] 2", "[1e999]", "[Infinit]"}) {
-    CAPTURE(text);
-    CHECK_THROWS_AS(JsonDocument(text, "it"), Error);
-  }
-  CHECK_THROWS_AS(JsonDocument(std::string(100'000, '['), "it"), Error);
-  // Python's own spelling, as PyTorch 2.6 wrote it; inside strings it is text.
-  const JsonDocument python(R"([-Infinity, NaN, "Infinity \" NaN", 1])", "it");
-  auto item = python.root().items().begin();
-  CHECK((*item).number() == -HUGE_VAL);
-  ++item;
-  CHECK(std::isnan((*item).number()));
-  ++item;
-  CHECK((*item).string() == "Infinity \" NaN");
-}
 
 TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
   const std::string s = "Symbol('s77', positive=True, integer=True)";

@@ -1,5 +1,5 @@
-// A JSON text as it is read by the loader of exported programs: parsed once into one flat array, walked by
-// views.  Megabytes of nodes cost no allocation each, and what a hostile text may cost has limits.
+// The one JSON reader: a text is parsed once into a flat array, walked by views.  Megabytes of nodes cost no
+// allocation each, what a hostile text may cost has limits, and every error has a place.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,31 @@
 #include <string_view>
 #include <vector>
 
+#include "support/error.h"
+
 namespace fxtrace {
 
 class JsonDocument;
 
-// A view of one value; valid while its document lives.  Every accessor throws Error(kInput) with the place in
-// the text ("graph.nodes[12].inputs[0]") when the value is not what is asked for.
+// What a text may be, and how its errors are told.
+struct JsonRules {
+  ErrorKind error = ErrorKind::kInput;
+  std::size_t max_depth = 4'000;  // nested arrays and objects
+  // Not strict: as Python's json module reads.  Of equal keys the last one counts, Infinity, -Infinity and
+  // NaN become strings, and errors name the path of a value ("graph.nodes[12].inputs[0]").  Strict, for what
+  // people may have written: neither is JSON, and errors are at "FILE:LINE:COLUMN" with a JSON pointer.
+  bool strict = false;
+};
+
+// A view of one value; valid while its document lives.  Every accessor throws the Error of fail() when the
+// value is not what is asked for.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kInteger, kNumber, kString, kArray, kObject };
 
   Kind kind() const;
   bool is_null() const { return kind() == Kind::kNull; }
+  bool is_boolean() const { return kind() == Kind::kFalse || kind() == Kind::kTrue; }
   bool is_string() const { return kind() == Kind::kString; }
   bool is_array() const { return kind() == Kind::kArray; }
   bool is_object() const { return kind() == Kind::kObject; }
@@ -28,8 +41,9 @@ class JsonValue {
   std::int64_t integer() const;
   double number() const;  // an integer too, and the strings "Infinity", "-Infinity" and "NaN"
   std::string_view string() const;
+  std::string_view key() const;  // of a value that is an object's field
 
-  // Elements of an array, values of an object; key() tells an object's keys.
+  // Elements of an array, values of an object.
   class Iterator {
    public:
     Iterator(const JsonDocument* document, std::uint32_t at, bool object)
@@ -48,12 +62,14 @@ class JsonValue {
     Iterator first, last;
     Iterator begin() const { return first; }
     Iterator end() const { return last; }
+    bool empty() const { return !(first != last); }
   };
   Range items() const;   // of an array
   Range fields() const;  // of an object
 
   // Field of an object; the last of that name, as Python reads it.  Absent, or null: nothing.
   std::optional<JsonValue> find(std::string_view key) const;
+  std::optional<JsonValue> find_or_null(std::string_view key) const;  // a null too
   JsonValue at(std::string_view key) const;
   // The one field of an object that has exactly one: how the schema of exported programs writes a union.
   struct Alternative;
@@ -62,8 +78,9 @@ class JsonValue {
   // Whether both are the same text; fields of objects in the same order.
   bool equals(const JsonValue& other) const;
 
-  // Throws Error(kInput): `what` at this value's place.
-  [[noreturn]] void fail(const std::string& what) const;
+  // Throws `what` at this value's place, or at the place of its key.
+  [[noreturn]] void fail(const std::string& what, std::vector<std::string> hints = {}) const;
+  [[noreturn]] void fail_at_key(const std::string& what) const;
 
  private:
   friend class JsonDocument;
@@ -80,12 +97,12 @@ struct JsonValue::Alternative {
 
 class JsonDocument {
  public:
-  static constexpr std::size_t kMaxDepth = 4'000;         // nested arrays and objects
   static constexpr std::size_t kMaxValues = 40'000'000;   // keys included
   static constexpr std::size_t kMaxText = 1'000'000'000;  // bytes
 
-  // `what` names the text in errors.  Throws Error(kInput) for what is no JSON and for what exceeds a limit.
-  JsonDocument(std::string_view text, std::string what);
+  // `name` is the text's in errors.  Throws Error for what is no JSON and for what exceeds a limit.  A text
+  // that is read strictly must live as long as the document: errors look for their line there.
+  JsonDocument(std::string_view text, std::string name, JsonRules rules = {});
   JsonDocument(const JsonDocument&) = delete;  // views point here
   JsonDocument& operator=(const JsonDocument&) = delete;
 
@@ -93,7 +110,7 @@ class JsonDocument {
 
  private:
   friend class JsonValue;
-  friend class JsonReader;
+  friend class JsonParser;
 
   struct Text {
     std::uint32_t offset, length;
@@ -108,13 +125,20 @@ class JsonDocument {
     };
   };
 
-  std::string place(std::uint32_t at) const;
+  std::string path(std::uint32_t at) const;
+  std::size_t position(std::uint32_t at) const;
+  std::string line_and_column(std::size_t position) const;
+  // The error with its place: the value or key `at`, said to be about the value `about`.
+  Error error(std::uint32_t at, std::uint32_t about, const std::string& what,
+              std::vector<std::string> hints) const;
   std::string_view text(std::uint32_t at) const {
     const auto& entry = entries_[at];
     return std::string_view(strings_).substr(entry.text.offset, entry.text.length);
   }
 
-  std::string what_;
+  std::string name_;
+  JsonRules rules_;
+  std::string_view source_;     // of a strict document: its text, without a byte order mark
   std::vector<Entry> entries_;  // in the order of the text; an object's are key, value, key, value
   std::string strings_;
 };

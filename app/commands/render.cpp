@@ -1,0 +1,85 @@
+#include "app/commands/render.h"
+
+#include <memory>
+#include <set>
+
+#include <CLI/CLI.hpp>
+
+#include "app/files.h"
+#include "app/formats.h"
+#include "app/model.h"
+#include "app/output.h"
+#include "readers/collection_reader.h"
+#include "support/log.h"
+#include "support/timer.h"
+#include "writers/utf8.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  std::string collection;
+  FormatArguments format{"render COLLECTION"};
+  bool verbose = false;
+};
+
+std::string some_of(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 5, kMaxName = 80;
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (shown == kShown) break;
+    text += (shown++ == 0 ? "" : ", ") + cut(name, kMaxName);
+  }
+  return names.size() == shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
+}
+
+GraphCollection read(const InputFile& input, Console& console) {
+  const FileInfo info = identify_file(input.path());
+  if (info.kind != FileKind::kText) {
+    throw input_error("this is no graph collection but " + info.what,
+                      {"fxtrace trace MODEL -o FILE.json writes one"});
+  }
+  const Timer timer;
+  const std::string text = read_whole_file(input.path());
+  std::set<std::string> unknown;
+  GraphCollection collection = read_collection(text, input.display(), &unknown);
+  log::info("read " + std::to_string(text.size()) + " bytes of " + input.display() + " in " +
+            timer.milliseconds());
+  if (!unknown.empty()) {
+    console.warning(input.display() + ": left out what a later fxtrace has written: " + some_of(unknown));
+  }
+  return collection;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  log::set_up(console.err(), {arguments.verbose, console.colour()});
+  arguments.format.format();  // what is wrong with it is said first
+  const InputFile input(arguments.collection, console.in());
+  const Output output(arguments.format.output(), input, console);
+  const GraphCollection collection = with_input(input, [&] { return read(input, console); });
+  const Timer timer;
+  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+  log::info("wrote it in " + timer.milliseconds());
+  return kDone;
+}
+
+}  // namespace
+
+Command make_render_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "render",
+      "Write a graph collection in another format. COLLECTION is the JSON that fxtrace trace wrote; the model is "
+      "not needed any more, and nothing is lost: as JSON the collection is written as it was.");
+  app->footer(
+      "  fxtrace render model.json -f dot | dot -Tsvg -o model.svg\n"
+      "  fxtrace render model.json -o model.txt\n");
+  app->add_option("COLLECTION", arguments->collection, "the collection's JSON file, or - for stdin")
+      ->required();
+  arguments->format.add_to(*app);
+  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group("Output");
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,50 @@
+// The formats of a collection, and the options that choose one: shared by the commands that write
+// collections.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "graph/graph_collection.h"
+#include "writers/dot_writer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+struct Format {
+  const char* name;    // as -f has it
+  const char* suffix;  // of -o
+  bool is_picture;     // leaves out what no picture shows; the options of DOT are for these
+  void (*write)(const GraphCollection& collection, std::ostream& out, const DotOptions& options);
+};
+
+// What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.
+class FormatArguments {
+ public:
+  // `usage` is the command with its argument, for hints: "trace MODEL".
+  explicit FormatArguments(std::string usage) : usage_(std::move(usage)) {}
+
+  void add_to(CLI::App& app);
+
+  const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
+  // The format of -f, else what the suffix of -o says, else JSON.  Throws Error(kUsage) for a suffix of no
+  // format, and for options that do not apply to it.
+  const Format& format() const;
+  void write(const GraphCollection& collection, std::ostream& out) const;
+
+ private:
+  const Format& chosen() const;
+
+  std::string usage_;
+  std::string output_ = "-";
+  std::optional<std::string> format_;
+  std::optional<std::int64_t> max_label_;
+  bool show_parameters_ = false;
+};
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,31 @@
+#include "graph/summary.h"
+
+#include <algorithm>
+
+namespace fxtrace {
+namespace {
+
+std::int64_t count_nodes(const ModuleGraph& graph) {
+  auto count = static_cast<std::int64_t>(graph.graph.size());
+  for (const auto& [name, body] : graph.subgraphs) count += count_nodes(body);
+  return count;
+}
+
+}  // namespace
+
+Summary summarize(const GraphCollection& collection) {
+  Summary summary;
+  summary.graphs = static_cast<std::int64_t>(collection.graphs.size());
+  for (const auto& graph : collection.graphs) summary.nodes += count_nodes(graph);
+  summary.modules = {{{ModuleStatus::kTraced, 0},
+                      {ModuleStatus::kLeaf, 0},
+                      {ModuleStatus::kFailed, 0},
+                      {ModuleStatus::kUnvisited, 0}}};
+  for (auto& [status, count] : summary.modules) {
+    count = std::ranges::count(collection.modules, status, &ModuleRecord::status);
+  }
+  summary.parameters = static_cast<std::int64_t>(collection.parameters.size());
+  return summary;
+}
+
+}  // namespace fxtrace

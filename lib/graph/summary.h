@@ -1,0 +1,21 @@
+// How much a collection holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+struct Summary {
+  std::int64_t graphs = 0;
+  std::int64_t nodes = 0;  // of all graphs, bodies of control flow included
+  std::array<std::pair<ModuleStatus, std::int64_t>, 4> modules;
+  std::int64_t parameters = 0;
+};
+
+Summary summarize(const GraphCollection& collection);
+
+}  // namespace fxtrace

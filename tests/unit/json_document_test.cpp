@@ -1,0 +1,157 @@
+#include "support/json_document.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.h"
+#include "support/error.h"
+
+using namespace fxtrace;
+
+namespace {
+
+constexpr JsonRules kStrict{ErrorKind::kUsage, 8, true};
+
+// Of the error of f(root), or of the text.
+template <class F>
+std::string strict_error(const std::string& text, F&& f) {
+  try {
+    const JsonDocument document(text, "f.json", kStrict);
+    f(document.root());
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.place() + ": " + error.what();
+  }
+  return "";
+}
+std::string strict_error(const std::string& text) {
+  return strict_error(text, [](const JsonValue&) {});
+}
+
+}  // namespace
+
+TEST_CASE("json document: values and fields", "[json]") {
+  const JsonDocument document(
+      R"({"a": [1, -2.5, "x\u00e9", true, null, "Infinity"], "b": {"c": {}}, "b": 3})", "it");
+  const JsonValue root = document.root();
+  std::vector<JsonValue> items;
+  for (const JsonValue item : root.at("a").items()) items.push_back(item);
+  REQUIRE(items.size() == 6);
+  CHECK(items[0].integer() == 1);
+  CHECK(items[0].number() == 1.0);
+  CHECK(items[1].number() == -2.5);
+  CHECK(items[2].string() == "x\xC3\xA9");
+  CHECK(items[3].boolean());
+  CHECK(items[4].is_null());
+  CHECK(items[5].number() == HUGE_VAL);
+  CHECK(root.at("b").integer() == 3);  // the last one, as in Python
+  CHECK_FALSE(root.find("z"));
+  CHECK(root.fields().begin().key() == "a");
+}
+
+TEST_CASE("json document: errors say where", "[json]") {
+  const JsonDocument document(R"({"graph": {"nodes": [{"x": 1}, {"x": [0, "no"]}]}})", "the JSON");
+  const auto message = [&](auto&& f) -> std::string {
+    try {
+      f(document.root());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto second = [](const JsonValue& root) {
+    auto nodes = root.at("graph").at("nodes").items().begin();
+    ++nodes;
+    return *nodes;
+  };
+  CHECK(message([&](const JsonValue& root) {
+          auto item = second(root).at("x").items().begin();
+          ++item;
+          static_cast<void>((*item).integer());
+        }) == "the JSON: graph.nodes[1].x[1]: expected a 64-bit integer");
+  CHECK(message([&](const JsonValue& root) { static_cast<void>(second(root).at("y")); }) ==
+        "the JSON: graph.nodes[1]: \"y\" is missing");
+  CHECK(message([&](const JsonValue& root) { static_cast<void>(root.items()); }) ==
+        "the JSON: expected a list");
+}
+
+TEST_CASE("json document: what is no JSON", "[json]") {
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\" 1}", "nul", "\"\xff\"", "[1] 2", "[1e999]", "[Infinit]"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(JsonDocument(text, "it"), Error);
+  }
+  CHECK_THROWS_AS(JsonDocument(std::string(100'000, '['), "it"), Error);
+  // Python's own spelling, as PyTorch 2.6 wrote it; inside strings it is text.
+  const JsonDocument python(R"([-Infinity, NaN, "Infinity \" NaN", 1])", "it");
+  auto item = python.root().items().begin();
+  CHECK((*item).number() == -HUGE_VAL);
+  ++item;
+  CHECK(std::isnan((*item).number()));
+  ++item;
+  CHECK((*item).string() == "Infinity \" NaN");
+}
+
+TEST_CASE("json document: strings and numbers are exact", "[json]") {
+  const JsonDocument document(
+      R"(["\ud83d\ude00\u0000\\\"\/\n", -0.0, 5e-324, 0.1, 9223372036854775807, -9223372036854775808, 9223372036854775808])",
+      "it");
+  std::vector<JsonValue> items;
+  for (const JsonValue item : document.root().items()) items.push_back(item);
+  REQUIRE(items.size() == 7);
+  CHECK(items[0].string() == std::string("\xF0\x9F\x98\x80\0\\\"/\n", 9));
+  CHECK(std::signbit(items[1].number()));
+  CHECK(items[2].number() == 5e-324);
+  CHECK(items[3].number() == 0.1);
+  CHECK(items[4].integer() == INT64_MAX);
+  CHECK(items[5].integer() == INT64_MIN);
+  CHECK_THROWS_AS(items[6].integer(), Error);
+  CHECK(items[6].number() == 9223372036854775808.0);
+}
+
+TEST_CASE("json document: a strict one tells lines and columns", "[json]") {
+  const std::pair<const char*, const char*> texts[] = {
+      {"", "f.json:1:1: invalid JSON: unexpected end of input"},
+      {"[1]\n 2", "f.json:2:2: invalid JSON: unexpected number literal; expected end of input"},
+      {"[NaN]", "f.json:1:2: invalid JSON: invalid literal; last read: '[N'"},
+      {"[\"\\ud83d\"]", "f.json:1:9: invalid JSON: invalid string: surrogate"},
+      {"[1e400]", "f.json:1:6: invalid JSON"},
+      {"{\"\u00e9\": 1, \"a\": [{}, \"\\\"{\"],\n\t\"a\": 2}", "f.json:2:2: duplicate key 'a'"},
+      {"[[[[[[[[[]]]]]]]]]", "f.json:1:9: nested too deeply"},
+  };
+  for (const auto& [text, message] : texts) {
+    CAPTURE(text);
+    CHECK_THAT(strict_error(text), ContainsSubstring(message));
+  }
+  CHECK(strict_error(std::string("[]\0", 3)) == "f.json:1:3: invalid JSON: a zero byte");
+  CHECK(strict_error("\xEF\xBB\xBF[1,]").starts_with("f.json:1:4: "));
+
+  const std::string text = R"({"s": "\"[{\\", "a/b": [true, {"n~": -1.5e3}],
+  "é": "\u00e9", "last": {}})";
+  const auto at = [&](auto&& f) { return strict_error(text, f); };
+  CHECK(at([](const JsonValue& root) { root.fail("no"); }) == "f.json:1:1: no");
+  CHECK(at([](const JsonValue& root) { root.at("s").fail("no"); }) == "f.json:1:7: /s: no");
+  CHECK(at([](const JsonValue& root) { root.at("last").fail("no"); }) == "f.json:2:26: /last: no");
+  CHECK(at([](const JsonValue& root) { root.at("last").fail_at_key("no"); }) == "f.json:2:18: /last: no");
+  CHECK(at([](const JsonValue& root) {
+          auto item = root.at("a/b").items().begin();
+          ++item;
+          static_cast<void>((*item).at("n~").integer());
+        }) == "f.json:1:38: /a~1b/1/n~0: expected a 64-bit integer");
+}
+
+TEST_CASE("json document: equal keys are found among many", "[json]") {
+  const auto object = [](int keys, int again) {
+    std::string text = "{";
+    for (int i = 0; i < keys; ++i) text += "\"k" + std::to_string(i) + "\": {\"k0\": []}, ";
+    return text + "\"k" + std::to_string(again) + "\": 0}";
+  };
+  for (const int keys : {1, 31, 32, 33, 34, 1000}) {
+    CAPTURE(keys);
+    CHECK(strict_error(object(keys, keys)).empty());
+    CHECK_THAT(strict_error(object(keys, 0)), ContainsSubstring("duplicate key 'k0'"));
+    CHECK_THAT(strict_error(object(keys, keys - 1)), ContainsSubstring("duplicate key"));
+  }
+}
