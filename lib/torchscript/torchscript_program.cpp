@@ -18,7 +18,7 @@
 #include "torchscript/operators.h"
 #include "torchscript/plugin.h"
 #include "torchscript/same_code.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 

@@ -1,25 +1,29 @@
-#include "torchscript/shapes/size_arithmetic.h"
-
-#include <ATen/core/class_type.h>
+#include "shapes/size_arithmetic.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
-#include <string_view>
+#include <string>
 #include <unordered_map>
-
-#include "torchscript/value.h"
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace fxtrace {
 namespace {
 
-using Values = std::vector<at::IValue>;
+using Values = CallArguments;
 
-std::optional<SymInt> as_integer(const at::IValue& value) {
-  if (value.isInt()) return SymInt(value.toInt());
-  if (value.isBool()) return SymInt(value.toBool() ? 1 : 0);
-  if (const SymInt* integer = known_of(value).integer()) return *integer;
+std::optional<SymInt> as_integer(const AbstractValue& value) {
+  if (const SymInt* integer = value.integer()) return *integer;
+  if (const bool* flag = value.get_if<bool>()) return SymInt(*flag ? 1 : 0);
   return std::nullopt;
+}
+
+// An integer that stands in the code.
+std::optional<std::int64_t> literal_integer(const Values& values, std::size_t i) {
+  const SymInt* integer = values[i].integer();
+  return integer != nullptr && values.is_literal(i) ? integer->number() : std::nullopt;
 }
 
 // The number as an exact fraction with a small denominator.  Beyond that, doubles round.
@@ -34,56 +38,42 @@ std::optional<Ratio> exact_ratio(double number) {
   return std::nullopt;
 }
 
-std::optional<Ratio> as_ratio(const at::IValue& value) {
+std::optional<Ratio> as_ratio(const AbstractValue& value) {
   if (const auto integer = as_integer(value)) return Ratio{*integer, 1};
-  if (value.isDouble()) return exact_ratio(value.toDouble());
-  if (const auto* ratio = std::get_if<Ratio>(&known_of(value).value)) return *ratio;
+  if (const double* number = value.get_if<double>()) return exact_ratio(*number);
+  if (const auto* ratio = value.get_if<Ratio>()) return *ratio;
   return std::nullopt;
 }
 
-std::optional<at::Device> as_device(const at::IValue& value) {
-  if (value.isDevice()) return value.toDevice();
-  const auto* device = std::get_if<at::Device>(&known_of(value).value);
-  return device == nullptr ? std::nullopt : std::optional<at::Device>(*device);
+bool is_float(const AbstractValue& value) {
+  return value.get_if<double>() != nullptr || value.get_if<Ratio>() != nullptr;
 }
 
-bool is_float(const at::IValue& value) {
-  return value.isDouble() || std::holds_alternative<Ratio>(known_of(value).value);
-}
+Evaluated plain(AbstractValue value) { return {std::move(value), {}}; }
+Evaluated known(AbstractValue value) { return {std::nullopt, std::move(value)}; }
 
-Evaluated integer(const SymInt& value) {
-  if (const auto number = value.number()) return {at::IValue(*number), {}};
-  return {std::nullopt, Known{value}};
-}
+Evaluated integer(const SymInt& value) { return value.is_number() ? plain({value}) : known({value}); }
 
 Evaluated ratio(const SymInt& numerator, std::int64_t denominator) {
   if (const auto number = numerator.number()) {
-    return {at::IValue(static_cast<double>(*number) / static_cast<double>(denominator)), {}};
+    return plain({static_cast<double>(*number) / static_cast<double>(denominator)});
   }
   // Python rounds at 53 bits; a product of sizes does not get there.
-  return {std::nullopt, Known{Ratio{numerator, denominator}}};
+  return known({Ratio{numerator, denominator}});
 }
 
-Evaluated boolean(bool value) { return {at::IValue(value), {}}; }
+Evaluated boolean(bool value) { return plain({value}); }
 
 Evaluated compare(Relation relation, const SymInt& left, const SymInt& right, const Dimensions& dimensions) {
   if (const auto decided = dimensions.decide(relation, left, right)) return boolean(*decided);
-  return {std::nullopt, Known{Condition{relation, left, right}}};
+  return known({Condition{relation, left, right}});
 }
 
-std::optional<std::vector<SymInt>> as_integers(const at::IValue& value) {
-  std::vector<SymInt> items;
-  if (value.isList()) {
-    for (const at::IValue& item : value.toListRef()) {
-      const auto number = as_integer(item);
-      if (!number || item.isBool()) return std::nullopt;
-      items.push_back(*number);
-    }
-    return items;
-  }
-  const auto* sequence = known_of(value).sequence();
+std::optional<std::vector<SymInt>> as_integers(const AbstractValue& value) {
+  const auto* sequence = value.sequence();
   if (sequence == nullptr) return std::nullopt;
-  for (const Known& item : *sequence) {
+  std::vector<SymInt> items;
+  for (const AbstractValue& item : *sequence) {
     if (item.integer() == nullptr) return std::nullopt;
     items.push_back(*item.integer());
   }
@@ -104,8 +94,8 @@ Evaluated compare_lists(bool equal, const Values& values, const Dimensions& dime
   }
   if (open.empty()) return boolean(equal);
   if (open.size() > 1) return {};
-  return {std::nullopt, Known{Condition{equal ? Relation::kEqual : Relation::kNotEqual, (*left)[open[0]],
-                                        (*right)[open[0]]}}};
+  return known(
+      {Condition{equal ? Relation::kEqual : Relation::kNotEqual, (*left)[open[0]], (*right)[open[0]]}});
 }
 
 template <Relation Asked>
@@ -114,9 +104,9 @@ Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
   if constexpr (Asked == Relation::kEqual || Asked == Relation::kNotEqual) {
     const Evaluated lists = compare_lists(Asked == Relation::kEqual, values, dimensions);
     if (lists.plain || !lists.known.is_unknown()) return lists;
-    const auto first = as_device(values[0]);
-    const auto second = as_device(values[1]);
-    if (first && second) return boolean((*first == *second) == (Asked == Relation::kEqual));
+    const auto *first = values[0].get_if<Device>(), *second = values[1].get_if<Device>();
+    if (first != nullptr && second != nullptr)
+      return boolean((*first == *second) == (Asked == Relation::kEqual));
   }
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
@@ -125,46 +115,37 @@ Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
                  dimensions);
 }
 
-// Positions in a list of `count` that slice(start, end, step) names, as Python has it.
-std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, const at::IValue& start,
-                                                         const at::IValue& end, const at::IValue& step) {
-  if (!step.isInt() || step.toInt() == 0) return std::nullopt;
+// Positions in a list of `count` that the slice(list, start, end, step) names, as Python has it.
+std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, const Values& values) {
+  const auto step = literal_integer(values, 3);
+  if (!step || *step == 0) return std::nullopt;
   const auto size = static_cast<std::int64_t>(count);
-  const bool forwards = step.toInt() > 0;
+  const bool forwards = *step > 0;
   const std::int64_t lowest = forwards ? 0 : -1, highest = forwards ? size : size - 1;
-  const auto bound = [&](const at::IValue& value, std::int64_t otherwise) -> std::optional<std::int64_t> {
-    if (value.isNone()) return otherwise;
-    if (!value.isInt()) return std::nullopt;
-    return std::clamp(value.toInt() < 0 ? value.toInt() + size : value.toInt(), lowest, highest);
+  const auto bound = [&](std::size_t i, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (values.type(i).kind == ValueType::Kind::kNone) return otherwise;
+    const auto position = literal_integer(values, i);
+    if (!position) return std::nullopt;
+    return std::clamp(*position < 0 ? *position + size : *position, lowest, highest);
   };
-  const auto first = bound(start, forwards ? lowest : highest),
-             last = bound(end, forwards ? highest : lowest);
+  const auto first = bound(1, forwards ? lowest : highest), last = bound(2, forwards ? highest : lowest);
   if (!first || !last) return std::nullopt;
   std::vector<std::size_t> positions;
-  const std::int64_t stride = std::clamp(step.toInt(), -size - 1, size + 1);
+  const std::int64_t stride = std::clamp(*step, -size - 1, size + 1);
   for (std::int64_t i = *first; forwards ? i < *last : i > *last; i += stride) {
     positions.push_back(static_cast<std::size_t>(i));
   }
   return positions;
 }
 
-// Elements of a list that is known, or that is made while tracing.
-std::optional<Known::Sequence> as_sequence(const at::IValue& value) {
-  if (value.isList()) {
-    Known known = known_of_value(value);
-    return std::get<Known::Sequence>(std::move(known.value));
-  }
-  const auto* sequence = known_of(value).sequence();
-  return sequence == nullptr ? std::nullopt : std::optional(*sequence);
-}
-
 constexpr std::size_t kMostElements = 10'000;  // of a list that is remembered
 
-std::optional<Known::Sequence> joined(const at::IValue& first, const at::IValue& second) {
-  auto sequence = as_sequence(first);
-  const auto more = as_sequence(second);
-  if (!sequence || !more || sequence->size() + more->size() > kMostElements) return std::nullopt;
-  sequence->insert(sequence->end(), more->begin(), more->end());
+std::optional<AbstractValue::Sequence> joined(const AbstractValue& first, const AbstractValue& second) {
+  const auto *items = first.sequence(), *more = second.sequence();
+  if (items == nullptr || more == nullptr || items->size() + more->size() > kMostElements)
+    return std::nullopt;
+  AbstractValue::Sequence sequence = *items;
+  sequence.insert(sequence.end(), more->begin(), more->end());
   return sequence;
 }
 
@@ -180,7 +161,7 @@ Evaluated add_values(const Values& values, const Dimensions&) {
   // The number that the second is multiplied by belongs to tensors.
   if (values.size() != 2) return {};
   if (Sign > 0) {
-    if (auto list = joined(values[0], values[1])) return {std::nullopt, Known{std::move(*list)}};
+    if (auto list = joined(values[0], values[1])) return known({std::move(*list)});
   }
   const auto left = as_ratio(values[0]);
   auto right = as_ratio(values[1]);
@@ -190,8 +171,8 @@ Evaluated add_values(const Values& values, const Dimensions&) {
 }
 
 Evaluated multiply(const Values& values, const Dimensions&) {
-  const auto left = as_ratio(values.at(0));
-  const auto right = as_ratio(values.at(1));
+  const auto left = as_ratio(values[0]);
+  const auto right = as_ratio(values[1]);
   if (!left || !right) return {};
   const SymInt product = left->numerator * right->numerator;
   if (!is_float(values[0]) && !is_float(values[1])) return integer(product);
@@ -234,37 +215,37 @@ Evaluated extremum(const Values& values, const Dimensions& dimensions) {
 }
 
 Evaluated negate(const Values& values, const Dimensions&) {
-  const auto value = as_ratio(values.at(0));
+  const auto value = as_ratio(values[0]);
   if (!value) return {};
   return is_float(values[0]) ? ratio(-value->numerator, value->denominator) : integer(-value->numerator);
 }
 
 Evaluated absolute(const Values& values, const Dimensions& dimensions) {
-  const auto value = as_integer(values.at(0));
+  const auto value = as_integer(values[0]);
   return value ? integer(dimensions.simplify(max(*value, -*value))) : Evaluated{};
 }
 
 Evaluated invert(const Values& values, const Dimensions&) {
-  const auto* condition = std::get_if<Condition>(&known_of(values.at(0)).value);
+  const auto* condition = values[0].get_if<Condition>();
   if (condition == nullptr) return {};
-  return {std::nullopt, Known{Condition{negated(condition->relation), condition->left, condition->right}}};
+  return known({Condition{negated(condition->relation), condition->left, condition->right}});
 }
 
 Evaluated round_down(const Values& values, const Dimensions&) {
-  const auto value = as_ratio(values.at(0));
+  const auto value = as_ratio(values[0]);
   if (!value) return {};
   return integer(floordiv(value->numerator, value->denominator));
 }
 
 Evaluated round_up(const Values& values, const Dimensions&) {
-  const auto value = as_ratio(values.at(0));
+  const auto value = as_ratio(values[0]);
   if (!value) return {};
   return integer(ceildiv(value->numerator, value->denominator));
 }
 
 // int(x): towards zero.
 Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
-  if (const auto info = find_tensor_info(values.at(0))) {
+  if (const TensorInfo* info = values[0].tensor()) {
     const TensorContent* content = info->find_content();
     return content != nullptr && content->element ? integer(*content->element) : Evaluated{};
   }
@@ -276,26 +257,31 @@ Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
 }
 
 Evaluated to_float(const Values& values, const Dimensions&) {
-  const auto value = as_ratio(values.at(0));
+  const auto value = as_ratio(values[0]);
   return value ? ratio(value->numerator, value->denominator) : Evaluated{};
 }
 
+// The position in `count` things that the second of two arguments names, from the end when it is negative.
+std::optional<std::size_t> position(const Values& values, std::int64_t count) {
+  if (values.size() != 2) return std::nullopt;
+  const auto number = literal_integer(values, 1);
+  if (!number || *number < -count || *number >= count) return std::nullopt;
+  return static_cast<std::size_t>(*number < 0 ? *number + count : *number);
+}
+
 Evaluated size(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
-  if (!info || values.size() != 2 || !values[1].isInt()) return {};
-  std::int64_t dim = values[1].toInt();
-  if (dim < 0) dim += info->dim();
-  if (dim < 0 || dim >= info->dim()) return {};
-  return integer(info->sizes[static_cast<std::size_t>(dim)]);
+  const TensorInfo* info = values[0].tensor();
+  const auto dim = info == nullptr ? std::nullopt : position(values, info->dim());
+  return dim ? integer(info->sizes[*dim]) : Evaluated{};
 }
 
 Evaluated number_of_dimensions(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   return info ? integer(info->dim()) : Evaluated{};
 }
 
 Evaluated number_of_elements(const Values& values, const Dimensions& dimensions) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   if (!info) return {};
   SymInt product(1);
   for (const SymInt& size : info->sizes) product = product * size;
@@ -303,135 +289,130 @@ Evaluated number_of_elements(const Values& values, const Dimensions& dimensions)
 }
 
 Evaluated length(const Values& values, const Dimensions&) {
-  if (const auto info = find_tensor_info(values.at(0))) {
+  if (const TensorInfo* info = values[0].tensor()) {
     return info->sizes.empty() ? Evaluated{} : integer(info->sizes[0]);
   }
-  const auto* sequence = known_of(values[0]).sequence();
+  const auto* sequence = values[0].sequence();
   return sequence == nullptr ? Evaluated{} : integer(static_cast<std::int64_t>(sequence->size()));
 }
 
 // How often `for i in range(low, high, step)` runs.
 Evaluated range_length(const Values& values, const Dimensions& dimensions) {
-  const auto low = as_integer(values.at(0));
-  const auto high = as_integer(values.at(1));
-  if (!low || !high || !values.at(2).isInt() || values[2].toInt() <= 0) return {};
-  return integer(dimensions.simplify(max(0, ceildiv(*high - *low, values[2].toInt()))));
+  const auto low = as_integer(values[0]);
+  const auto high = as_integer(values[1]);
+  const auto step = literal_integer(values, 2);
+  if (!low || !high || !step || *step <= 0) return {};
+  return integer(dimensions.simplify(max(0, ceildiv(*high - *low, *step))));
 }
 
 Evaluated element(const Values& values, const Dimensions&) {
-  const auto* sequence = known_of(values.at(0)).sequence();
-  if (sequence == nullptr || values.size() != 2 || !values[1].isInt()) return {};
-  std::int64_t index = values[1].toInt();
-  const auto count = static_cast<std::int64_t>(sequence->size());
-  if (index < 0) index += count;
-  if (index < 0 || index >= count) return {};
-  return {std::nullopt, (*sequence)[static_cast<std::size_t>(index)]};
+  if (values.size() != 2 || !literal_integer(values, 1)) return {};
+  const auto* sequence = values[0].sequence();
+  if (sequence == nullptr) return {};
+  const auto index = position(values, static_cast<std::int64_t>(sequence->size()));
+  return index ? known((*sequence)[*index]) : Evaluated{};
 }
 
 // Of a list; of a tensor it is no business of this file.
 Evaluated slice(const Values& values, const Dimensions&) {
-  const auto* sequence = known_of(values.at(0)).sequence();
-  if (sequence == nullptr || values.size() != 4) return {};
-  const auto positions = sliced_positions(sequence->size(), values[1], values[2], values[3]);
+  if (values.size() != 4 || !literal_integer(values, 3)) return {};
+  const auto* sequence = values[0].sequence();
+  if (sequence == nullptr) return {};
+  const auto positions = sliced_positions(sequence->size(), values);
   if (!positions) return {};
-  Known::Sequence part;
-  for (const std::size_t position : *positions) part.push_back((*sequence)[position]);
-  return {std::nullopt, Known{std::move(part)}};
+  AbstractValue::Sequence part;
+  for (const std::size_t place : *positions) part.push_back((*sequence)[place]);
+  return known({std::move(part)});
 }
 
 // list(xs), xs.copy()
 Evaluated same_list(const Values& values, const Dimensions&) {
-  if (values.size() != 1) return {};
-  auto sequence = as_sequence(values[0]);
-  return sequence ? Evaluated{std::nullopt, Known{std::move(*sequence)}} : Evaluated{};
+  const bool is_list = values.size() == 1 && values[0].sequence() != nullptr;
+  return is_list ? known(values[0]) : Evaluated{};
 }
 
 Evaluated dtype(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   if (!info || !info->dtype) return {};
-  return {at::IValue(static_cast<std::int64_t>(*info->dtype)), {}};
+  return integer(static_cast<std::int64_t>(*info->dtype));
 }
 
 // A node all the same, so that the graph can run on another device; only questions about it are answered.
 Evaluated device(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
-  return info ? Evaluated{std::nullopt, Known{info->device}} : Evaluated{};
+  const TensorInfo* info = values[0].tensor();
+  return info ? known({info->device}) : Evaluated{};
 }
 
 // With the order of memory format: only that of the dimensions is known.
 Evaluated contiguous(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   if (!info || !info->contiguous) return {};
-  const bool ordinary =
-      values.size() == 1 ||
-      (values[1].isInt() && values[1].toInt() == static_cast<std::int64_t>(at::MemoryFormat::Contiguous));
+  const bool ordinary = values.size() == 1 || literal_integer(values, 1) == kContiguousFormat;
   return ordinary ? boolean(*info->contiguous) : Evaluated{};
 }
 
 // x.stride(dim) of a tensor that has its elements in order.
 Evaluated stride(const Values& values, const Dimensions& dimensions) {
-  const auto info = find_tensor_info(values.at(0));
-  if (!info || info->contiguous != true || values.size() != 2 || !values[1].isInt()) return {};
-  std::int64_t dim = values[1].toInt();
-  if (dim < 0) dim += info->dim();
-  if (dim < 0 || dim >= info->dim()) return {};
+  const TensorInfo* info = values[0].tensor();
+  if (!info || info->contiguous != true) return {};
+  const auto dim = position(values, info->dim());
+  if (!dim) return {};
   SymInt product = 1;
   // Strides of dimensions with one element may be anything, and an empty one counts as 1.
-  for (std::int64_t i = dim; i < info->dim(); ++i) {
-    const SymInt& size = info->sizes[static_cast<std::size_t>(i)];
+  for (std::size_t i = *dim; i < info->sizes.size(); ++i) {
+    const SymInt& size = info->sizes[i];
     if (dimensions.decide(Relation::kGreater, size, 1) != true) return {};
-    if (i > dim) product = product * size;
+    if (i > *dim) product = product * size;
   }
   return integer(dimensions.simplify(product));
 }
 
 Evaluated element_size(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
-  return info && info->dtype ? integer(static_cast<std::int64_t>(at::elementSize(*info->dtype)))
-                             : Evaluated{};
+  const TensorInfo* info = values[0].tensor();
+  return info && info->dtype ? integer(item_size(*info->dtype)) : Evaluated{};
 }
 
 Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   if (!info || !info->dtype || info->sparse_dim) return {};
-  SymInt product = static_cast<std::int64_t>(at::elementSize(*info->dtype));
+  SymInt product = item_size(*info->dtype);
   for (const SymInt& size : info->sizes) product = product * size;
   return integer(dimensions.simplify(product));
 }
 
 Evaluated layout(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   if (!info) return {};
-  return {at::IValue(static_cast<std::int64_t>(info->sparse_dim ? at::kSparse : at::kStrided)), {}};
+  return integer(info->sparse_dim ? kSparseLayout : kStridedLayout);
 }
 
 Evaluated is_sparse(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   return info ? boolean(info->sparse_dim.has_value()) : Evaluated{};
 }
 
 // str(x.device)
 Evaluated text(const Values& values, const Dimensions&) {
-  if (const auto found = as_device(values.at(0))) return {at::IValue(found->str()), {}};
-  const auto number = as_integer(values[0]);
-  const auto plain = number && !values[0].isBool() ? number->number() : std::nullopt;
-  return plain ? Evaluated{at::IValue(std::to_string(*plain)), {}} : Evaluated{};
+  if (const auto* device = values[0].get_if<Device>()) return plain({device->text()});
+  const SymInt* integer = values[0].integer();
+  const auto number = integer == nullptr ? std::nullopt : integer->number();
+  return number ? plain({std::to_string(*number)}) : Evaluated{};
 }
 
 Evaluated device_index(const Values& values, const Dimensions&) {
-  const auto found = as_device(values.at(0));
-  if (!found) return {};
-  return {found->has_index() ? at::IValue(static_cast<std::int64_t>(found->index())) : at::IValue(), {}};
+  const auto* device = values[0].get_if<Device>();
+  if (device == nullptr) return {};
+  return device->index < 0 ? plain({NoneValue{}}) : integer(device->index);
 }
 
 // x.get_device(): -1 on the CPU.
 Evaluated device_number(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   return info && info->device.is_cpu() ? integer(-1) : Evaluated{};
 }
 
 Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
-  const auto first = find_tensor_info(values.at(0)), second = find_tensor_info(values.at(1));
+  const TensorInfo *first = values[0].tensor(), *second = values[1].tensor();
   if (!first || !second) return {};
   if (first->dim() != second->dim()) return boolean(false);
   bool certain = true;
@@ -444,46 +425,49 @@ Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
 }
 
 Evaluated device_type(const Values& values, const Dimensions&) {
-  const auto found = as_device(values.at(0));
-  return found ? Evaluated{at::IValue(at::DeviceTypeName(found->type(), true)), {}} : Evaluated{};
+  const auto* device = values[0].get_if<Device>();
+  return device != nullptr ? plain({device->type}) : Evaluated{};
 }
 
-template <bool (*Question)(const at::ScalarType)>
+template <bool (*Question)(ScalarType)>
 Evaluated ask_dtype(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   return info && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
 }
 
-bool is_floating(at::ScalarType type) { return at::isFloatingType(type); }
-bool is_complex(at::ScalarType type) { return at::isComplexType(type); }
-bool is_signed(at::ScalarType type) { return type != at::kBool && at::isSignedType(type); }
-
-bool is_quantized(at::ScalarType type) { return at::isQIntType(type); }
+Evaluated has_sign(const Values& values, const Dimensions&) {
+  const TensorInfo* info = values[0].tensor();
+  const auto answer = info && info->dtype ? is_signed(*info->dtype) : std::nullopt;
+  return answer ? boolean(*answer) : Evaluated{};
+}
 
 Evaluated requires_grad(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
+  const TensorInfo* info = values[0].tensor();
   return info && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
 }
 
 // any([...]) with one that is true, all([...]) with one that is false.
 template <bool Value>
 Evaluated among(const Values& values, const Dimensions&) {
-  if (values.size() != 1 || !values[0].isList()) return {};
-  for (const at::IValue& item : values[0].toListRef()) {
-    if (item.isBool() && item.toBool() == Value) return boolean(Value);
-  }
-  return {};
+  const auto* items = values.size() == 1 ? values[0].sequence() : nullptr;
+  const bool found = items != nullptr && std::ranges::any_of(*items, [](const AbstractValue& item) {
+                       const bool* flag = item.get_if<bool>();
+                       return flag != nullptr && *flag == Value;
+                     });
+  return found ? boolean(Value) : Evaluated{};
 }
 
 // Layouts without strides have no sizes here.
 Evaluated is_dense(const Values& values, const Dimensions&) {
-  return find_tensor_info(values.at(0)) ? boolean(false) : Evaluated{};
+  return values[0].tensor() != nullptr ? boolean(false) : Evaluated{};
 }
 
-template <at::DeviceType Kind>
+// "cuda" and the like: the end of the operator's name.
+constexpr std::array<std::string_view, 5> kDevices{"cuda", "cpu", "meta", "mps", "xpu"};
+template <std::size_t Kind>
 Evaluated is_on(const Values& values, const Dimensions&) {
-  const auto info = find_tensor_info(values.at(0));
-  return info ? boolean(info->device.type() == Kind) : Evaluated{};
+  const TensorInfo* info = values[0].tensor();
+  return info ? boolean(info->device.type == kDevices[Kind]) : Evaluated{};
 }
 
 using Function = Evaluated (*)(const Values&, const Dimensions&);
@@ -500,7 +484,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::len", length},
       {"aten::is_floating_point", ask_dtype<is_floating>},
       {"aten::is_complex", ask_dtype<is_complex>},
-      {"aten::is_signed", ask_dtype<is_signed>},
+      {"aten::is_signed", has_sign},
       {"aten::is_contiguous", contiguous},
       {"aten::stride", stride},
       {"aten::element_size", element_size},
@@ -522,11 +506,11 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"prim::is_sparse", is_sparse},
       {"prim::is_sparse_csr", is_dense},
       {"prim::is_mkldnn", is_dense},
-      {"prim::is_cuda", is_on<at::kCUDA>},
-      {"prim::is_cpu", is_on<at::kCPU>},
-      {"prim::is_meta", is_on<at::kMeta>},
-      {"prim::is_mps", is_on<at::kMPS>},
-      {"prim::is_xpu", is_on<at::kXPU>},
+      {"prim::is_cuda", is_on<0>},
+      {"prim::is_cpu", is_on<1>},
+      {"prim::is_meta", is_on<2>},
+      {"prim::is_mps", is_on<3>},
+      {"prim::is_xpu", is_on<4>},
       {"aten::add", add_values<1>},
       {"aten::sub", add_values<-1>},
       {"aten::mul", multiply},
@@ -563,23 +547,21 @@ const std::unordered_map<std::string_view, Function>& functions() {
 }
 
 // A position in a list, counted from its end when negative.
-std::optional<std::size_t> position_in(const Known::Sequence& list, const at::IValue& value, bool past_end) {
-  if (!value.isInt()) return std::nullopt;
+std::optional<std::size_t> position_in(const AbstractValue::Sequence& list, std::int64_t position,
+                                       bool past_end) {
   const auto count = static_cast<std::int64_t>(list.size());
-  std::int64_t position = value.toInt() < 0 ? value.toInt() + count : value.toInt();
+  if (position < 0) position += count;
   if (past_end) position = std::clamp<std::int64_t>(position, 0, count);  // insert() takes any
   if (position < 0 || position >= count + (past_end ? 1 : 0)) return std::nullopt;
   return static_cast<std::size_t>(position);
 }
 
 // The element of a tensor, or a number beside it.
-std::optional<SymInt> element_of(const at::IValue& value, const ReadConstant& constant) {
-  if (value.isTensor()) return constant(value.toTensor());
-  if (const auto info = find_tensor_info(value)) {
-    const TensorContent* content = info->find_content();
-    return content != nullptr ? content->element : std::nullopt;
-  }
-  return as_integer(value);
+std::optional<SymInt> element_of(const AbstractValue& value) {
+  const TensorInfo* info = value.tensor();
+  if (info == nullptr) return as_integer(value);
+  const TensorContent* content = info->find_content();
+  return content != nullptr ? content->element : std::nullopt;
 }
 
 SymInt add_of(const SymInt& a, const SymInt& b) { return a + b; }
@@ -598,141 +580,87 @@ const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymIn
   return table;
 }
 
-const std::unordered_map<std::string_view, int>& element_keepers() {
-  static const std::unordered_map<std::string_view, int> table = {
-      {"prim::NumToTensor", 0}, {"aten::scalar_tensor", 0}, {"aten::tensor", 0}, {"aten::as_tensor", 0},
-      {"aten::clone", 0},       {"aten::detach", 0},        {"aten::to", 0},     {"aten::alias", 0}};
-  return table;
+// What has the element of its first argument.
+const std::unordered_set<std::string_view>& element_keepers() {
+  static const std::unordered_set<std::string_view> names{
+      "prim::NumToTensor", "aten::scalar_tensor", "aten::tensor", "aten::as_tensor",
+      "aten::clone",       "aten::detach",        "aten::to",     "aten::alias"};
+  return names;
 }
 
 }  // namespace
 
-std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
-  if (const TensorInfo* info = known_of(value).tensor()) return *info;
-  if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
-  const at::Tensor& tensor = value.toTensor();
-  TensorInfo info;
-  if (tensor.layout() == at::kSparse) {
-    info.sparse_dim = tensor.sparse_dim();
-  } else if (tensor.layout() != at::kStrided) {
-    return std::nullopt;
-  }
-  info.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
-  info.dtype = tensor.scalar_type();
-  info.device = tensor.device();
-  info.requires_grad = tensor.requires_grad();
-  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
-  return info;
-}
-
-namespace {
-
-constexpr int kMaxNesting = 16;  // objects may hold themselves
-
-Known known_at_depth(const at::IValue& value, int depth) {
-  if (value.isCapsule()) return known_of(value);
-  if (value.isNone()) return {NoneValue{}};
-  if (value.isInt()) return {SymInt(value.toInt())};
-  if (value.isDevice()) return {value.toDevice()};
-  if (auto info = find_tensor_info(value)) return {std::move(*info)};
-  if (depth >= kMaxNesting) return {};
-  Known::Sequence items;
-  if (value.isTuple()) {
-    for (const auto& item : value.toTupleRef().elements()) items.push_back(known_at_depth(item, depth + 1));
-    return {std::move(items)};
-  }
-  if (value.isList()) {
-    for (const at::IValue& item : value.toListRef()) items.push_back(known_at_depth(item, depth + 1));
-    return {std::move(items)};
-  }
-  if (value.isGenericDict()) {
-    Known::Dict dict;
-    for (const auto& entry : value.toGenericDict()) {
-      dict.keys.push_back(entry.key());
-      dict.values.push_back(known_at_depth(entry.value(), depth + 1));
-    }
-    return {std::move(dict)};
-  }
-  if (value.isObject() && !value.toObjectRef().type()->is_module()) {
-    for (const at::IValue& item : value.toObjectRef().slots())
-      items.push_back(known_at_depth(item, depth + 1));
-    return {std::move(items)};
-  }
-  return {};
-}
-
-}  // namespace
-
-Known known_of_value(const at::IValue& value) { return known_at_depth(value, 0); }
-
-Evaluated evaluate_plain(const c10::FunctionSchema& schema, const Values& values,
-                         const Dimensions& dimensions) {
-  const auto found = functions().find(schema.name());
-  if (found == functions().end() || values.empty()) return {};
+Evaluated evaluate_plain(std::string_view name, const Values& values, const Dimensions& dimensions) {
+  const auto found = functions().find(name);
+  if (found == functions().end()) return {};
   try {
     return found->second(values, dimensions);
   } catch (const SymbolicError&) {
     return {};
-  } catch (const std::out_of_range&) {
+  } catch (const CannotTell&) {
     return {};  // fewer arguments than the operator of that name that is meant
   } catch (const std::bad_optional_access&) {
     return {};
   }
 }
 
-std::optional<ChangedList> changed_list(const c10::FunctionSchema& schema, const Values& values) {
-  auto list = values.empty() ? std::nullopt : as_sequence(values[0]);
-  if (!list) return std::nullopt;
-  const std::string& name = schema.name();
-  const auto place = [&](const at::IValue& position, bool past_end = false) {
-    const auto found = position_in(*list, position, past_end);
-    return found ? std::optional(list->begin() + static_cast<std::ptrdiff_t>(*found)) : std::nullopt;
+std::optional<ChangedList> changed_list(std::string_view name, const Values& values) {
+  static const std::unordered_set<std::string_view> names{"aten::reverse",   "aten::clear", "aten::append",
+                                                          "aten::extend",    "aten::add_",  "aten::insert",
+                                                          "aten::_set_item", "aten::pop",   "aten::Delete"};
+  const auto* items = values.size() == 0 || !names.contains(name) ? nullptr : values[0].sequence();
+  if (items == nullptr) return std::nullopt;
+  AbstractValue::Sequence list = *items;
+  const auto place = [&](std::optional<std::int64_t> position, bool past_end = false) {
+    const auto found = position ? position_in(list, *position, past_end) : std::nullopt;
+    return found ? std::optional(list.begin() + static_cast<std::ptrdiff_t>(*found)) : std::nullopt;
   };
   if (name == "aten::reverse") {
-    std::ranges::reverse(*list);
+    std::ranges::reverse(list);
   } else if (name == "aten::clear") {
-    list->clear();
-  } else if (name == "aten::append" && values.size() == 2 && list->size() < kMostElements) {
-    list->push_back(known_of_value(values[1]));
+    list.clear();
+  } else if (name == "aten::append" && values.size() == 2 && list.size() < kMostElements) {
+    list.push_back(values[1]);
   } else if ((name == "aten::extend" || name == "aten::add_") && values.size() == 2) {
-    list = joined(values[0], values[1]);
-    if (!list) return std::nullopt;
-  } else if (name == "aten::insert" && values.size() == 3 && list->size() < kMostElements) {
-    const auto at = place(values[1], true);
+    auto all = joined(values[0], values[1]);
+    if (!all) return std::nullopt;
+    list = std::move(*all);
+  } else if (name == "aten::insert" && values.size() == 3 && list.size() < kMostElements) {
+    const auto at = place(literal_integer(values, 1), true);
     if (!at) return std::nullopt;
-    list->insert(*at, known_of_value(values[2]));
+    list.insert(*at, values[2]);
   } else if (name == "aten::_set_item" && values.size() == 3) {
-    const auto at = place(values[1]);
+    const auto at = place(literal_integer(values, 1));
     if (!at) return std::nullopt;
-    **at = known_of_value(values[2]);
+    **at = values[2];
   } else if (name == "aten::pop" || name == "aten::Delete") {
-    const auto at = place(values.size() > 1 ? values[1] : at::IValue(-1));
+    const auto at = place(values.size() > 1 ? literal_integer(values, 1) : -1);
     if (!at) return std::nullopt;
-    Known taken = std::move(**at);
-    list->erase(*at);
-    return ChangedList{std::move(*list), std::move(taken)};
+    AbstractValue taken = std::move(**at);
+    list.erase(*at);
+    return ChangedList{std::move(list), std::move(taken)};
   } else {
     return std::nullopt;
   }
-  return ChangedList{std::move(*list), {}};
+  return ChangedList{std::move(list), {}};
 }
 
-std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema, const Values& values,
-                                       const ReadConstant& constant) {
-  if (values.empty()) return std::nullopt;
+std::optional<SymInt> evaluate_element(std::string_view name, const Values& values) {
   try {
-    if (element_keepers().count(schema.name()) != 0) {
-      return values[0].isBool() ? std::nullopt : element_of(values[0], constant);
+    if (element_keepers().contains(name)) {
+      return values[0].get_if<bool>() != nullptr ? std::nullopt : element_of(values[0]);
     }
-    const auto function = element_functions().find(schema.name());
-    if (function == element_functions().end() || values.size() < 2) return std::nullopt;
+    const auto function = element_functions().find(name);
+    if (function == element_functions().end()) return std::nullopt;
     // alpha, of which anything but 1 is rare.
-    if (values.size() > 2 && !(values[2].isInt() && values[2].toInt() == 1)) return std::nullopt;
-    const auto left = element_of(values[0], constant);
-    const auto right = element_of(values[1], constant);
+    if (values.size() > 2 && literal_integer(values, 2) != 1) return std::nullopt;
+    const auto left = element_of(values[0]);
+    const auto right = element_of(values[1]);
     if (!left || !right) return std::nullopt;
     return function->second(*left, *right);
   } catch (const SymbolicError&) {
+    return std::nullopt;
+  } catch (const CannotTell&) {
     return std::nullopt;
   }
 }
