@@ -86,7 +86,7 @@ bool is_for_floats(std::string_view name) {
 void check_floating(const RuleArguments& args) {
   if (args.given("dtype")) return;
   const TensorInfo* info = find_tensor(args, first_argument(args));
-  if (!info || !info->dtype || !info->device.is_cpu()) return;
+  if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
   if (*info->dtype == ScalarType::kInt64 || *info->dtype == ScalarType::kInt32 ||
       *info->dtype == ScalarType::kInt16) {
     throw Raises{"not implemented for " + dtype_name(*info->dtype)};
@@ -125,10 +125,10 @@ const Names* find_same_typed(std::string_view name) {
 
 void check_same_type(const RuleArguments& args, const Names& names) {
   const TensorInfo* first = find_tensor(args, names.front());
-  if (!first) return;
+  if (first == nullptr) return;
   for (const std::string_view name : names) {
     const TensorInfo* other = find_tensor(args, name);
-    if (!other) continue;
+    if (other == nullptr) continue;
     require_same_dtype(first->dtype, other->dtype,
                        "dtypes of '" + std::string(names.front()) + "' and '" + std::string(name) + "'");
   }
@@ -137,7 +137,7 @@ void check_same_type(const RuleArguments& args, const Names& names) {
 // Kernels that mix types do so for half precision with float32 only.
 void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
   const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
-  if (!first || !second) return;
+  if (first == nullptr || second == nullptr) return;
   const auto is_double = [](const TensorInfo& info) { return info.dtype == ScalarType::kFloat64; };
   if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
     require_same_dtype(first->dtype, second->dtype, "dtypes of input and weight");
@@ -146,7 +146,8 @@ void check_mixed(const RuleArguments& args, std::string_view input, std::string_
 
 void check_integer(const RuleArguments& args, std::string_view name) {
   const TensorInfo* info = find_tensor(args, name);
-  if (info && info->dtype && *info->dtype != ScalarType::kInt64 && *info->dtype != ScalarType::kInt32) {
+  if (info != nullptr && info->dtype && *info->dtype != ScalarType::kInt64 &&
+      *info->dtype != ScalarType::kInt32) {
     throw Raises{"'" + std::string(name) + "' is " + dtype_name(*info->dtype) + ", not int64"};
   }
 }
@@ -157,7 +158,7 @@ void check_integer(const RuleArguments& args, std::string_view name) {
 void check_channels(const RuleArguments& args, const SymInt& channels) {
   for (const std::string_view name : {"weight", "bias"}) {
     const TensorInfo* info = find_tensor(args, name);
-    if (!info) continue;
+    if (info == nullptr) continue;
     require_rank(*info, {1}, name);
     require(args.dimensions, Relation::kEqual, info->sizes[0], channels,
             "size of '" + std::string(name) + "' is not the number of channels");
@@ -167,7 +168,7 @@ void check_channels(const RuleArguments& args, const SymInt& channels) {
 void check_group_norm(const RuleArguments& args) {
   const TensorInfo* input = find_tensor(args, "input");
   check_mixed(args, "input", "weight");
-  if (input && input->dim() >= 2) check_channels(args, input->sizes[1]);
+  if (input != nullptr && input->dim() >= 2) check_channels(args, input->sizes[1]);
 }
 
 void check_layer_norm(const RuleArguments& args) {
@@ -191,14 +192,14 @@ void check_expandable(const RuleArguments& args, const Sizes& from, const Sizes&
 void check_addbmm(const RuleArguments& args) {
   const TensorInfo *self = find_tensor(args, "self"), *a = find_tensor(args, "batch1"),
                    *b = find_tensor(args, "batch2");
-  if (self && a && b && a->dim() == 3 && b->dim() == 3)
+  if (self != nullptr && a != nullptr && b != nullptr && a->dim() == 3 && b->dim() == 3)
     check_expandable(args, self->sizes, {a->sizes[1], b->sizes[2]});
 }
 
 // The loss is worked out in the target's place.
 void check_logits_loss(const RuleArguments& args) {
   const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
-  if (!input || !target) return;
+  if (input == nullptr || target == nullptr) return;
   check_expandable(args, input->sizes, target->sizes);
   if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
     throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
@@ -211,20 +212,20 @@ void check_matrix(const RuleArguments& args) {
 
 void check_vecdot(const RuleArguments& args) {
   const TensorInfo *x = find_tensor(args, "x"), *y = find_tensor(args, "y");
-  if (!x || !y || x->dim() != 1 || y->dim() != 1) return;
+  if (x == nullptr || y == nullptr || x->dim() != 1 || y->dim() != 1) return;
   require(args.dimensions, Relation::kEqual, x->sizes[0], y->sizes[0], "sizes of the factors differ");
 }
 
 void check_put(const RuleArguments& args) {
   const TensorInfo *index = find_tensor(args, "index"), *source = find_tensor(args, "source");
-  if (!index || !source) return;
+  if (index == nullptr || source == nullptr) return;
   require(args.dimensions, Relation::kEqual, product(index->sizes), product(source->sizes),
           "numbers of elements of 'index' and 'source' differ");
 }
 
 void check_multinomial(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
-  if (!self || self->sizes.empty() || args.flag("replacement")) return;
+  if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
   require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
           "more samples than there are categories");
 }
@@ -232,7 +233,7 @@ void check_multinomial(const RuleArguments& args) {
 // Only a batch may be empty.
 void check_unfold(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
-  if (!self) return;
+  if (self == nullptr) return;
   require_rank(*self, {3, 4}, "the input");
   for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
     require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
@@ -240,7 +241,7 @@ void check_unfold(const RuleArguments& args) {
 
 void check_equal_parts(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
-  if (!self || self->sizes.empty() || !args.given("sections")) return;
+  if (self == nullptr || self->sizes.empty() || !args.given("sections")) return;
   const std::string_view name = args.name();
   const std::size_t dim = name == "aten::dsplit" ? 2 : name == "aten::hsplit" && self->dim() > 1 ? 1 : 0;
   if (dim >= self->sizes.size()) return;
@@ -254,7 +255,7 @@ void check_equal_parts(const RuleArguments& args) {
 // Modes other than constant pad the last one, two or three dimensions.
 void check_pad(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
-  if (!self || !args.given("mode")) return;
+  if (self == nullptr || !args.given("mode")) return;
   const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
   if (args.text("mode") == "constant") {
     if (sizes > 2 * self->dim()) throw Raises{"more is padded than there are dimensions"};
@@ -271,7 +272,7 @@ void check_indices(const RuleArguments& args) {
 
 void check_class_target(const RuleArguments& args) {
   const TensorInfo* target = find_tensor(args, "target");
-  if (target && target->dtype && *target->dtype != ScalarType::kInt64) {
+  if (target != nullptr && target->dtype && *target->dtype != ScalarType::kInt64) {
     throw Raises{"'target' is " + dtype_name(*target->dtype) + ", not int64"};
   }
 }
@@ -279,7 +280,7 @@ void check_class_target(const RuleArguments& args) {
 void check_multilabel(const RuleArguments& args) {
   check_class_target(args);
   const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
-  if (!self || !target) return;
+  if (self == nullptr || target == nullptr) return;
   require(args.dimensions, Relation::kEqual, product(self->sizes), product(target->sizes),
           "sizes of input and target differ");
 }

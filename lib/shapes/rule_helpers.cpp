@@ -4,12 +4,6 @@
 
 namespace fxtrace {
 
-AbstractValue make_value(TensorInfo info) {
-  AbstractValue known;
-  known.value = std::move(info);
-  return known;
-}
-
 Results make(Sizes sizes, Dtype dtype) {
   TensorInfo info;
   info.sizes = std::move(sizes);
@@ -19,20 +13,20 @@ Results make(Sizes sizes, Dtype dtype) {
 
 Results make(TensorInfo info) {
   Results results;
-  results.push_back(make_value(std::move(info)));
+  results.push_back({std::move(info)});
   return results;
 }
 
 Results make_many(std::vector<TensorInfo> infos) {
   Results results;
-  for (TensorInfo& info : infos) results.push_back(make_value(std::move(info)));
+  for (TensorInfo& info : infos) results.push_back({std::move(info)});
   return results;
 }
 
 Results make_list(std::vector<TensorInfo> infos) {
-  AbstractValue list;
-  list.value = make_many(std::move(infos));
-  return {std::move(list)};
+  Results results;
+  results.push_back({make_many(std::move(infos))});
+  return results;
 }
 
 Results same_as_first(const RuleArguments& args) { return make(args.tensor(first_argument(args))); }

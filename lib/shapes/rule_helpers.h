@@ -32,7 +32,6 @@ RuleTable rules_of_sparse_tensors();  // for calls that take one
 
 // ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
 // ----
-AbstractValue make_value(TensorInfo info);
 Results make(Sizes sizes, Dtype dtype);
 Results make(TensorInfo info);
 Results make_many(std::vector<TensorInfo> infos);  // several results

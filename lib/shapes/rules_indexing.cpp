@@ -119,12 +119,12 @@ Results unique_elements(const RuleArguments& args) {
     count = fresh_up_to(product(self.sizes), args.dimensions);
     sizes = {count};
   }
-  results.at(0) = make_value({.sizes = sizes, .dtype = self.dtype});
+  results.at(0) = {TensorInfo{.sizes = sizes, .dtype = self.dtype}};
   if (args.given("return_inverse") && args.flag("return_inverse")) {
-    results.at(1) = make_value({.sizes = all, .dtype = ScalarType::kInt64});
+    results.at(1) = {TensorInfo{.sizes = all, .dtype = ScalarType::kInt64}};
   }
   if (args.given("return_counts") && args.flag("return_counts")) {
-    results.at(2) = make_value({.sizes = {count}, .dtype = ScalarType::kInt64});
+    results.at(2) = {TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}};
   }
   return results;
 }

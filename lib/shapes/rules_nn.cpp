@@ -12,7 +12,7 @@ namespace {
 Results first_only(const RuleArguments& args, TensorInfo first) {
   Results results(args.schema().results.size());
   if (results.empty()) throw CannotTell{};
-  results[0] = make_value(std::move(first));
+  results[0] = {std::move(first)};
   return results;
 }
 
@@ -348,7 +348,7 @@ Results class_loss(const RuleArguments& args) {
 // (result, total weight)
 Results class_loss_forward(const RuleArguments& args) {
   Results results = class_loss(args);
-  results.push_back(make_value(tensor_of({}, args.tensor("self").dtype)));
+  results.push_back({tensor_of({}, args.tensor("self").dtype)});
   return results;
 }
 

@@ -127,7 +127,7 @@ Results channel_shuffle(const RuleArguments& args) {
 Results log_sigmoid_forward(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
   // The buffer is empty on some devices.
-  return {make_value(info), AbstractValue{}};
+  return {AbstractValue{info}, AbstractValue{}};
 }
 
 }  // namespace

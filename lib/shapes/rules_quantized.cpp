@@ -72,28 +72,22 @@ Results cat(const RuleArguments& args) {
 
 AbstractValue known_sizes(const Sizes& sizes) {
   AbstractValue::Sequence elements;
-  for (const SymInt& size : sizes) {
-    AbstractValue element;
-    element.value = size;
-    elements.push_back(std::move(element));
-  }
-  AbstractValue known;
-  known.value = std::move(elements);
-  return known;
+  for (const SymInt& size : sizes) elements.push_back({size});
+  return {std::move(elements)};
 }
 
 Results packed(AbstractValue::Sequence parts) {
-  AbstractValue known;
-  known.value = std::move(parts);
-  return {std::move(known)};
+  Results results;
+  results.push_back({std::move(parts)});
+  return results;
 }
 
-Results linear_prepack(const RuleArguments& args) { return packed({make_value(args.tensor("W"))}); }
+Results linear_prepack(const RuleArguments& args) { return packed({AbstractValue{args.tensor("W")}}); }
 
 Results conv_prepack(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight");
   const bool transposed = args.given("output_padding");
-  return packed({make_value(weight), known_sizes(args.sizes("stride")), known_sizes(args.sizes("padding")),
+  return packed({AbstractValue{weight}, known_sizes(args.sizes("stride")), known_sizes(args.sizes("padding")),
                  known_sizes(args.sizes("dilation")), known_sizes(args.sizes("groups")),
                  known_sizes(transposed ? args.sizes("output_padding") : Sizes{})});
 }

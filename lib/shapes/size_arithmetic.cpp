@@ -277,12 +277,12 @@ Evaluated size(const Values& values, const Dimensions&) {
 
 Evaluated number_of_dimensions(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info ? integer(info->dim()) : Evaluated{};
+  return info != nullptr ? integer(info->dim()) : Evaluated{};
 }
 
 Evaluated number_of_elements(const Values& values, const Dimensions& dimensions) {
   const TensorInfo* info = values[0].tensor();
-  if (!info) return {};
+  if (info == nullptr) return {};
   SymInt product(1);
   for (const SymInt& size : info->sizes) product = product * size;
   return integer(dimensions.simplify(product));
@@ -333,20 +333,20 @@ Evaluated same_list(const Values& values, const Dimensions&) {
 
 Evaluated dtype(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  if (!info || !info->dtype) return {};
+  if (info == nullptr || !info->dtype) return {};
   return integer(static_cast<std::int64_t>(*info->dtype));
 }
 
 // A node all the same, so that the graph can run on another device; only questions about it are answered.
 Evaluated device(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info ? known({info->device}) : Evaluated{};
+  return info != nullptr ? known({info->device}) : Evaluated{};
 }
 
 // With the order of memory format: only that of the dimensions is known.
 Evaluated contiguous(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  if (!info || !info->contiguous) return {};
+  if (info == nullptr || !info->contiguous) return {};
   const bool ordinary = values.size() == 1 || literal_integer(values, 1) == kContiguousFormat;
   return ordinary ? boolean(*info->contiguous) : Evaluated{};
 }
@@ -354,7 +354,7 @@ Evaluated contiguous(const Values& values, const Dimensions&) {
 // x.stride(dim) of a tensor that has its elements in order.
 Evaluated stride(const Values& values, const Dimensions& dimensions) {
   const TensorInfo* info = values[0].tensor();
-  if (!info || info->contiguous != true) return {};
+  if (info == nullptr || info->contiguous != true) return {};
   const auto dim = position(values, info->dim());
   if (!dim) return {};
   SymInt product = 1;
@@ -369,12 +369,12 @@ Evaluated stride(const Values& values, const Dimensions& dimensions) {
 
 Evaluated element_size(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info && info->dtype ? integer(item_size(*info->dtype)) : Evaluated{};
+  return info != nullptr && info->dtype ? integer(item_size(*info->dtype)) : Evaluated{};
 }
 
 Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
   const TensorInfo* info = values[0].tensor();
-  if (!info || !info->dtype || info->sparse_dim) return {};
+  if (info == nullptr || !info->dtype || info->sparse_dim) return {};
   SymInt product = item_size(*info->dtype);
   for (const SymInt& size : info->sizes) product = product * size;
   return integer(dimensions.simplify(product));
@@ -382,13 +382,13 @@ Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
 
 Evaluated layout(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  if (!info) return {};
+  if (info == nullptr) return {};
   return integer(info->sparse_dim ? kSparseLayout : kStridedLayout);
 }
 
 Evaluated is_sparse(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info ? boolean(info->sparse_dim.has_value()) : Evaluated{};
+  return info != nullptr ? boolean(info->sparse_dim.has_value()) : Evaluated{};
 }
 
 // str(x.device)
@@ -408,12 +408,12 @@ Evaluated device_index(const Values& values, const Dimensions&) {
 // x.get_device(): -1 on the CPU.
 Evaluated device_number(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info && info->device.is_cpu() ? integer(-1) : Evaluated{};
+  return info != nullptr && info->device.is_cpu() ? integer(-1) : Evaluated{};
 }
 
 Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
   const TensorInfo *first = values[0].tensor(), *second = values[1].tensor();
-  if (!first || !second) return {};
+  if (first == nullptr || second == nullptr) return {};
   if (first->dim() != second->dim()) return boolean(false);
   bool certain = true;
   for (std::size_t i = 0; i < first->sizes.size(); ++i) {
@@ -432,18 +432,18 @@ Evaluated device_type(const Values& values, const Dimensions&) {
 template <bool (*Question)(ScalarType)>
 Evaluated ask_dtype(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
+  return info != nullptr && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
 }
 
 Evaluated has_sign(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  const auto answer = info && info->dtype ? is_signed(*info->dtype) : std::nullopt;
+  const auto answer = info != nullptr && info->dtype ? is_signed(*info->dtype) : std::nullopt;
   return answer ? boolean(*answer) : Evaluated{};
 }
 
 Evaluated requires_grad(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
+  return info != nullptr && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
 }
 
 // any([...]) with one that is true, all([...]) with one that is false.
@@ -467,7 +467,7 @@ constexpr std::array<std::string_view, 5> kDevices{"cuda", "cpu", "meta", "mps",
 template <std::size_t Kind>
 Evaluated is_on(const Values& values, const Dimensions&) {
   const TensorInfo* info = values[0].tensor();
-  return info ? boolean(info->device.type == kDevices[Kind]) : Evaluated{};
+  return info != nullptr ? boolean(info->device.type == kDevices[Kind]) : Evaluated{};
 }
 
 using Function = Evaluated (*)(const Values&, const Dimensions&);

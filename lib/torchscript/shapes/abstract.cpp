@@ -2,7 +2,6 @@
 
 #include <ATen/core/class_type.h>
 
-#include <limits>
 #include <utility>
 
 #include "torchscript/value.h"
@@ -88,14 +87,10 @@ ValueType::Kind kind_of(c10::TypeKind kind) {
 }
 
 ValueType value_type(const c10::Type& type) {
-  const c10::Type* inner = &type;
-  ValueType result;
-  for (const c10::ListType* list = nullptr; (list = inner->castRaw<c10::ListType>()) != nullptr;) {
-    if (result.lists == std::numeric_limits<std::uint8_t>::max()) return result;
-    ++result.lists;
-    inner = list->getElementType().get();
-  }
-  result.kind = kind_of(inner->kind());
+  const auto* list = type.castRaw<c10::ListType>();
+  if (list == nullptr) return {kind_of(type.kind())};
+  ValueType result = value_type(*list->getElementType());
+  ++result.lists;
   return result;
 }
 
@@ -152,7 +147,10 @@ ValueType InterpreterArguments::type(std::size_t i) const {
   if (argument.isDouble()) return {Kind::kFloat};
   if (argument.isBool()) return {Kind::kBool};
   if (argument.isComplexDouble()) return {Kind::kComplex};
-  return argument.isList() ? value_type(*argument.type()) : ValueType{};
+  if (!argument.isList()) return {};
+  ValueType type = value_type(*argument.toList().elementType());
+  ++type.lists;
+  return type;
 }
 
 bool InterpreterArguments::is_literal(std::size_t i) const { return is_plain(values_[i]); }

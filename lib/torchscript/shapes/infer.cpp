@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <unordered_map>
 
 #include "operators/operators.h"
@@ -26,8 +27,9 @@ namespace {
 const CalledOperator& called_operator(const c10::FunctionSchema& schema, CalledOperator& other) {
   static std::unordered_map<const Operator*, CalledOperator> known;
   const Operator* row = find_operator(schema);
-  const std::span<const Operator> registered = registered_operators();
-  if (row >= registered.data() && row < registered.data() + registered.size()) {
+  const std::span<const Operator> rows = registered_operators();
+  const std::less<> before;
+  if (!before(row, rows.data()) && before(row, rows.data() + rows.size())) {
     const auto [place, is_new] = known.try_emplace(row);
     if (is_new) place->second = CalledOperator::of(*row);
     return place->second;
@@ -207,7 +209,7 @@ Results run_shape_function(const c10::FunctionSchema& schema, const std::vector<
     TensorInfo info;
     for (const std::int64_t size : value.toIntVector()) info.sizes.emplace_back(size);
     info.dtype = dtype;
-    results.push_back(make_value(std::move(info)));
+    results.push_back({std::move(info)});
   }
   return results;
 }
