@@ -16,15 +16,16 @@ ALLOWED = {
     "support": set(),
     "symbolic": {"support"},
     "operators": {"support"},
+    "shapes": {"support", "symbolic", "operators"},
     "graph": {"support", "symbolic", "operators"},
-    "passes": {"support", "symbolic", "operators", "graph"},
+    "passes": {"support", "symbolic", "operators", "shapes", "graph"},
     "readers": {"support", "symbolic", "graph"},
     "writers": {"support", "symbolic", "graph"},
     "archive": {"support"},
     "trace": {"support", "symbolic", "operators", "graph"},
-    "exported": {"support", "symbolic", "operators", "graph", "trace", "archive"},
-    "torchscript": {"support", "symbolic", "operators", "graph", "trace", "archive"},
-    "execute": {"support", "symbolic", "operators", "graph", "trace", "archive", "torchscript"},
+    "exported": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
+    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
+    "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "torchscript"},
 }
 ALLOWED["app"] = set(ALLOWED)
 WITH_LIBTORCH = {"torchscript", "execute"}

@@ -4,7 +4,7 @@
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 at::IValue Interpreter::call_graph_function(torch::jit::Function& function, const Values& arguments,

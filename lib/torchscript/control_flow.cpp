@@ -9,7 +9,7 @@
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 #include "trace/condition.h"
 
 namespace fxtrace {

@@ -4,6 +4,7 @@
 #include <ATen/core/class_type.h>
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -34,14 +35,6 @@ std::string readable_message(std::string_view text) {
 }
 
 std::string dtype_name(at::ScalarType type) { return std::string(c10::getDtypeNames(type).first); }
-
-std::optional<at::ScalarType> find_dtype(std::string_view name) {
-  for (std::int8_t i = 0; i < static_cast<std::int8_t>(at::ScalarType::NumOptions); ++i) {
-    const auto type = static_cast<at::ScalarType>(i);
-    if (type != at::ScalarType::Undefined && dtype_name(type) == name) return type;
-  }
-  return std::nullopt;
-}
 
 std::string path_part(const std::string& name) {
   std::string part;
@@ -178,22 +171,40 @@ SchemaType own_type(const c10::Type& type) {
   return result;
 }
 
+SchemaType own_type(const c10::Argument& formal) {
+  SchemaType result = own_type(*formal.type());
+  const c10::AliasInfo* alias = formal.alias_info();
+  if (alias == nullptr) return result;
+  const auto names = [](const auto& sets) {
+    std::vector<std::string> texts;
+    for (const c10::Symbol& set : sets) texts.emplace_back(set.toUnqualString());
+    std::ranges::sort(texts);
+    return texts;
+  };
+  result.alias = AliasSet{names(alias->beforeSets()), names(alias->afterSets()), alias->isWrite()};
+  return result;
+}
+
 }  // namespace
 
 const Operator* find_operator(const c10::FunctionSchema& schema) {
   return find_operator(schema.name(), schema.overload_name());
 }
 
-Schema own_schema(const c10::FunctionSchema& schema) {
-  if (const Operator* op = find_operator(schema)) return op->schema();
+Schema converted_schema(const c10::FunctionSchema& schema) {
   Schema result;
   result.is_variadic = schema.is_vararg();
   result.has_variadic_results = schema.is_varret();
   for (const c10::Argument& formal : schema.arguments()) {
-    result.arguments.push_back({formal.name(), own_type(*formal.type()), std::nullopt, formal.kwarg_only()});
+    result.arguments.push_back({formal.name(), own_type(formal), std::nullopt, formal.kwarg_only()});
   }
-  for (const c10::Argument& formal : schema.returns()) result.results.push_back(own_type(*formal.type()));
+  for (const c10::Argument& formal : schema.returns()) result.results.push_back(own_type(formal));
   return result;
+}
+
+Schema own_schema(const c10::FunctionSchema& schema) {
+  const Operator* op = find_operator(schema);
+  return op != nullptr ? op->schema() : converted_schema(schema);
 }
 
 std::optional<std::vector<Argument>> elements(const at::Tensor& tensor) {

@@ -22,7 +22,6 @@ std::string first_line(std::string_view text);
 std::string readable_message(std::string_view text);
 
 std::string dtype_name(at::ScalarType type);  // "float32"
-std::optional<at::ScalarType> find_dtype(std::string_view name);
 // Of the integers that TorchScript has in their place; nothing for those that are none.
 std::optional<std::string> find_dtype_name(std::int64_t number);          // "float32"
 std::optional<std::string> find_memory_format_name(std::int64_t number);  // "contiguous_format"
@@ -44,7 +43,9 @@ bool may_hold_tensor(const c10::Type& type);
 
 // The operator's row in our table; null for one that only this archive or a library declares.
 const Operator* find_operator(const c10::FunctionSchema& schema);
-// Its schema in our terms, with aliases where it has a row.
+// A schema in our terms.
+Schema converted_schema(const c10::FunctionSchema& schema);
+// The same, from the operator's row where it has one.
 Schema own_schema(const c10::FunctionSchema& schema);
 
 // Elements of a small dense CPU tensor in row-major order; absent when its dtype is no plain number.

@@ -5,7 +5,7 @@
 #include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/root_inputs.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 #include "trace/expression.h"
 
 namespace fxtrace {
@@ -685,7 +685,7 @@ Meta Interpreter::meta(const c10::TypePtr& type, const Known& known) const {
     meta.shape.emplace();
     for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
     if (info->dtype) meta.dtype = dtype_name(*info->dtype);
-    if (info->device.type() != at::kCPU) meta.device = info->device.str();
+    if (!info->device.is_cpu()) meta.device = info->device.text();
   } else if (const SymInt* integer = known.integer()) {
     meta.value = *integer;
   }

@@ -10,7 +10,7 @@
 #include "operators/python_spelling.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 

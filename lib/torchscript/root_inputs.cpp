@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "symbolic/expression.h"
 #include "torchscript/convert.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 namespace {
@@ -164,11 +165,11 @@ Known RootInputs::known(c10::TypePtr& type, const Place& place) {
   }
   TensorInfo info;
   for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
-  info.dtype = find_dtype(*spec.dtype);
+  info.dtype = find_scalar_type(*spec.dtype);
   info.requires_grad = false;
   info.contiguous = true;
   info.contiguity_assumed = true;
-  if (spec.device) info.device = c10::Device(*spec.device);
+  if (spec.device) info.device = own_device(c10::Device(*spec.device));
   return {std::move(info)};
 }
 

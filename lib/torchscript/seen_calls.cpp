@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "torchscript/shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 

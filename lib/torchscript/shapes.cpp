@@ -10,7 +10,6 @@
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/shapes/infer.h"
-#include "torchscript/shapes/size_arithmetic.h"
 
 namespace fxtrace {
 namespace {
@@ -49,7 +48,7 @@ void reserve_names(const Known& known, Dimensions& dimensions) {
 // Autocast gives others than the operators say.
 void forget_float_types(Known& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
-    if (info->dtype && c10::isFloatingType(*info->dtype)) info->dtype.reset();
+    if (info->dtype && is_floating(*info->dtype)) info->dtype.reset();
   }
   if (auto* items = std::get_if<Known::Sequence>(&known.value))
     std::ranges::for_each(*items, forget_float_types);
@@ -111,7 +110,7 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
         (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
       guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
     }
-    set(node->output(), *evaluated.plain);
+    set(node->output(), plain_value(*evaluated.plain));
     return true;
   }
   // scale.item()
@@ -257,7 +256,7 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
   }
   if ((name == "aten::__getitem__" || name == "aten::__contains__") && values.size() == 2) {
     if (!is_plain(values[1])) return false;
-    const auto found = std::find(dict->keys.begin(), dict->keys.end(), values[1]);
+    const auto found = std::ranges::find(dict->keys, literal_value(values[1]));
     const bool is_there = found != dict->keys.end();
     if (name == "aten::__contains__") {
       set(node->output(), is_there);
@@ -274,7 +273,7 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
   const Known::Dict entries = *dict;  // recording may change what is known
   c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
   for (std::size_t i = 0; i < entries.keys.size(); ++i) {
-    const at::IValue& key = entries.keys[i];
+    const at::IValue key = plain_value(entries.keys[i]);
     const Known& known = entries.values[i];
     if (!items) {
       list.push_back(key);
@@ -301,7 +300,7 @@ at::Tensor Interpreter::find_constant(const at::IValue& value) const {
   }
   const TensorInfo* info = known_of(value).tensor();
   const TensorContent* content = info == nullptr ? nullptr : info->find_content();
-  return content == nullptr ? at::Tensor() : content->constant;
+  return content == nullptr ? at::Tensor() : tensor_of(*content);
 }
 
 // The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
@@ -366,13 +365,13 @@ void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema
     TensorContent content{std::nullopt, {}, contents_valid_};
     if (computed && i < computed->size() && (*computed)[i].isTensor() &&
         is_small((*computed)[i].toTensor())) {
-      content.constant = (*computed)[i].toTensor();
-      content.element = read_element(content.constant);
+      content.constant = content_of((*computed)[i].toTensor());
+      content.element = read_element((*computed)[i].toTensor());
     } else if (results.size() == 1 && info->sizes.empty()) {
       content.element = evaluate_element(
           schema, values, [this](const at::Tensor& tensor) { return read_element(find_constant(tensor)); });
     }
-    if (content.constant.defined() || content.element) {
+    if (content.constant || content.element) {
       info->content = std::make_shared<TensorContent>(std::move(content));
     }
   }

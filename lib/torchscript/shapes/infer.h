@@ -1,31 +1,30 @@
-// Shapes of what an operator gives, from those of what it takes.  No kernel runs on data.
+// The questions of lib/shapes, asked of the interpreter's values: plain ones, tensors of the archive (sizes
+// and dtype only), proxies (value.h) and containers of them.  Where LibTorch's kernels for meta tensors and
+// its shape functions tell what rules do not, they are asked too.
 #pragma once
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "torchscript/shapes/known.h"
+#include "shapes/infer.h"
+#include "shapes/size_arithmetic.h"
+#include "torchscript/shapes/abstract.h"
 
 namespace fxtrace {
 
-struct Inferred {
-  std::vector<Known> results;  // one for each result of the schema; unknown where nothing tells
-  std::string error;           // why torch would raise, where that is certain; then all results are unknown
-};
-
-// `values` are those of the interpreter:
-// plain, tensors of the archive (sizes and dtype only), proxies (value.h) and containers of them.  In this
-// order:
-// - the operator's own kernel for meta tensors, where every size is a number;
-// - own rules (rules.h);
-// - what LibTorch composes of other operators, on meta tensors too: so many calls come after one rule;
-// - LibTorch's JIT shape functions.  Last because the first use of their registry takes 200 ms.
-// Never throws.  What is written in place has the sizes that it gets; that other names of the same tensor see
-// a new shape (unsqueeze_) is left to the caller.
 Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
                       Dimensions& dimensions);
+
+Evaluated evaluate_plain(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
+                         const Dimensions& dimensions);
+
+std::optional<ChangedList> changed_list(const c10::FunctionSchema& schema,
+                                        const std::vector<at::IValue>& values);
+
+std::optional<SymInt> evaluate_element(const c10::FunctionSchema& schema,
+                                       const std::vector<at::IValue>& values, const ReadConstant& constant);
 
 }  // namespace fxtrace

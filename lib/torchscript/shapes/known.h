@@ -1,97 +1,10 @@
-// What is known of a value that depends on an input, without running anything: sizes, dtype and device of a
-// tensor, or the integer that a size is, as an expression of named dimensions.
+// What is known of a value that depends on an input.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
-
-#include <memory>
-#include <optional>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include "symbolic/dimensions.h"
-#include "symbolic/sym_int.h"
+#include "shapes/abstract_value.h"
 
 namespace fxtrace {
 
-// What a small tensor holds that no data goes into.  Traced archives compute with sizes as such tensors, and
-// torchvision's detectors compute scales.
-struct TensorContent {
-  std::optional<SymInt> element;  // of an integer tensor without dimensions
-  at::Tensor constant;            // undefined when it is not known in numbers
-  std::shared_ptr<const bool>
-      valid;  // until a tensor is changed in place that may share memory with this one
-};
-
-struct TensorInfo {
-  std::vector<SymInt> sizes;
-  std::optional<at::ScalarType> dtype;
-  at::Device device = at::kCPU;
-  std::optional<bool> requires_grad = std::nullopt;  // known of parameters and of the root's inputs
-  // Whether the elements lie in the order of the dimensions, without gaps.  Rules need not care.
-  std::optional<bool> contiguous = std::nullopt;
-  bool contiguity_assumed = false;  // it is so if the inputs that --input describes are
-  // Of a sparse tensor in coordinate format: how many of its dimensions have indices.  Absent for strided
-  // tensors; of other layouts nothing is known.
-  std::optional<std::int64_t> sparse_dim = std::nullopt;
-  // Null for most.  Rules need not care: the interpreter sets it.
-  std::shared_ptr<const TensorContent> content = nullptr;
-
-  const TensorContent* find_content() const { return content && *content->valid ? content.get() : nullptr; }
-  std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
-  bool is_static() const;  // every size is a number
-  bool operator==(const TensorInfo&) const = default;
-};
-
-// A float that is an exact fraction: x.size(0) / 2.
-struct Ratio {
-  SymInt numerator;
-  std::int64_t denominator = 1;  // > 0
-  bool operator==(const Ratio&) const = default;
-};
-
-// A bool: x.size(0) > n.
-struct Condition {
-  Relation relation = Relation::kEqual;
-  SymInt left, right;
-  bool operator==(const Condition&) const = default;
-};
-
-// None, where the type would allow more.
-struct NoneValue {
-  bool operator==(const NoneValue&) const = default;
-};
-
-struct Known {
-  // Elements of a list or tuple whose length is known; attributes of an object, by slot.
-  using Sequence = std::vector<Known>;
-  // Of a dict whose keys are known.
-  struct Dict {
-    std::vector<at::IValue> keys;
-    std::vector<Known> values;  // as many
-    bool operator==(const Dict& other) const;
-  };
-  std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, Dict, NoneValue, at::Device>
-      value;
-
-  bool is_unknown() const { return value.index() == 0; }
-  const TensorInfo* tensor() const { return std::get_if<TensorInfo>(&value); }
-  const SymInt* integer() const { return std::get_if<SymInt>(&value); }
-  const Dict* dict() const { return std::get_if<Dict>(&value); }
-  bool is_none() const { return std::holds_alternative<NoneValue>(value); }
-  const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
-  bool operator==(const Known&) const;
-};
-
-// Of this value and all inside.
-void forget_contents(Known& known);
-
-// What holds of both, element by element; nothing of those that only one has.
-Known common(const Known& first, const Known& second);
-Known::Sequence common(const Known::Sequence& first, const Known::Sequence& second);
+using Known = AbstractValue;
 
 }  // namespace fxtrace

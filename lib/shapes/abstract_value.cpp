@@ -1,4 +1,4 @@
-#include "torchscript/shapes/known.h"
+#include "shapes/abstract_value.h"
 
 #include <algorithm>
 
@@ -8,28 +8,30 @@ bool TensorInfo::is_static() const {
   return std::ranges::all_of(sizes, [](const SymInt& size) { return size.is_number(); });
 }
 
-bool Known::Dict::operator==(const Dict& other) const { return keys == other.keys && values == other.values; }
+bool AbstractValue::Dict::operator==(const Dict& other) const {
+  return keys == other.keys && values == other.values;
+}
 
-bool Known::operator==(const Known& other) const { return value == other.value; }
+bool AbstractValue::operator==(const AbstractValue& other) const { return value == other.value; }
 
-void forget_contents(Known& known) {
-  if (auto* info = std::get_if<TensorInfo>(&known.value)) info->content = nullptr;
-  if (auto* items = std::get_if<Known::Sequence>(&known.value))
+void forget_contents(AbstractValue& value) {
+  if (auto* info = std::get_if<TensorInfo>(&value.value)) info->content = nullptr;
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&value.value))
     std::ranges::for_each(*items, forget_contents);
-  if (auto* dict = std::get_if<Known::Dict>(&known.value)) {
+  if (auto* dict = std::get_if<AbstractValue::Dict>(&value.value)) {
     std::ranges::for_each(dict->values, forget_contents);
   }
 }
 
-Known::Sequence common(const Known::Sequence& first, const Known::Sequence& second) {
-  Known::Sequence result;
+AbstractValue::Sequence common(const AbstractValue::Sequence& first, const AbstractValue::Sequence& second) {
+  AbstractValue::Sequence result;
   for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
     result.push_back(common(first[i], second[i]));
   }
   return result;
 }
 
-Known common(const Known& first, const Known& second) {
+AbstractValue common(const AbstractValue& first, const AbstractValue& second) {
   if (first == second) return first;
   const TensorInfo* tensor = first.tensor();
   const TensorInfo* other = second.tensor();

@@ -1,7 +1,7 @@
 // Rules of operators that compute along dimensions: sums, extremes, sorting, scans, Fourier transforms.
 #include <algorithm>
 
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -31,63 +31,63 @@ Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
 
 TensorInfo self_of(const RuleArguments& args) { return args.tensor(first_argument(args)); }
 
-std::vector<Known> two(const Sizes& sizes, Dtype first, Dtype second) {
+Results two(const Sizes& sizes, Dtype first, Dtype second) {
   return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
 }
 
 // amax, mean: the type stays.
-std::vector<Known> reduce(const RuleArguments& args) {
+Results reduce(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
 }
 
 // sum, prod: integers are summed as int64.
-std::vector<Known> sum(const RuleArguments& args) {
+Results sum(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
 }
 
-std::vector<Known> reduce_float(const RuleArguments& args) {
+Results reduce_float(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(reduced(args, self), float_dtype(self.dtype));
 }
 
 // norm, var: complex numbers give real ones.
-std::vector<Known> reduce_real(const RuleArguments& args) {
+Results reduce_real(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
 }
 
-std::vector<Known> reduce_positions(const RuleArguments& args) {
-  return make(reduced(args, self_of(args)), at::kLong);
+Results reduce_positions(const RuleArguments& args) {
+  return make(reduced(args, self_of(args)), ScalarType::kInt64);
 }
 
 // all, any: bytes stay bytes.
-std::vector<Known> reduce_bool(const RuleArguments& args) {
+Results reduce_bool(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
-  const Dtype dtype = self.dtype == at::kByte ? self.dtype : Dtype(at::kBool);
+  const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
   return make(reduced(args, self), self.dtype ? dtype : std::nullopt);
 }
 
 // max(x), max(x, dim) with positions, max(x, other)
-std::vector<Known> extreme(const RuleArguments& args) {
+Results extreme(const RuleArguments& args) {
   if (args.given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   const TensorInfo self = self_of(args);
   if (!args.given("dim")) return make(Sizes(), self.dtype);
-  return two(reduced(args, self), self.dtype, at::kLong);
+  return two(reduced(args, self), self.dtype, ScalarType::kInt64);
 }
 
-std::vector<Known> both_extremes(const RuleArguments& args) {
+Results both_extremes(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return two(reduced(args, self), self.dtype, self.dtype);
 }
 
-std::vector<Known> moments(const RuleArguments& args) {
+Results moments(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
 }
 
-std::vector<Known> matrix_norm(const RuleArguments& args) {
+Results matrix_norm(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
   if (self.dim() < 2) throw CannotTell{};
@@ -96,22 +96,22 @@ std::vector<Known> matrix_norm(const RuleArguments& args) {
   return make(reduced(self, dims, keeps_dims(args)), dtype);
 }
 
-std::vector<Known> quantile(const RuleArguments& args) {
+Results quantile(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   const Sizes sizes = reduced(args, self);
   if (!args.is_tensor("q")) return make(sizes, self.dtype);
   return make(concatenated(args.tensor("q").sizes, sizes), self.dtype);
 }
 
-std::vector<Known> trace(const RuleArguments& args) { return make(Sizes(), sum_dtype(self_of(args).dtype)); }
+Results trace(const RuleArguments& args) { return make(Sizes(), sum_dtype(self_of(args).dtype)); }
 
-std::vector<Known> distance(const RuleArguments& args) {
+Results distance(const RuleArguments& args) {
   return make(Sizes(), real_dtype(promoted(args, {"self", "other"})));
 }
 
-std::vector<Known> covariance(const RuleArguments& args) {
+Results covariance(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
-  if (!self.dtype || c10::isIntegralType(*self.dtype, /*includeBool=*/true)) throw CannotTell{};
+  if (!self.dtype || is_integral(*self.dtype)) throw CannotTell{};
   // Of one variable it is a number.
   if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
     return make(Sizes(), self.dtype);
@@ -121,30 +121,30 @@ std::vector<Known> covariance(const RuleArguments& args) {
 
 // ---- Scans and orders: the sizes stay ----
 
-std::vector<Known> scan_sum(const RuleArguments& args) {
+Results scan_sum(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(self.sizes, dtype_or(args, "dtype", sum_dtype(self.dtype)));
 }
 
-std::vector<Known> scan_float(const RuleArguments& args) {
+Results scan_float(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
   return make(self.sizes, float_dtype(self.dtype));
 }
 
-std::vector<Known> with_positions(const RuleArguments& args) {
+Results with_positions(const RuleArguments& args) {
   const TensorInfo self = self_of(args);
-  return two(self.sizes, self.dtype, at::kLong);
+  return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
-std::vector<Known> positions(const RuleArguments& args) { return make(self_of(args).sizes, at::kLong); }
+Results positions(const RuleArguments& args) { return make(self_of(args).sizes, ScalarType::kInt64); }
 
-std::vector<Known> topk(const RuleArguments& args) {
+Results topk(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   if (!self.sizes.empty()) self.sizes[dim_index(args.number("dim"), self)] = args.size("k");
-  return two(self.sizes, self.dtype, at::kLong);
+  return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
-std::vector<Known> diff(const RuleArguments& args) {
+Results diff(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   const std::size_t dim = dim_index(args.number("dim"), self);
   const Dtype dtype = self.dtype;
@@ -158,9 +158,7 @@ std::vector<Known> diff(const RuleArguments& args) {
   return make(std::move(self.sizes), dtype);
 }
 
-std::vector<Known> histogram_counts(const RuleArguments& args) {
-  return make({args.size("bins")}, self_of(args).dtype);
-}
+Results histogram_counts(const RuleArguments& args) { return make({args.size("bins")}, self_of(args).dtype); }
 
 // ---- Fourier transforms ----
 
@@ -184,7 +182,7 @@ SymInt spectrum_size(Spectrum kind, const SymInt& size, const std::optional<SymI
 }
 
 template <Spectrum Kind>
-std::vector<Known> fourier(const RuleArguments& args) {
+Results fourier(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
   size = spectrum_size(Kind, size, args.given("n") ? std::optional(args.size("n")) : std::nullopt);
@@ -193,7 +191,7 @@ std::vector<Known> fourier(const RuleArguments& args) {
 
 // Over several dimensions, of which the last is halved.
 template <Spectrum Kind>
-std::vector<Known> fourier_many(const RuleArguments& args) {
+Results fourier_many(const RuleArguments& args) {
   TensorInfo self = self_of(args);
   const std::optional<Sizes> lengths = args.given("s") ? std::optional(args.sizes("s")) : std::nullopt;
   std::vector<std::int64_t> dims;

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -34,21 +34,21 @@ Sizes product_sizes(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
   return sizes;
 }
 
-std::vector<Known> multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
+Results multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
   const TensorInfo a = args.tensor(first), b = args.tensor(second);
   require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
   return make(product_sizes(a.sizes, b.sizes, args.dimensions),
               dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
 }
 
-std::vector<Known> matmul(const RuleArguments& args) {
+Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
 }
-std::vector<Known> addmm(const RuleArguments& args) { return multiplied(args, "mat1", "mat2"); }
-std::vector<Known> addmv(const RuleArguments& args) { return multiplied(args, "mat", "vec"); }
-std::vector<Known> baddbmm(const RuleArguments& args) { return multiplied(args, "batch1", "batch2"); }
+Results addmm(const RuleArguments& args) { return multiplied(args, "mat1", "mat2"); }
+Results addmv(const RuleArguments& args) { return multiplied(args, "mat", "vec"); }
+Results baddbmm(const RuleArguments& args) { return multiplied(args, "batch1", "batch2"); }
 
-std::vector<Known> addbmm(const RuleArguments& args) {
+Results addbmm(const RuleArguments& args) {
   const TensorInfo a = args.tensor("batch1"), b = args.tensor("batch2");
   require_rank(a, {3}, "the first batch of matrices");
   require_rank(b, {3}, "the second batch of matrices");
@@ -57,7 +57,7 @@ std::vector<Known> addbmm(const RuleArguments& args) {
   return make({from_back(a.sizes, 2), from_back(b.sizes, 1)}, either(a.dtype, b.dtype));
 }
 
-std::vector<Known> dot(const RuleArguments& args) {
+Results dot(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self"), other = args.tensor(args.given("other") ? "other" : "tensor");
   require_rank(self, {1}, "the first factor");
   require_rank(other, {1}, "the second factor");
@@ -65,23 +65,23 @@ std::vector<Known> dot(const RuleArguments& args) {
   return make(Sizes(), self.dtype);
 }
 
-std::vector<Known> vector_dot(const RuleArguments& args) {
+Results vector_dot(const RuleArguments& args) {
   TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
   both.sizes.erase(both.sizes.begin() + static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), both)));
   return make(std::move(both));
 }
 
-std::vector<Known> outer(const RuleArguments& args) {
+Results outer(const RuleArguments& args) {
   const TensorInfo a = args.tensor("self"), b = args.tensor("vec2");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec2"}));
 }
 
-std::vector<Known> addr(const RuleArguments& args) {
+Results addr(const RuleArguments& args) {
   const TensorInfo a = args.tensor("vec1"), b = args.tensor("vec2");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec1", "vec2"}));
 }
 
-std::vector<Known> linear(const RuleArguments& args) {
+Results linear(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input"), weight = args.tensor("weight");
   if (input.sizes.empty()) throw Raises{"the input of a linear layer has no dimensions"};
   require_rank(weight, {1, 2}, "the weight of a linear layer");
@@ -96,14 +96,14 @@ std::vector<Known> linear(const RuleArguments& args) {
   return make(std::move(sizes), either(input.dtype, weight.dtype));
 }
 
-std::vector<Known> inner(const RuleArguments& args) {
+Results inner(const RuleArguments& args) {
   const TensorInfo a = args.tensor("self"), b = args.tensor("other");
   const Dtype dtype = promoted(args, {"self", "other"});
   if (a.sizes.empty() || b.sizes.empty()) return make(broadcast_all(args), dtype);
   return make(concatenated(without_last(a.sizes, 1), without_last(b.sizes, 1)), dtype);
 }
 
-std::vector<Known> tensordot(const RuleArguments& args) {
+Results tensordot(const RuleArguments& args) {
   Sizes sizes;
   for (const bool second : {false, true}) {
     const TensorInfo info = args.tensor(second ? "other" : "self");
@@ -116,7 +116,7 @@ std::vector<Known> tensordot(const RuleArguments& args) {
   return make(std::move(sizes), either(args.tensor("self").dtype, args.tensor("other").dtype));
 }
 
-std::vector<Known> multi_dot(const RuleArguments& args) {
+Results multi_dot(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors(first_argument(args));
   if (tensors.empty()) throw CannotTell{};
   Sizes sizes;
@@ -125,7 +125,7 @@ std::vector<Known> multi_dot(const RuleArguments& args) {
   return make(std::move(sizes), tensors.front().dtype);
 }
 
-std::vector<Known> kronecker(const RuleArguments& args) {
+Results kronecker(const RuleArguments& args) {
   Sizes a = args.tensor("self").sizes, b = args.tensor("other").sizes;
   const std::size_t rank = std::max(a.size(), b.size());
   a.insert(a.begin(), rank - a.size(), 1);
@@ -134,11 +134,11 @@ std::vector<Known> kronecker(const RuleArguments& args) {
   return make(std::move(a), promoted(args, {"self", "other"}));
 }
 
-std::vector<Known> cross(const RuleArguments& args) {
+Results cross(const RuleArguments& args) {
   return make(broadcast_all(args), promoted(args, {"self", "other"}));
 }
 
-std::vector<Known> distances(const RuleArguments& args) {
+Results distances(const RuleArguments& args) {
   const TensorInfo a = args.tensor("x1"), b = args.tensor("x2");
   Sizes sizes = broadcast(without_last(a.sizes, 2), without_last(b.sizes, 2), args.dimensions);
   sizes.push_back(from_back(a.sizes, 2));
@@ -147,7 +147,7 @@ std::vector<Known> distances(const RuleArguments& args) {
 }
 
 // Groups are matrices of a batch, or rows or columns of one matrix, up to where `offs` says.
-std::vector<Known> grouped_product(const RuleArguments& args) {
+Results grouped_product(const RuleArguments& args) {
   const TensorInfo a = args.tensor("self"), b = args.tensor("mat2");
   require_rank(a, {2, 3}, "the first factor");
   require_rank(b, {2, 3}, "the second factor");
@@ -190,7 +190,7 @@ Equation parse_equation(std::string_view text) {
   return equation;
 }
 
-std::vector<Known> einsum(const RuleArguments& args) {
+Results einsum(const RuleArguments& args) {
   const Equation equation = parse_equation(args.text("equation"));
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   if (equation.operands.size() != tensors.size()) throw CannotTell{};
@@ -252,62 +252,62 @@ TensorInfo square_matrix(const RuleArguments& args) {
 }
 
 // The inverse, a root, a power.
-std::vector<Known> same_square(const RuleArguments& args) { return make(square_matrix(args)); }
+Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
 
 TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {
   return {.sizes = concatenated(without_last(info.sizes, 2), last), .dtype = dtype};
 }
 
-std::vector<Known> determinant(const RuleArguments& args) {
+Results determinant(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make(without_last(info.sizes, 2), info.dtype);
 }
 
-std::vector<Known> log_determinant(const RuleArguments& args) {
+Results log_determinant(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
 }
 
 // linalg_inv_ex: whether each matrix worked comes second.
-std::vector<Known> with_status(const RuleArguments& args) {
+Results with_status(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
-  return make_many({info, with_last(info, {}, at::kInt)});
+  return make_many({info, with_last(info, {}, ScalarType::kInt32)});
 }
 
-std::vector<Known> pseudo_inverse(const RuleArguments& args) {
+Results pseudo_inverse(const RuleArguments& args) {
   TensorInfo info = matrix(args);
   std::swap(info.sizes[info.sizes.size() - 1], info.sizes[info.sizes.size() - 2]);
   return make(std::move(info));
 }
 
-std::vector<Known> eigen_symmetric(const RuleArguments& args) {
+Results eigen_symmetric(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make_many({with_last(info, {info.sizes.back()}, real_dtype(info.dtype)), info});
 }
 
-std::vector<Known> eigenvalues_symmetric(const RuleArguments& args) {
+Results eigenvalues_symmetric(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make(with_last(info, {info.sizes.back()}, real_dtype(info.dtype)));
 }
 
-std::vector<Known> eigen(const RuleArguments& args) {
+Results eigen(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   const Dtype dtype = complex_dtype(info.dtype);
   return make_many({with_last(info, {info.sizes.back()}, dtype), {.sizes = info.sizes, .dtype = dtype}});
 }
 
-std::vector<Known> eigenvalues(const RuleArguments& args) {
+Results eigenvalues(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make(with_last(info, {info.sizes.back()}, complex_dtype(info.dtype)));
 }
 
-std::vector<Known> singular_values(const RuleArguments& args) {
+Results singular_values(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   return make(
       with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, real_dtype(info.dtype)));
 }
 
-std::vector<Known> singular_decomposition(const RuleArguments& args) {
+Results singular_decomposition(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1),
                least = min(rows, columns);
@@ -321,7 +321,7 @@ std::vector<Known> singular_decomposition(const RuleArguments& args) {
                            : with_last(info, {inner_right, columns}, info.dtype)});
 }
 
-std::vector<Known> qr(const RuleArguments& args) {
+Results qr(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1);
   const bool has_mode = args.given("mode");
@@ -332,7 +332,7 @@ std::vector<Known> qr(const RuleArguments& args) {
       {with_last(info, {rows, middle}, info.dtype), with_last(info, {middle, columns}, info.dtype)});
 }
 
-std::vector<Known> solve(const RuleArguments& args) {
+Results solve(const RuleArguments& args) {
   const TensorInfo a = args.tensor("A"), b = args.tensor("B");
   if (a.dim() == 2 && b.dim() == 1) return make(b.sizes, either(b.dtype, a.dtype));
   // With another rank b may be a vector or a batch of them, depending on sizes.

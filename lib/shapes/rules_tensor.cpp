@@ -3,8 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "torchscript/shapes/rule_helpers.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -46,17 +45,17 @@ Sizes complete(const Sizes& sizes, Sizes asked, const Dimensions& dimensions) {
   return fits(asked);
 }
 
-std::vector<Known> reshape(const RuleArguments& args) {
+Results reshape(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const bool is_size = args.given("size"), is_shape = args.given("shape");
   if (is_size || is_shape) {
     return make(complete(self.sizes, args.sizes(is_size ? "size" : "shape"), args.dimensions), self.dtype);
   }
   // view(dtype): the same bytes.
-  const at::ScalarType dtype = args.dtype("dtype");
+  const ScalarType dtype = args.dtype("dtype");
   if (!self.dtype) throw CannotTell{};
-  const auto old_width = static_cast<std::int64_t>(c10::elementSize(*self.dtype));
-  const auto new_width = static_cast<std::int64_t>(c10::elementSize(dtype));
+  const auto old_width = item_size(*self.dtype);
+  const auto new_width = item_size(dtype);
   Sizes sizes = self.sizes;
   if (old_width != new_width) {
     if (sizes.empty()) throw CannotTell{};
@@ -65,11 +64,11 @@ std::vector<Known> reshape(const RuleArguments& args) {
   return make(std::move(sizes), dtype);
 }
 
-std::vector<Known> shape_of_other(const RuleArguments& args) {
+Results shape_of_other(const RuleArguments& args) {
   return make(args.tensor("other").sizes, args.tensor("self").dtype);
 }
 
-std::vector<Known> expand(const RuleArguments& args) {
+Results expand(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   Sizes sizes = args.sizes("size");
   if (sizes.size() < self.sizes.size()) {
@@ -89,7 +88,7 @@ std::vector<Known> expand(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> repeat(const RuleArguments& args) {
+Results repeat(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   Sizes counts = args.sizes(args.given("repeats") ? "repeats" : "dims");
   Sizes sizes = self.sizes;
@@ -100,7 +99,7 @@ std::vector<Known> repeat(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> permuted(const TensorInfo& self, const std::vector<std::int64_t>& order) {
+Results permuted(const TensorInfo& self, const std::vector<std::int64_t>& order) {
   if (order.size() != self.sizes.size()) {
     throw Raises{std::to_string(order.size()) + " dimensions are named of " + std::to_string(self.dim())};
   }
@@ -109,34 +108,32 @@ std::vector<Known> permuted(const TensorInfo& self, const std::vector<std::int64
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> permute(const RuleArguments& args) {
-  return permuted(args.tensor("self"), args.numbers("dims"));
-}
+Results permute(const RuleArguments& args) { return permuted(args.tensor("self"), args.numbers("dims")); }
 
-std::vector<Known> swapped(TensorInfo info, std::int64_t first, std::int64_t second) {
+Results swapped(TensorInfo info, std::int64_t first, std::int64_t second) {
   if (!info.sizes.empty()) std::swap(info.sizes[dim_index(first, info)], info.sizes[dim_index(second, info)]);
   return make(std::move(info));
 }
 
-std::vector<Known> transpose(const RuleArguments& args) {
+Results transpose(const RuleArguments& args) {
   const bool is_axis = args.given("axis0");
   return swapped(args.tensor("self"), args.number(is_axis ? "axis0" : "dim0"),
                  args.number(is_axis ? "axis1" : "dim1"));
 }
 
-std::vector<Known> transpose_matrix(const RuleArguments& args) {
+Results transpose_matrix(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.dim() < 2) return make(std::move(self));
   return swapped(std::move(self), -1, -2);
 }
 
-std::vector<Known> reverse_dimensions(const RuleArguments& args) {
+Results reverse_dimensions(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   std::ranges::reverse(self.sizes);
   return make(std::move(self));
 }
 
-std::vector<Known> move_dimensions(const RuleArguments& args) {
+Results move_dimensions(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const auto source = normalize_dims(args.numbers("source"), self.dim());
   const auto destination = normalize_dims(args.numbers("destination"), self.dim());
@@ -153,14 +150,14 @@ std::vector<Known> move_dimensions(const RuleArguments& args) {
   return permuted(self, order);
 }
 
-std::vector<Known> unsqueeze(const RuleArguments& args) {
+Results unsqueeze(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim() + 1);
   self.sizes.insert(self.sizes.begin() + dim, 1);
   return make(std::move(self));
 }
 
-std::vector<Known> squeeze(const RuleArguments& args) {
+Results squeeze(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   std::vector<std::int64_t> dims;
   const bool all = !args.given("dim");
@@ -174,7 +171,7 @@ std::vector<Known> squeeze(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> flatten(const RuleArguments& args) {
+Results flatten(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   if (self.sizes.empty()) return make({1}, self.dtype);
   const std::size_t start = dim_index(args.number("start_dim"), self),
@@ -185,12 +182,12 @@ std::vector<Known> flatten(const RuleArguments& args) {
   return make(concatenated(std::move(sizes), slice_of(self.sizes, end + 1, self.sizes.size())), self.dtype);
 }
 
-std::vector<Known> ravel(const RuleArguments& args) {
+Results ravel(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   return make({product(self.sizes)}, self.dtype);
 }
 
-std::vector<Known> unflatten(const RuleArguments& args) {
+Results unflatten(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const Sizes middle = complete({self.sizes[dim]}, args.sizes("sizes"), args.dimensions);
@@ -199,7 +196,7 @@ std::vector<Known> unflatten(const RuleArguments& args) {
 }
 
 template <int Least>
-std::vector<Known> at_least(const RuleArguments& args) {
+Results at_least(const RuleArguments& args) {
   const auto grow = [](TensorInfo info) {
     Sizes& sizes = info.sizes;
     if (sizes.empty()) sizes.emplace_back(1);
@@ -215,7 +212,7 @@ std::vector<Known> at_least(const RuleArguments& args) {
 
 // ---- Parts ----
 
-std::vector<Known> select(const RuleArguments& args) {
+Results select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   self.sizes.erase(self.sizes.begin() + signed_index(dim_index(args.number("dim"), self)));
   return make(std::move(self));
@@ -253,7 +250,7 @@ SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t ot
   return args.given(name) ? args.size(name) : SymInt(otherwise);
 }
 
-std::vector<Known> slice(const RuleArguments& args) {
+Results slice(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
   const SymInt step = size_or(args, "step", 1);
@@ -269,13 +266,13 @@ std::vector<Known> slice(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-std::vector<Known> narrow(const RuleArguments& args) {
+Results narrow(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   self.sizes[dim_index(args.number("dim"), self)] = args.size("length");
   return make(std::move(self));
 }
 
-std::vector<Known> pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
+Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
   std::vector<TensorInfo> infos(sizes.size(), self);
   for (std::size_t i = 0; i < sizes.size(); ++i) infos[i].sizes[dim] = sizes[i];
   return make_list(std::move(infos));
@@ -295,11 +292,11 @@ Sizes equal_pieces(const SymInt& size, const SymInt& piece, const Dimensions& di
   return sizes;
 }
 
-std::vector<Known> split(const RuleArguments& args) {
+Results split(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const std::string_view name = args.given("split_size") ? "split_size" : "split_sizes";
-  if (args.value(name).isList() || known_of_value(args.value(name)).sequence() != nullptr) {
+  if (args.value(name).sequence() != nullptr) {
     const Sizes sizes = args.sizes(name);
     SymInt sum = 0;
     for (const SymInt& size : sizes) sum = sum + size;
@@ -309,7 +306,7 @@ std::vector<Known> split(const RuleArguments& args) {
   return pieces(self, dim, equal_pieces(self.sizes[dim], args.size(name), args.dimensions));
 }
 
-std::vector<Known> chunk(const RuleArguments& args) {
+Results chunk(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const SymInt& size = self.sizes[dim];
@@ -326,7 +323,7 @@ std::vector<Known> chunk(const RuleArguments& args) {
   return pieces(self, dim, sizes);
 }
 
-std::vector<Known> tensor_split_along(const RuleArguments& args, std::int64_t along) {
+Results tensor_split_along(const RuleArguments& args, std::int64_t along) {
   const TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(along, self);
   const SymInt& size = self.sizes[dim];
@@ -347,16 +344,14 @@ std::vector<Known> tensor_split_along(const RuleArguments& args, std::int64_t al
   return pieces(self, dim, sizes);
 }
 
-std::vector<Known> tensor_split(const RuleArguments& args) {
-  return tensor_split_along(args, args.number("dim"));
-}
-std::vector<Known> hsplit(const RuleArguments& args) {
+Results tensor_split(const RuleArguments& args) { return tensor_split_along(args, args.number("dim")); }
+Results hsplit(const RuleArguments& args) {
   return tensor_split_along(args, args.tensor("self").dim() == 1 ? 0 : 1);
 }
-std::vector<Known> vsplit(const RuleArguments& args) { return tensor_split_along(args, 0); }
-std::vector<Known> dsplit(const RuleArguments& args) { return tensor_split_along(args, 2); }
+Results vsplit(const RuleArguments& args) { return tensor_split_along(args, 0); }
+Results dsplit(const RuleArguments& args) { return tensor_split_along(args, 2); }
 
-std::vector<Known> unbind(const RuleArguments& args) {
+Results unbind(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const std::int64_t count = number_of(args.dimensions.simplify(self.sizes[dim]));
@@ -365,8 +360,7 @@ std::vector<Known> unbind(const RuleArguments& args) {
   return make_list(std::vector<TensorInfo>(static_cast<std::size_t>(count), self));
 }
 
-std::vector<Known> diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1,
-                               std::int64_t dim2) {
+Results diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   const std::size_t first = dim_index(dim1, self), second = dim_index(dim2, self);
   if (first == second) throw CannotTell{};
   const SymInt rows = self.sizes[first] + std::min<std::int64_t>(offset, 0);
@@ -379,16 +373,16 @@ std::vector<Known> diagonal_of(const TensorInfo& self, std::int64_t offset, std:
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> diagonal(const RuleArguments& args) {
+Results diagonal(const RuleArguments& args) {
   if (!args.given("dim1")) throw CannotTell{};
   return diagonal_of(args.tensor("self"), args.number("offset"), args.number("dim1"), args.number("dim2"));
 }
 
-std::vector<Known> linalg_diagonal(const RuleArguments& args) {
+Results linalg_diagonal(const RuleArguments& args) {
   return diagonal_of(args.tensor("A"), args.number("offset"), args.number("dim1"), args.number("dim2"));
 }
 
-std::vector<Known> diag(const RuleArguments& args) {
+Results diag(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const std::int64_t offset = args.number("diagonal");
   if (self.dim() == 2) return diagonal_of(self, offset, 0, 1);
@@ -397,13 +391,13 @@ std::vector<Known> diag(const RuleArguments& args) {
   return make({size, size}, self.dtype);
 }
 
-std::vector<Known> flat_diagonal(const RuleArguments& args) {
+Results flat_diagonal(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const SymInt size = product(self.sizes) + std::abs(args.number("offset"));
   return make({size, size}, self.dtype);
 }
 
-std::vector<Known> diag_embed(const RuleArguments& args) {
+Results diag_embed(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.sizes.empty()) throw CannotTell{};
   const SymInt size = self.sizes.back() + std::abs(args.number("offset"));
@@ -416,7 +410,7 @@ std::vector<Known> diag_embed(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-std::vector<Known> unfold(const RuleArguments& args) {
+Results unfold(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const SymInt window = args.size("size");
   if (!self.sizes.empty()) {
@@ -427,12 +421,10 @@ std::vector<Known> unfold(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-std::vector<Known> as_strided(const RuleArguments& args) {
-  return make(args.sizes("size"), args.tensor("self").dtype);
-}
+Results as_strided(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
 
 // Sums only where the sizes differ, which makes integers int64.
-std::vector<Known> sum_to_size(const RuleArguments& args) {
+Results sum_to_size(const RuleArguments& args) {
   const Dtype dtype = args.tensor("self").dtype;
   return make(args.sizes("size"), dtype == sum_dtype(dtype) ? dtype : std::nullopt);
 }
@@ -445,8 +437,7 @@ Dtype promoted_list(const std::vector<TensorInfo>& tensors) {
   return promotion.result();
 }
 
-std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t along,
-                          const Dimensions& dimensions) {
+Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const Dimensions& dimensions) {
   if (tensors.empty()) throw CannotTell{};
   const auto is_legacy_empty = [](const TensorInfo& info) {
     return info.dim() == 1 && is_number(info.sizes[0], 0);
@@ -472,11 +463,11 @@ std::vector<Known> joined(const std::vector<TensorInfo>& tensors, std::int64_t a
   return make(result ? result->sizes : tensors[0].sizes, promoted_list(tensors));
 }
 
-std::vector<Known> cat(const RuleArguments& args) {
+Results cat(const RuleArguments& args) {
   return joined(args.tensors("tensors"), args.number("dim"), args.dimensions);
 }
 
-std::vector<Known> stack(const RuleArguments& args) {
+Results stack(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   if (tensors.empty()) throw CannotTell{};
   Sizes sizes = tensors[0].sizes;
@@ -492,7 +483,7 @@ std::vector<Known> stack(const RuleArguments& args) {
   return make(std::move(sizes), promoted_list(tensors));
 }
 
-std::vector<Known> hstack(const RuleArguments& args) {
+Results hstack(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   if (tensors.empty()) throw CannotTell{};
   for (TensorInfo& tensor : tensors) {
@@ -501,7 +492,7 @@ std::vector<Known> hstack(const RuleArguments& args) {
   return joined(tensors, tensors[0].dim() == 1 ? 0 : 1, args.dimensions);
 }
 
-std::vector<Known> vstack(const RuleArguments& args) {
+Results vstack(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   for (TensorInfo& tensor : tensors) {
     while (tensor.dim() < 2) tensor.sizes.insert(tensor.sizes.begin(), 1);
@@ -509,7 +500,7 @@ std::vector<Known> vstack(const RuleArguments& args) {
   return joined(tensors, 0, args.dimensions);
 }
 
-std::vector<Known> dstack(const RuleArguments& args) {
+Results dstack(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   for (TensorInfo& tensor : tensors) {
     while (tensor.dim() < 2) tensor.sizes.insert(tensor.sizes.begin(), 1);
@@ -518,7 +509,7 @@ std::vector<Known> dstack(const RuleArguments& args) {
   return joined(tensors, 2, args.dimensions);
 }
 
-std::vector<Known> column_stack(const RuleArguments& args) {
+Results column_stack(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   for (TensorInfo& tensor : tensors) {
     while (tensor.dim() < 2) tensor.sizes.emplace_back(1);
@@ -526,7 +517,7 @@ std::vector<Known> column_stack(const RuleArguments& args) {
   return joined(tensors, 1, args.dimensions);
 }
 
-std::vector<Known> meshgrid(const RuleArguments& args) {
+Results meshgrid(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   Sizes sizes;
   for (const TensorInfo& tensor : tensors) sizes.push_back(product(tensor.sizes));
@@ -536,7 +527,7 @@ std::vector<Known> meshgrid(const RuleArguments& args) {
   return make_list(std::move(tensors));
 }
 
-std::vector<Known> broadcast_tensors(const RuleArguments& args) {
+Results broadcast_tensors(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   Sizes sizes;
   for (const TensorInfo& tensor : tensors) sizes = broadcast(sizes, tensor.sizes, args.dimensions);
@@ -544,7 +535,7 @@ std::vector<Known> broadcast_tensors(const RuleArguments& args) {
   return make_list(std::move(tensors));
 }
 
-std::vector<Known> cartesian_product(const RuleArguments& args) {
+Results cartesian_product(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   if (tensors.size() == 1) return make(tensors[0]);
   SymInt rows = 1;
@@ -552,7 +543,7 @@ std::vector<Known> cartesian_product(const RuleArguments& args) {
   return make({rows, static_cast<std::int64_t>(tensors.size())}, promoted_list(tensors));
 }
 
-std::vector<Known> block_diag(const RuleArguments& args) {
+Results block_diag(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   SymInt rows = 0, columns = 0;
   for (const TensorInfo& tensor : tensors) {
@@ -564,14 +555,14 @@ std::vector<Known> block_diag(const RuleArguments& args) {
 
 // ---- Other orders ----
 
-std::vector<Known> rot90(const RuleArguments& args) {
+Results rot90(const RuleArguments& args) {
   const std::vector<std::int64_t> dims = args.numbers("dims");
   if (dims.size() != 2) throw CannotTell{};
   if (args.number("k") % 2 == 0) return same_as_first(args);
   return swapped(args.tensor("self"), dims[0], dims[1]);
 }
 
-std::vector<Known> pixel_shuffle(const RuleArguments& args) {
+Results pixel_shuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.dim() < 3) throw CannotTell{};
   const SymInt factor = args.size("upscale_factor");
@@ -582,7 +573,7 @@ std::vector<Known> pixel_shuffle(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-std::vector<Known> pixel_unshuffle(const RuleArguments& args) {
+Results pixel_unshuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.dim() < 3) throw CannotTell{};
   const SymInt factor = args.size("downscale_factor");
@@ -593,12 +584,12 @@ std::vector<Known> pixel_unshuffle(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-std::vector<Known> view_as_real(const RuleArguments& args) {
+Results view_as_real(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   return make(concatenated(self.sizes, {2}), real_dtype(self.dtype));
 }
 
-std::vector<Known> view_as_complex(const RuleArguments& args) {
+Results view_as_complex(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.sizes.empty()) throw CannotTell{};
   self.sizes.pop_back();

@@ -1,7 +1,6 @@
 // Rules of quantized models.  Packed parameters are opaque to the graph; what is known of them is the list of
 // what they were packed from, weight first, so that operators that use them know their sizes.
-#include "torchscript/shapes/rule_helpers.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -13,43 +12,43 @@ TensorInfo with_dtype(TensorInfo info, Dtype dtype) {
 
 // ---- Quantization and back ----
 
-std::vector<Known> quantize(const RuleArguments& args) {
-  const at::ScalarType dtype = args.dtype("dtype");
+Results quantize(const RuleArguments& args) {
+  const ScalarType dtype = args.dtype("dtype");
   if (!args.given("tensors")) return make(with_dtype(args.tensor("self"), dtype));
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   for (TensorInfo& tensor : tensors) tensor.dtype = dtype;
   return make_list(std::move(tensors));
 }
 
-std::vector<Known> dequantize(const RuleArguments& args) {
+Results dequantize(const RuleArguments& args) {
   const std::string_view name = first_argument(args);
-  if (args.is_tensor(name)) return make(with_dtype(args.tensor(name), at::kFloat));
+  if (args.is_tensor(name)) return make(with_dtype(args.tensor(name), ScalarType::kFloat32));
   std::vector<TensorInfo> tensors = args.tensors(name);
-  for (TensorInfo& tensor : tensors) tensor.dtype = at::kFloat;
+  for (TensorInfo& tensor : tensors) tensor.dtype = ScalarType::kFloat32;
   return make_list(std::move(tensors));
 }
 
-std::vector<Known> int_repr(const RuleArguments& args) {
+Results int_repr(const RuleArguments& args) {
   TensorInfo result = args.tensor("self");
-  if (result.dtype) result.dtype = c10::toUnderlying(*result.dtype);
+  if (result.dtype) result.dtype = without_quantization(*result.dtype);
   return make(std::move(result));
 }
 
 // (result, mask)
-std::vector<Known> fake_quantize_with_mask(const RuleArguments& args) {
+Results fake_quantize_with_mask(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
-  return make_many({input, with_dtype(input, at::kBool)});
+  return make_many({input, with_dtype(input, ScalarType::kBool)});
 }
 
 // ---- Operators on quantized tensors ----
 
-std::vector<Known> binary(const RuleArguments& args) {
+Results binary(const RuleArguments& args) {
   const TensorInfo a = args.tensor("qa");
   if (!args.is_tensor("qb")) return make(a);  // a number
   return make(broadcast(a.sizes, args.tensor("qb").sizes, args.dimensions), a.dtype);
 }
 
-std::vector<Known> matmul(const RuleArguments& args) {
+Results matmul(const RuleArguments& args) {
   const TensorInfo a = args.tensor("qa"), b = args.tensor("qb");
   if (a.dim() < 2 || a.dim() != b.dim()) throw CannotTell{};
   Sizes sizes = a.sizes;
@@ -57,7 +56,7 @@ std::vector<Known> matmul(const RuleArguments& args) {
   return make(std::move(sizes), a.dtype);
 }
 
-std::vector<Known> cat(const RuleArguments& args) {
+Results cat(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("qx");
   if (tensors.empty()) throw CannotTell{};
   TensorInfo result = tensors[0];
@@ -71,71 +70,53 @@ std::vector<Known> cat(const RuleArguments& args) {
 
 // ---- Packed parameters ----
 
-Known known_sizes(const Sizes& sizes) {
-  Known::Sequence elements;
-  for (const SymInt& size : sizes) {
-    Known element;
-    element.value = size;
-    elements.push_back(std::move(element));
-  }
-  Known known;
-  known.value = std::move(elements);
-  return known;
+AbstractValue known_sizes(const Sizes& sizes) {
+  AbstractValue::Sequence elements;
+  for (const SymInt& size : sizes) elements.push_back({size});
+  return {std::move(elements)};
 }
 
-std::vector<Known> packed(Known::Sequence parts) {
-  Known known;
-  known.value = std::move(parts);
-  return {std::move(known)};
+Results packed(AbstractValue::Sequence parts) {
+  Results results;
+  results.push_back({std::move(parts)});
+  return results;
 }
 
-std::vector<Known> linear_prepack(const RuleArguments& args) {
-  return packed({make_known(args.tensor("W"))});
-}
+Results linear_prepack(const RuleArguments& args) { return packed({AbstractValue{args.tensor("W")}}); }
 
-std::vector<Known> conv_prepack(const RuleArguments& args) {
+Results conv_prepack(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight");
   const bool transposed = args.given("output_padding");
-  return packed({make_known(weight), known_sizes(args.sizes("stride")), known_sizes(args.sizes("padding")),
+  return packed({AbstractValue{weight}, known_sizes(args.sizes("stride")), known_sizes(args.sizes("padding")),
                  known_sizes(args.sizes("dilation")), known_sizes(args.sizes("groups")),
                  known_sizes(transposed ? args.sizes("output_padding") : Sizes{})});
 }
 
 // What `name` was packed from: `count` things.
-Known::Sequence parts_of(const RuleArguments& args, std::string_view name, std::size_t count) {
-  const Known known = known_of_value(args.value(name));
-  const Known::Sequence* parts = known.sequence();
+AbstractValue::Sequence parts_of(const RuleArguments& args, std::string_view name, std::size_t count) {
+  const AbstractValue::Sequence* parts = args.value(name).sequence();
   if (parts == nullptr || parts->size() != count || (*parts)[0].tensor() == nullptr) throw CannotTell{};
   return *parts;
 }
 
-Sizes sizes_of(const Known& known) {
-  if (known.sequence() == nullptr) throw CannotTell{};
-  Sizes sizes;
-  for (const Known& element : *known.sequence()) {
-    if (element.integer() == nullptr) throw CannotTell{};
-    sizes.push_back(*element.integer());
-  }
-  return sizes;
-}
-
-std::vector<Known> linear_of(const RuleArguments& args, bool gives_float) {
+Results linear_of(const RuleArguments& args, bool gives_float) {
   TensorInfo result = args.tensor("X");
   const TensorInfo weight = *parts_of(args, "W_prepack", 1)[0].tensor();
   if (result.sizes.empty() || weight.dim() != 2) throw CannotTell{};
   require(args.dimensions, Relation::kEqual, result.sizes.back(), weight.sizes[1],
           "features of the input are not what the weight takes");
   result.sizes.back() = weight.sizes[0];
-  if (gives_float) result.dtype = at::kFloat;
+  if (gives_float) result.dtype = ScalarType::kFloat32;
   return make(std::move(result));
 }
 
-std::vector<Known> linear(const RuleArguments& args) { return linear_of(args, false); }
-std::vector<Known> linear_dynamic(const RuleArguments& args) { return linear_of(args, true); }
+Results linear(const RuleArguments& args) { return linear_of(args, false); }
+Results linear_dynamic(const RuleArguments& args) { return linear_of(args, true); }
 
-std::vector<Known> conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
+Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
   const TensorInfo input = args.tensor("qx");
-  const Known::Sequence parts = parts_of(args, args.given("packed_weight") ? "packed_weight" : "weight", 6);
+  const AbstractValue::Sequence parts =
+      parts_of(args, args.given("packed_weight") ? "packed_weight" : "weight", 6);
   const TensorInfo weight = *parts[0].tensor();
   if (weight.sizes.size() < 3 || input.dim() != weight.dim()) throw CannotTell{};
   const SymInt in_groups = spread(sizes_of(parts[4]), 1)[0];
@@ -153,13 +134,13 @@ std::vector<Known> conv_of(const RuleArguments& args, bool transposed, bool give
                         ? (size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1
                         : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
   }
-  return make(std::move(sizes), gives_float ? Dtype(at::kFloat) : input.dtype);
+  return make(std::move(sizes), gives_float ? Dtype(ScalarType::kFloat32) : input.dtype);
 }
 
-std::vector<Known> conv(const RuleArguments& args) { return conv_of(args, false, false); }
-std::vector<Known> conv_dynamic(const RuleArguments& args) { return conv_of(args, false, true); }
-std::vector<Known> conv_transpose(const RuleArguments& args) { return conv_of(args, true, false); }
-std::vector<Known> conv_transpose_dynamic(const RuleArguments& args) { return conv_of(args, true, true); }
+Results conv(const RuleArguments& args) { return conv_of(args, false, false); }
+Results conv_dynamic(const RuleArguments& args) { return conv_of(args, false, true); }
+Results conv_transpose(const RuleArguments& args) { return conv_of(args, true, false); }
+Results conv_transpose_dynamic(const RuleArguments& args) { return conv_of(args, true, true); }
 
 constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"quantize_per_tensor", quantize},

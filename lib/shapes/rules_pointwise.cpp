@@ -1,7 +1,6 @@
 // Rules of operators that compute each element from those at the same place: broadcast sizes, promoted types.
-#include <c10/core/ScalarType.h>
 
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -15,112 +14,109 @@ Dtype operand_dtype(const RuleArguments& args) {
 }
 
 // sin: integers become floats.
-std::vector<Known> unary_float(const RuleArguments& args) {
+Results unary_float(const RuleArguments& args) {
   const TensorInfo info = args.tensor(first_argument(args));
   return make(info.sizes, float_dtype(info.dtype));
 }
 
 // abs: complex numbers become real.
-std::vector<Known> unary_real(const RuleArguments& args) {
+Results unary_real(const RuleArguments& args) {
   const TensorInfo info = args.tensor(first_argument(args));
   return make(info.sizes, real_dtype(info.dtype));
 }
 
-std::vector<Known> angle(const RuleArguments& args) {
+Results angle(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
   return make(info.sizes, real_dtype(float_dtype(info.dtype)));
 }
 
-std::vector<Known> predicate(const RuleArguments& args) { return make(broadcast_all(args), at::kBool); }
+Results predicate(const RuleArguments& args) { return make(broadcast_all(args), ScalarType::kBool); }
 
-std::vector<Known> binary(const RuleArguments& args) {
-  return make(broadcast_all(args), operand_dtype(args));
-}
+Results binary(const RuleArguments& args) { return make(broadcast_all(args), operand_dtype(args)); }
 
-std::vector<Known> binary_float(const RuleArguments& args) {
+Results binary_float(const RuleArguments& args) {
   return make(broadcast_all(args), float_dtype(operand_dtype(args)));
 }
 
 // masked_fill: other tensors are broadcast with the first, whose type stays.
-std::vector<Known> first_type(const RuleArguments& args) {
-  return make(broadcast_all(args), first_dtype(args));
-}
+Results first_type(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
 
-std::vector<Known> divide(const RuleArguments& args) {
+Results divide(const RuleArguments& args) {
   return args.given("rounding_mode") ? binary(args) : binary_float(args);
 }
 
 // Booleans are counted: square of True is an integer.
-std::vector<Known> square(const RuleArguments& args) {
+Results square(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
-  return make(info.sizes, info.dtype == at::kBool ? Dtype(at::kLong) : info.dtype);
+  return make(info.sizes, info.dtype == ScalarType::kBool ? Dtype(ScalarType::kInt64) : info.dtype);
 }
 
-std::vector<Known> float_power(const RuleArguments& args) {
+Results float_power(const RuleArguments& args) {
   const Dtype dtype = operand_dtype(args);
   if (!dtype) return make(broadcast_all(args), dtype);
-  return make(broadcast_all(args), c10::isComplexType(*dtype) ? at::kComplexDouble : at::kDouble);
+  return make(broadcast_all(args), is_complex(*dtype) ? ScalarType::kComplex128 : ScalarType::kFloat64);
 }
 
-std::vector<Known> where(const RuleArguments& args) {
+Results where(const RuleArguments& args) {
   const Dtype dtype = args.tensor("condition").dtype;
-  if (args.given("self") && dtype != at::kByte) require_same_dtype(dtype, at::kBool, "dtypes of conditions");
+  if (args.given("self") && dtype != ScalarType::kUint8)
+    require_same_dtype(dtype, ScalarType::kBool, "dtypes of conditions");
   if (args.given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   // One tensor of positions for each dimension of the condition.
   const TensorInfo condition = args.tensor("condition");
   const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
-                                           TensorInfo{.sizes = {count}, .dtype = at::kLong}));
+                                           TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
 }
 
-std::vector<Known> lerp(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
+Results lerp(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
 
-std::vector<Known> addcdiv(const RuleArguments& args) {
+Results addcdiv(const RuleArguments& args) {
   return make(broadcast_all(args), promoted(args, {"self", "tensor1", "tensor2"}));
 }
 
-std::vector<Known> complex_of(const RuleArguments& args) {
+Results complex_of(const RuleArguments& args) {
   return make(broadcast_all(args), complex_dtype(first_dtype(args)));
 }
 
 // Forms that ask for a type, for another tensor's, for a device, or for neither.
-std::vector<Known> to(const RuleArguments& args) {
+Results to(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   return make(self.sizes,
               args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
 }
 
-template <at::ScalarType Type>
-std::vector<Known> cast(const RuleArguments& args) {
+template <ScalarType Type>
+Results cast(const RuleArguments& args) {
   return make(args.tensor("self").sizes, Type);
 }
 
-std::vector<Known> native_dropout(const RuleArguments& args) {
+Results native_dropout(const RuleArguments& args) {
   const TensorInfo info = args.tensor("input");
   TensorInfo mask = info;
-  mask.dtype = at::kBool;
+  mask.dtype = ScalarType::kBool;
   return make_many({info, mask});
 }
 
-std::vector<Known> softmax(const RuleArguments& args) {
+Results softmax(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
   return make(info.sizes, dtype_or(args, "dtype", info.dtype));
 }
 
 // _softmax(half_to_float)
-std::vector<Known> raw_softmax(const RuleArguments& args) {
+Results raw_softmax(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
-  return make(info.sizes, args.flag("half_to_float") ? Dtype(at::kFloat) : info.dtype);
+  return make(info.sizes, args.flag("half_to_float") ? Dtype(ScalarType::kFloat32) : info.dtype);
 }
 
-std::vector<Known> glu(const RuleArguments& args) {
+Results glu(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
   SymInt& size = info.sizes[dim_index(args.number("dim"), info)];
   size = floordiv(size, 2);
   return make(std::move(info));
 }
 
-std::vector<Known> channel_shuffle(const RuleArguments& args) {
+Results channel_shuffle(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
   if (info.dim() < 3) throw Raises{"an image with " + std::to_string(info.dim()) + " dimensions"};
   require(args.dimensions, Relation::kEqual, mod(info.sizes[1], args.size("groups")), 0,
@@ -128,10 +124,10 @@ std::vector<Known> channel_shuffle(const RuleArguments& args) {
   return make(std::move(info));
 }
 
-std::vector<Known> log_sigmoid_forward(const RuleArguments& args) {
+Results log_sigmoid_forward(const RuleArguments& args) {
   const TensorInfo info = args.tensor("self");
   // The buffer is empty on some devices.
-  return {make_known(info), Known{}};
+  return {AbstractValue{info}, AbstractValue{}};
 }
 
 }  // namespace
@@ -361,15 +357,15 @@ RuleTable pointwise_rules() {
       {"to", to},
       {"_to_copy", to},
       {"type_as", to},
-      {"_cast_Byte", cast<at::kByte>},
-      {"_cast_Char", cast<at::kChar>},
-      {"_cast_Double", cast<at::kDouble>},
-      {"_cast_Float", cast<at::kFloat>},
-      {"_cast_Half", cast<at::kHalf>},
-      {"_cast_Int", cast<at::kInt>},
-      {"_cast_Long", cast<at::kLong>},
-      {"_cast_Short", cast<at::kShort>},
-      {"chalf", cast<at::kComplexHalf>},
+      {"_cast_Byte", cast<ScalarType::kUint8>},
+      {"_cast_Char", cast<ScalarType::kInt8>},
+      {"_cast_Double", cast<ScalarType::kFloat64>},
+      {"_cast_Float", cast<ScalarType::kFloat32>},
+      {"_cast_Half", cast<ScalarType::kFloat16>},
+      {"_cast_Int", cast<ScalarType::kInt32>},
+      {"_cast_Long", cast<ScalarType::kInt64>},
+      {"_cast_Short", cast<ScalarType::kInt16>},
+      {"chalf", cast<ScalarType::kComplex32>},
 
       {"_log_softmax", raw_softmax},
       {"_softmax", raw_softmax},

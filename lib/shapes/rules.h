@@ -1,37 +1,26 @@
 // The project's own shape rules: one function for each operator, or family of them, over symbolic sizes.
 #pragma once
 
-#include <ATen/core/function_schema.h>
-#include <ATen/core/ivalue.h>
-
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "torchscript/shapes/known.h"
+#include "shapes/call.h"
 
 namespace fxtrace {
 
-// Thrown by a rule, or by what it asks for, when the result cannot be told.
-struct CannotTell {};
+using Results = std::vector<AbstractValue>;  // one for each result of the schema; unknown where nothing tells
 
-// Thrown where torch raises for every value that the arguments may have: says why, with the sizes or types.
-struct Raises {
-  std::string message;
-};
-
-// The arguments of an operator, by the names of its schema.  Everything but given() throws CannotTell for
-// what is not there, not known, or of another type.
+// The arguments of a call, by the names of the operator's schema.  Everything but given() and is_tensor()
+// throws CannotTell for what is not there, not known, or of another type.
 class RuleArguments {
  public:
-  RuleArguments(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values, Dimensions& dims)
-      : dimensions(dims), schema_(schema), values_(values) {}
+  RuleArguments(const CalledOperator& op, const CallArguments& values, Dimensions& dims)
+      : dimensions(dims), op_(op), values_(values) {}
 
   bool given(std::string_view name) const;  // the schema has it, and it is not None
   bool is_tensor(std::string_view name) const;
-  TensorInfo tensor(std::string_view name) const;
+  const TensorInfo& tensor(std::string_view name) const;
   std::vector<TensorInfo> tensors(std::string_view name) const;  // of a list
   SymInt size(std::string_view name) const;                      // an integer
   std::vector<SymInt> sizes(std::string_view name) const;  // a list of integers; one integer is a list of one
@@ -40,22 +29,26 @@ class RuleArguments {
   double real(std::string_view name) const;
   bool flag(std::string_view name) const;
   std::string_view text(std::string_view name) const;
-  at::ScalarType dtype(std::string_view name) const;
-  at::Device device(std::string_view name) const;
-  const at::IValue& value(std::string_view name) const;
-  const c10::FunctionSchema& schema() const { return schema_; }
-  const std::vector<at::IValue>& values() const { return values_; }
+  ScalarType dtype(std::string_view name) const;
+  const AbstractValue& value(std::string_view name) const;
+  ValueType type(std::string_view name) const;
+  bool is_literal(std::string_view name) const;  // a plain value that stands in the code
+
+  std::string_view name() const { return op_.name; }  // "aten::cat"
+  const Schema& schema() const { return op_.schema; }
+  Traits traits() const { return op_.traits; }
+  const CallArguments& values() const { return values_; }
 
   Dimensions& dimensions;
 
  private:
-  const at::IValue* find(std::string_view name) const;
+  std::size_t find(std::string_view name) const;  // the number of arguments when it is not there
 
-  const c10::FunctionSchema& schema_;
-  const std::vector<at::IValue>& values_;
+  const CalledOperator& op_;
+  const CallArguments& values_;
 };
 
-using Rule = std::vector<Known> (*)(const RuleArguments& args);
+using Rule = Results (*)(const RuleArguments& args);
 
 // The rule of an operator such as "aten::cat", for all of its overloads; null when there is none.
 Rule find_rule(std::string_view operator_name);

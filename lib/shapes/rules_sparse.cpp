@@ -2,12 +2,12 @@
 // take them.  How many elements such a tensor has depends on data.
 #include <algorithm>
 
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
 
-std::vector<Known> make_sparse(Sizes sizes, Dtype dtype, std::int64_t sparse_dim) {
+Results make_sparse(Sizes sizes, Dtype dtype, std::int64_t sparse_dim) {
   TensorInfo info{.sizes = std::move(sizes), .dtype = dtype};
   if (sparse_dim > info.dim()) throw CannotTell{};
   if (sparse_dim > 0) info.sparse_dim = sparse_dim;  // else all of it was summed up, and it is dense
@@ -16,11 +16,11 @@ std::vector<Known> make_sparse(Sizes sizes, Dtype dtype, std::int64_t sparse_dim
 
 // ---- What makes them of dense ones ----
 
-std::vector<Known> sparse_coo_tensor(const RuleArguments& args) {
+Results sparse_coo_tensor(const RuleArguments& args) {
   if (!args.given("indices")) {
     const Sizes sizes = args.sizes("size");
     const auto rank = static_cast<std::int64_t>(sizes.size());
-    return make_sparse(sizes, dtype_or(args, "dtype", at::kFloat), rank);
+    return make_sparse(sizes, dtype_or(args, "dtype", ScalarType::kFloat32), rank);
   }
   const TensorInfo indices = args.tensor("indices"), values = args.tensor("values");
   require_rank(indices, {2}, "indices");
@@ -35,9 +35,9 @@ std::vector<Known> sparse_coo_tensor(const RuleArguments& args) {
   return make_sparse(concatenated(sizes, slice_of(values.sizes, 1, values.sizes.size())), dtype, sparse_dim);
 }
 
-std::vector<Known> to_sparse(const RuleArguments& args) {
+Results to_sparse(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
-  const bool is_coo = !args.given("layout") || args.number("layout") == static_cast<int>(at::kSparse);
+  const bool is_coo = !args.given("layout") || args.number("layout") == kSparseLayout;
   if (!is_coo) throw CannotTell{};
   std::int64_t sparse_dim = self.sparse_dim.value_or(self.dim());
   if (args.given("sparse_dim")) sparse_dim = args.number("sparse_dim");
@@ -48,12 +48,12 @@ std::vector<Known> to_sparse(const RuleArguments& args) {
 
 // ---- What takes them ----
 
-std::vector<Known> to_dense(const RuleArguments& args) {
+Results to_dense(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   return make(self.sizes, dtype_or(args, "dtype", self.dtype));
 }
 
-std::vector<Known> converted(const RuleArguments& args) {
+Results converted(const RuleArguments& args) {
   if (args.given("other")) throw CannotTell{};
   TensorInfo self = args.tensor("self");
   self.dtype = dtype_or(args, "dtype", self.dtype);
@@ -67,18 +67,18 @@ std::int64_t sparse_dim_of(const TensorInfo& info) {
 
 SymInt element_count(const RuleArguments& args) { return args.dimensions.fresh({0, std::nullopt}); }
 
-std::vector<Known> indices(const RuleArguments& args) {
-  return make({sparse_dim_of(args.tensor("self")), element_count(args)}, at::kLong);
+Results indices(const RuleArguments& args) {
+  return make({sparse_dim_of(args.tensor("self")), element_count(args)}, ScalarType::kInt64);
 }
 
-std::vector<Known> values(const RuleArguments& args) {
+Results values(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const auto sparse_dim = static_cast<std::size_t>(sparse_dim_of(self));
   return make(concatenated({element_count(args)}, slice_of(self.sizes, sparse_dim, self.sizes.size())),
               self.dtype);
 }
 
-std::vector<Known> transposed(const RuleArguments& args, std::int64_t dim0, std::int64_t dim1) {
+Results transposed(const RuleArguments& args, std::int64_t dim0, std::int64_t dim1) {
   TensorInfo self = args.tensor("self");
   const std::size_t first = dim_index(dim0, self), second = dim_index(dim1, self);
   const auto sparse_dim = static_cast<std::size_t>(sparse_dim_of(self));
@@ -87,17 +87,17 @@ std::vector<Known> transposed(const RuleArguments& args, std::int64_t dim0, std:
   return make(std::move(self));
 }
 
-std::vector<Known> transpose(const RuleArguments& args) {
+Results transpose(const RuleArguments& args) {
   return transposed(args, args.number("dim0"), args.number("dim1"));
 }
 
-std::vector<Known> matrix_transpose(const RuleArguments& args) {
+Results matrix_transpose(const RuleArguments& args) {
   if (args.tensor("self").dim() != 2) throw CannotTell{};
   return transposed(args, 0, 1);
 }
 
 // A sparse matrix with a dense one, a vector, or another sparse matrix.
-std::vector<Known> multiplied(const RuleArguments& args, std::string_view left, std::string_view right) {
+Results multiplied(const RuleArguments& args, std::string_view left, std::string_view right) {
   const TensorInfo a = args.tensor(left), b = args.tensor(right);
   if (!a.sparse_dim || a.dim() != 2 || b.dim() < 1 || b.dim() > 2) throw CannotTell{};
   require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
@@ -107,21 +107,21 @@ std::vector<Known> multiplied(const RuleArguments& args, std::string_view left, 
   return make_sparse(std::move(sizes), a.dtype, b.sparse_dim ? 2 : 0);
 }
 
-std::vector<Known> sparse_mm(const RuleArguments& args) { return multiplied(args, "sparse", "dense"); }
-std::vector<Known> matmul(const RuleArguments& args) {
+Results sparse_mm(const RuleArguments& args) { return multiplied(args, "sparse", "dense"); }
+Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
 }
 
-std::vector<Known> addmm(const RuleArguments& args) {
+Results addmm(const RuleArguments& args) {
   if (args.tensor("self").sparse_dim || args.tensor("mat2").sparse_dim) throw CannotTell{};
   return multiplied(args, "mat1", "mat2");
 }
 
-std::vector<Known> sum(const RuleArguments& args) {
+Results sum(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
-  if (args.given("dtype") || !self.dtype || !c10::isFloatingType(*self.dtype)) throw CannotTell{};
+  if (args.given("dtype") || !self.dtype || !is_floating(*self.dtype)) throw CannotTell{};
   if (!args.given("dim")) return make(Sizes(), self.dtype);
-  if (args.schema().name() == "aten::sum") throw CannotTell{};  // keepdim, and other layouts
+  if (args.name() == "aten::sum") throw CannotTell{};  // keepdim, and other layouts
   std::vector<std::int64_t> dims = normalize_dims(args.numbers("dim"), self.dim());
   Sizes sizes;
   std::int64_t sparse_dim = 0;
@@ -134,7 +134,7 @@ std::vector<Known> sum(const RuleArguments& args) {
 }
 
 // Times a number, or a tensor of the same sizes.
-std::vector<Known> scaled(const RuleArguments& args) {
+Results scaled(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (!self.sparse_dim) throw CannotTell{};
   if (args.is_tensor("other")) {
@@ -142,12 +142,12 @@ std::vector<Known> scaled(const RuleArguments& args) {
     if (!other.sizes.empty() && other.sizes != self.sizes) throw CannotTell{};
   }
   self.dtype = promoted(args, {"self", "other"});
-  if (!self.dtype || !c10::isFloatingType(*self.dtype)) throw CannotTell{};
+  if (!self.dtype || !is_floating(*self.dtype)) throw CannotTell{};
   return make(std::move(self));
 }
 
 // Two sparse tensors, or a dense one first.
-std::vector<Known> sum_of_two(const RuleArguments& args) {
+Results sum_of_two(const RuleArguments& args) {
   if (!args.is_tensor("other")) throw CannotTell{};
   TensorInfo self = args.tensor("self");
   const TensorInfo other = args.tensor("other");

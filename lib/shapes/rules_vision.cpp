@@ -2,7 +2,7 @@
 // and torchvision's operators.
 #include <cmath>
 
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -22,16 +22,16 @@ TensorInfo with_last(TensorInfo info, const Sizes& last) {
 }
 
 // Pooling that also tells where the maxima were.
-std::vector<Known> with_indices(const RuleArguments& args, const TensorInfo& result) {
-  std::vector<TensorInfo> results(args.schema().returns().size(), result);
-  for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = at::kLong;
+Results with_indices(const RuleArguments& args, const TensorInfo& result) {
+  std::vector<TensorInfo> results(args.schema().results.size(), result);
+  for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = ScalarType::kInt64;
   return make_many(std::move(results));
 }
 
 // ---- Convolution ----
 // Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
 
-std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
+Results convolve(const RuleArguments& args, bool transposed) {
   const TensorInfo input = first_tensor(args);
   const TensorInfo weight = args.tensor("weight");
   if (weight.sizes.size() < 3) throw CannotTell{};
@@ -46,7 +46,7 @@ std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
   require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
           "channels of the input are not what the weight takes");
 
-  const bool mode = args.given("padding") && args.value("padding").isString();
+  const bool mode = args.given("padding") && args.value("padding").get_if<std::string>() != nullptr;
   const bool same = mode && args.text("padding") == "same";
   const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1);
   const Sizes padding =
@@ -72,14 +72,14 @@ std::vector<Known> convolve(const RuleArguments& args, bool transposed) {
   return make(std::move(sizes), input.dtype ? input.dtype : weight.dtype);
 }
 
-std::vector<Known> convolution(const RuleArguments& args) {
+Results convolution(const RuleArguments& args) {
   return convolve(args, args.given("transposed") && args.flag("transposed"));
 }
 
-std::vector<Known> transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
+Results transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
 
 // (time, batch, in) and (kernel, in, out).
-std::vector<Known> conv_tbc(const RuleArguments& args) {
+Results conv_tbc(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self"), weight = args.tensor("weight");
   if (input.dim() != 3 || weight.dim() != 3) throw CannotTell{};
   Window window{weight.sizes[0]};
@@ -91,7 +91,7 @@ std::vector<Known> conv_tbc(const RuleArguments& args) {
 // ---- Pooling ----
 
 template <std::size_t Count>
-std::vector<Known> pool(const RuleArguments& args) {
+Results pool(const RuleArguments& args) {
   TensorInfo result = first_tensor(args);
   require_rank(result, {static_cast<std::int64_t>(Count) + 1, static_cast<std::int64_t>(Count) + 2},
                "the input of a pooling layer");
@@ -113,13 +113,13 @@ std::vector<Known> pool(const RuleArguments& args) {
 
 // The sizes of the result are an argument.
 template <std::size_t Count>
-std::vector<Known> resize(const RuleArguments& args) {
+Results resize(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);
   require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
   if (args.is_tensor("indices")) {
     const TensorInfo input = first_tensor(args), indices = args.tensor("indices");
     require_rank(indices, {input.dim()}, "the tensor of indices");
-    require_same_dtype(indices.dtype, at::kLong, "dtypes of indices");
+    require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
     for (std::size_t i = 0; i < input.sizes.size(); ++i) {
       require(args.dimensions, Relation::kEqual, indices.sizes[i], input.sizes[i],
               "sizes of the indices differ");
@@ -130,7 +130,7 @@ std::vector<Known> resize(const RuleArguments& args) {
 
 // ---- Columns of windows and back ----
 
-std::vector<Known> im2col(const RuleArguments& args) {
+Results im2col(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   if (input.dim() != 3 && input.dim() != 4) throw CannotTell{};
   const std::size_t channel = input.sizes.size() - 3;
@@ -147,7 +147,7 @@ std::vector<Known> im2col(const RuleArguments& args) {
   return make(std::move(sizes), input.dtype);
 }
 
-std::vector<Known> col2im(const RuleArguments& args) {
+Results col2im(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
   const std::size_t channel = input.sizes.size() - 2;
@@ -158,7 +158,7 @@ std::vector<Known> col2im(const RuleArguments& args) {
 
 // ---- Padding: pairs (before, after), the last dimension first. ----
 
-std::vector<Known> pad(const RuleArguments& args) {
+Results pad(const RuleArguments& args) {
   TensorInfo result = args.tensor("self");
   const Sizes pairs = args.sizes(args.given("pad") ? "pad" : "padding");
   if (pairs.size() % 2 != 0 || pairs.size() / 2 > result.sizes.size()) throw CannotTell{};
@@ -171,16 +171,16 @@ std::vector<Known> pad(const RuleArguments& args) {
 
 // ---- Interpolation ----
 
-double plain_real(const at::IValue& value) {
-  if (value.isDouble()) return value.toDouble();
-  if (value.isInt()) return static_cast<double>(value.toInt());
-  throw CannotTell{};
+double plain_real(const AbstractValue& value) {
+  if (const double* number = value.get_if<double>()) return *number;
+  if (value.integer() == nullptr) throw CannotTell{};
+  return static_cast<double>(number_of(*value.integer()));
 }
 
-std::vector<double> factors(const at::IValue& value, std::size_t count) {
-  if (!value.isList()) return std::vector<double>(count, plain_real(value));
+std::vector<double> factors(const AbstractValue& value, std::size_t count) {
+  if (value.sequence() == nullptr) return std::vector<double>(count, plain_real(value));
   std::vector<double> result;
-  for (const at::IValue& element : value.toListRef()) result.push_back(plain_real(element));
+  for (const AbstractValue& element : *value.sequence()) result.push_back(plain_real(element));
   if (result.size() != count) throw CannotTell{};
   return result;
 }
@@ -200,8 +200,7 @@ SymInt scaled(const SymInt& size, double factor) {
   throw CannotTell{};
 }
 
-std::vector<Known> interpolate_to(const RuleArguments& args, std::string_view size_name,
-                                  std::string_view factor_name) {
+Results interpolate_to(const RuleArguments& args, std::string_view size_name, std::string_view factor_name) {
   TensorInfo result = first_tensor(args);
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
   const std::size_t count = result.sizes.size() - 2;
@@ -211,17 +210,13 @@ std::vector<Known> interpolate_to(const RuleArguments& args, std::string_view si
   return make(std::move(result));
 }
 
-std::vector<Known> upsample(const RuleArguments& args) {
-  return interpolate_to(args, "output_size", "scale_factors");
-}
+Results upsample(const RuleArguments& args) { return interpolate_to(args, "output_size", "scale_factors"); }
 
 // torch.nn.functional.interpolate, as archives of old versions call it.
-std::vector<Known> interpolate(const RuleArguments& args) {
-  return interpolate_to(args, "size", "scale_factor");
-}
+Results interpolate(const RuleArguments& args) { return interpolate_to(args, "size", "scale_factor"); }
 
 // (batch, channels, ...) sampled at (batch, ..., 2 or 3).
-std::vector<Known> grid_sampler(const RuleArguments& args) {
+Results grid_sampler(const RuleArguments& args) {
   const TensorInfo input = first_tensor(args), grid = args.tensor("grid");
   require_rank(input, {4, 5}, "the input of a sampler");
   require_rank(grid, {input.dim()}, "the grid of a sampler");
@@ -231,7 +226,7 @@ std::vector<Known> grid_sampler(const RuleArguments& args) {
               input.dtype);
 }
 
-std::vector<Known> affine_grid_generator(const RuleArguments& args) {
+Results affine_grid_generator(const RuleArguments& args) {
   const Sizes size = args.sizes("size");
   if (size.size() != 4 && size.size() != 5) throw CannotTell{};
   Sizes sizes = {size[0]};
@@ -242,14 +237,14 @@ std::vector<Known> affine_grid_generator(const RuleArguments& args) {
 
 // ---- torchvision ----
 
-std::vector<Known> nms(const RuleArguments& args) {
+Results nms(const RuleArguments& args) {
   const TensorInfo boxes = args.tensor("dets");
   if (boxes.dim() != 2) throw CannotTell{};
-  return make({fresh_up_to(boxes.sizes[0], args.dimensions)}, at::kLong);
+  return make({fresh_up_to(boxes.sizes[0], args.dimensions)}, ScalarType::kInt64);
 }
 
 // (boxes, channels, height, width) of each box; where a second result is, it has indices for each of them.
-std::vector<Known> pool_boxes(const RuleArguments& args, bool channels_by_place) {
+Results pool_boxes(const RuleArguments& args, bool channels_by_place) {
   const TensorInfo input = args.tensor("input"), boxes = args.tensor("rois");
   if (input.dim() != 4 || boxes.dim() != 2) throw CannotTell{};
   const SymInt height = args.size("pooled_height"), width = args.size("pooled_width");
@@ -258,15 +253,15 @@ std::vector<Known> pool_boxes(const RuleArguments& args, bool channels_by_place)
   TensorInfo result;
   result.sizes = {boxes.sizes[0], channels, height, width};
   result.dtype = input.dtype;
-  std::vector<TensorInfo> results(args.schema().returns().size(), result);
-  for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = at::kInt;
+  std::vector<TensorInfo> results(args.schema().results.size(), result);
+  for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = ScalarType::kInt32;
   return make_many(std::move(results));
 }
 
-std::vector<Known> roi_pool(const RuleArguments& args) { return pool_boxes(args, false); }
-std::vector<Known> ps_roi_pool(const RuleArguments& args) { return pool_boxes(args, true); }
+Results roi_pool(const RuleArguments& args) { return pool_boxes(args, false); }
+Results ps_roi_pool(const RuleArguments& args) { return pool_boxes(args, true); }
 
-std::vector<Known> deform_conv2d(const RuleArguments& args) {
+Results deform_conv2d(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input"), weight = args.tensor("weight");
   if (input.dim() != 4 || weight.dim() != 4) throw CannotTell{};
   const Window rows{weight.sizes[2], args.size("stride_h"), args.size("pad_h"), args.size("dilation_h")};

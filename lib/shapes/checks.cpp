@@ -1,4 +1,4 @@
-#include "torchscript/shapes/checks.h"
+#include "shapes/checks.h"
 
 #include <algorithm>
 #include <array>
@@ -6,17 +6,14 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "torchscript/convert.h"
-#include "torchscript/shapes/rule_helpers.h"
-#include "torchscript/shapes/size_arithmetic.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
 
-// The argument, if it is a tensor of which something is known.
-std::optional<TensorInfo> find_tensor(const RuleArguments& args, std::string_view name) {
-  if (!args.is_tensor(name)) return std::nullopt;
-  return find_tensor_info(args.value(name));
+// The argument, if it is a tensor of which something is known; else null.
+const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name) {
+  return args.is_tensor(name) ? args.value(name).tensor() : nullptr;
 }
 
 // ---- Types ----
@@ -87,10 +84,11 @@ bool is_for_floats(std::string_view name) {
 }
 
 void check_floating(const RuleArguments& args) {
-  if (args.given("dtype") || !args.is_tensor(first_argument(args))) return;
-  const auto info = find_tensor_info(args.values()[0]);
-  if (!info || !info->dtype || !info->device.is_cpu()) return;
-  if (*info->dtype == at::kLong || *info->dtype == at::kInt || *info->dtype == at::kShort) {
+  if (args.given("dtype")) return;
+  const TensorInfo* info = find_tensor(args, first_argument(args));
+  if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
+  if (*info->dtype == ScalarType::kInt64 || *info->dtype == ScalarType::kInt32 ||
+      *info->dtype == ScalarType::kInt16) {
     throw Raises{"not implemented for " + dtype_name(*info->dtype)};
   }
 }
@@ -126,11 +124,11 @@ const Names* find_same_typed(std::string_view name) {
 }
 
 void check_same_type(const RuleArguments& args, const Names& names) {
-  const auto first = find_tensor(args, names.front());
-  if (!first) return;
+  const TensorInfo* first = find_tensor(args, names.front());
+  if (first == nullptr) return;
   for (const std::string_view name : names) {
-    const auto other = find_tensor(args, name);
-    if (!other) continue;
+    const TensorInfo* other = find_tensor(args, name);
+    if (other == nullptr) continue;
     require_same_dtype(first->dtype, other->dtype,
                        "dtypes of '" + std::string(names.front()) + "' and '" + std::string(name) + "'");
   }
@@ -138,17 +136,18 @@ void check_same_type(const RuleArguments& args, const Names& names) {
 
 // Kernels that mix types do so for half precision with float32 only.
 void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
-  const auto first = find_tensor(args, input), second = find_tensor(args, parameter);
-  if (!first || !second) return;
-  const auto is_double = [](const TensorInfo& info) { return info.dtype == at::kDouble; };
+  const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
+  if (first == nullptr || second == nullptr) return;
+  const auto is_double = [](const TensorInfo& info) { return info.dtype == ScalarType::kFloat64; };
   if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
     require_same_dtype(first->dtype, second->dtype, "dtypes of input and weight");
   }
 }
 
 void check_integer(const RuleArguments& args, std::string_view name) {
-  const auto info = find_tensor(args, name);
-  if (info && info->dtype && *info->dtype != at::kLong && *info->dtype != at::kInt) {
+  const TensorInfo* info = find_tensor(args, name);
+  if (info != nullptr && info->dtype && *info->dtype != ScalarType::kInt64 &&
+      *info->dtype != ScalarType::kInt32) {
     throw Raises{"'" + std::string(name) + "' is " + dtype_name(*info->dtype) + ", not int64"};
   }
 }
@@ -158,8 +157,8 @@ void check_integer(const RuleArguments& args, std::string_view name) {
 // One parameter for each channel.
 void check_channels(const RuleArguments& args, const SymInt& channels) {
   for (const std::string_view name : {"weight", "bias"}) {
-    const auto info = find_tensor(args, name);
-    if (!info) continue;
+    const TensorInfo* info = find_tensor(args, name);
+    if (info == nullptr) continue;
     require_rank(*info, {1}, name);
     require(args.dimensions, Relation::kEqual, info->sizes[0], channels,
             "size of '" + std::string(name) + "' is not the number of channels");
@@ -167,9 +166,9 @@ void check_channels(const RuleArguments& args, const SymInt& channels) {
 }
 
 void check_group_norm(const RuleArguments& args) {
-  const auto input = find_tensor(args, "input");
+  const TensorInfo* input = find_tensor(args, "input");
   check_mixed(args, "input", "weight");
-  if (input && input->dim() >= 2) check_channels(args, input->sizes[1]);
+  if (input != nullptr && input->dim() >= 2) check_channels(args, input->sizes[1]);
 }
 
 void check_layer_norm(const RuleArguments& args) {
@@ -191,60 +190,59 @@ void check_expandable(const RuleArguments& args, const Sizes& from, const Sizes&
 }
 
 void check_addbmm(const RuleArguments& args) {
-  const auto self = find_tensor(args, "self"), a = find_tensor(args, "batch1"),
-             b = find_tensor(args, "batch2");
-  if (self && a && b && a->dim() == 3 && b->dim() == 3)
+  const TensorInfo *self = find_tensor(args, "self"), *a = find_tensor(args, "batch1"),
+                   *b = find_tensor(args, "batch2");
+  if (self != nullptr && a != nullptr && b != nullptr && a->dim() == 3 && b->dim() == 3)
     check_expandable(args, self->sizes, {a->sizes[1], b->sizes[2]});
 }
 
 // The loss is worked out in the target's place.
 void check_logits_loss(const RuleArguments& args) {
-  const auto input = find_tensor(args, "self"), target = find_tensor(args, "target");
-  if (!input || !target) return;
+  const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
+  if (input == nullptr || target == nullptr) return;
   check_expandable(args, input->sizes, target->sizes);
-  if (target->dtype && !c10::isFloatingType(*target->dtype) && input->dtype &&
-      c10::isFloatingType(*input->dtype)) {
+  if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
     throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
   }
 }
 
 void check_matrix(const RuleArguments& args) {
-  if (const auto self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
+  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
 }
 
 void check_vecdot(const RuleArguments& args) {
-  const auto x = find_tensor(args, "x"), y = find_tensor(args, "y");
-  if (!x || !y || x->dim() != 1 || y->dim() != 1) return;
+  const TensorInfo *x = find_tensor(args, "x"), *y = find_tensor(args, "y");
+  if (x == nullptr || y == nullptr || x->dim() != 1 || y->dim() != 1) return;
   require(args.dimensions, Relation::kEqual, x->sizes[0], y->sizes[0], "sizes of the factors differ");
 }
 
 void check_put(const RuleArguments& args) {
-  const auto index = find_tensor(args, "index"), source = find_tensor(args, "source");
-  if (!index || !source) return;
+  const TensorInfo *index = find_tensor(args, "index"), *source = find_tensor(args, "source");
+  if (index == nullptr || source == nullptr) return;
   require(args.dimensions, Relation::kEqual, product(index->sizes), product(source->sizes),
           "numbers of elements of 'index' and 'source' differ");
 }
 
 void check_multinomial(const RuleArguments& args) {
-  const auto self = find_tensor(args, "self");
-  if (!self || self->sizes.empty() || args.flag("replacement")) return;
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
   require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
           "more samples than there are categories");
 }
 
 // Only a batch may be empty.
 void check_unfold(const RuleArguments& args) {
-  const auto self = find_tensor(args, "self");
-  if (!self) return;
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr) return;
   require_rank(*self, {3, 4}, "the input");
   for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
     require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
 }
 
 void check_equal_parts(const RuleArguments& args) {
-  const auto self = find_tensor(args, "self");
-  if (!self || self->sizes.empty() || !args.given("sections")) return;
-  const std::string_view name = args.schema().name();
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr || self->sizes.empty() || !args.given("sections")) return;
+  const std::string_view name = args.name();
   const std::size_t dim = name == "aten::dsplit" ? 2 : name == "aten::hsplit" && self->dim() > 1 ? 1 : 0;
   if (dim >= self->sizes.size()) return;
   const SymInt sections = args.size("sections");
@@ -256,8 +254,8 @@ void check_equal_parts(const RuleArguments& args) {
 
 // Modes other than constant pad the last one, two or three dimensions.
 void check_pad(const RuleArguments& args) {
-  const auto self = find_tensor(args, "self");
-  if (!self || !args.given("mode")) return;
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr || !args.given("mode")) return;
   const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
   if (args.text("mode") == "constant") {
     if (sizes > 2 * self->dim()) throw Raises{"more is padded than there are dimensions"};
@@ -273,16 +271,16 @@ void check_indices(const RuleArguments& args) {
 }
 
 void check_class_target(const RuleArguments& args) {
-  const auto target = find_tensor(args, "target");
-  if (target && target->dtype && *target->dtype != at::kLong) {
+  const TensorInfo* target = find_tensor(args, "target");
+  if (target != nullptr && target->dtype && *target->dtype != ScalarType::kInt64) {
     throw Raises{"'target' is " + dtype_name(*target->dtype) + ", not int64"};
   }
 }
 
 void check_multilabel(const RuleArguments& args) {
   check_class_target(args);
-  const auto self = find_tensor(args, "self"), target = find_tensor(args, "target");
-  if (!self || !target) return;
+  const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
+  if (self == nullptr || target == nullptr) return;
   require(args.dimensions, Relation::kEqual, product(self->sizes), product(target->sizes),
           "sizes of input and target differ");
 }
@@ -322,7 +320,7 @@ Check find_check(std::string_view name) {
 }  // namespace
 
 void check_call(const RuleArguments& args) {
-  std::string_view name = without_namespace(args.schema().name());
+  std::string_view name = without_namespace(args.name());
   if (name.ends_with('_')) name.remove_suffix(1);
   try {
     if (is_for_floats(name)) check_floating(args);

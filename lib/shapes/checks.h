@@ -1,7 +1,7 @@
 // What LibTorch's kernels for the CPU check of their arguments and its meta kernels do not.
 #pragma once
 
-#include "torchscript/shapes/rules.h"
+#include "shapes/rules.h"
 
 namespace fxtrace {
 

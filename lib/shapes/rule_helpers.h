@@ -1,8 +1,6 @@
 // What the shape rules share.
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -11,12 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "torchscript/shapes/rules.h"
+#include "shapes/rules.h"
 
 namespace fxtrace {
 
 using Sizes = std::vector<SymInt>;
-using Dtype = std::optional<at::ScalarType>;  // absent: not known
 
 // One table for each file of rules; find_rule looks in all of them.  Names have no "aten::" in front: "cat",
 // "torchvision::nms".
@@ -35,13 +32,12 @@ RuleTable rules_of_sparse_tensors();  // for calls that take one
 
 // ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
 // ----
-Known make_known(TensorInfo info);
-std::vector<Known> make(Sizes sizes, Dtype dtype);
-std::vector<Known> make(TensorInfo info);
-std::vector<Known> make_many(std::vector<TensorInfo> infos);  // several results
-std::vector<Known> make_list(std::vector<TensorInfo> infos);  // one result that is a list
+Results make(Sizes sizes, Dtype dtype);
+Results make(TensorInfo info);
+Results make_many(std::vector<TensorInfo> infos);  // several results
+Results make_list(std::vector<TensorInfo> infos);  // one result that is a list
 // A rule: the tensor argument that comes first, as it is.
-std::vector<Known> same_as_first(const RuleArguments& args);
+Results same_as_first(const RuleArguments& args);
 // "cat" of "aten::cat".
 std::string_view without_namespace(std::string_view name);
 // The name of the schema's first argument; CannotTell when there is none.
@@ -63,6 +59,7 @@ void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ra
 void require_same_dtype(Dtype first, Dtype second, std::string_view what);
 bool is_number(const SymInt& value, std::int64_t number);
 std::int64_t number_of(const SymInt& value);  // CannotTell for an expression
+Sizes sizes_of(const AbstractValue& list);    // CannotTell for what is no list of integers
 SymInt product(std::span<const SymInt> sizes);
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from, to)
 Sizes concatenated(Sizes first, const Sizes& second);
@@ -97,15 +94,19 @@ Dtype real_dtype(Dtype dtype);   // float32 for complex64
 Dtype complex_dtype(Dtype dtype);
 // The argument `name` if it is given, else `otherwise`.  Absent when it is given and not known.
 Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise);
-// As at::result_type: tensors with dimensions come before those without, and these before Python scalars.
+// Of a Python number: int64, float32, bool, complex64.  `kind` is what the code says of it.
+Dtype number_dtype(const AbstractValue& number, ValueType::Kind kind);
+Dtype number_dtype(const RuleArguments& args, std::string_view name);
+// As torch.result_type: tensors with dimensions come before those without, and these before numbers of
+// Python.
 class Promotion {
  public:
   void add(const TensorInfo& tensor);
-  void add_scalar(const at::IValue& scalar);  // an integer, float, bool or complex, or a proxy of one
+  void add_number(const RuleArguments& args, std::string_view name);
   Dtype result() const;
 
  private:
-  at::ScalarType dim_ = at::ScalarType::Undefined, zero_ = dim_, scalar_ = dim_;
+  Dtype dim_, zero_, scalar_;  // absent: there is none
   bool unknown_ = false;
 };
 // Of all tensors and scalars among the arguments named.

@@ -1,53 +1,39 @@
-#include "torchscript/shapes/rule_helpers.h"
-
-#include <ATen/native/TypeProperties.h>
-#include <c10/core/DefaultDtype.h>
+#include "shapes/rule_helpers.h"
 
 #include <algorithm>
 
-#include "torchscript/convert.h"
-#include "torchscript/value.h"
-
 namespace fxtrace {
 
-Known make_known(TensorInfo info) {
-  Known known;
-  known.value = std::move(info);
-  return known;
-}
-
-std::vector<Known> make(Sizes sizes, Dtype dtype) {
+Results make(Sizes sizes, Dtype dtype) {
   TensorInfo info;
   info.sizes = std::move(sizes);
   info.dtype = dtype;
   return make(std::move(info));
 }
 
-std::vector<Known> make(TensorInfo info) {
-  std::vector<Known> results;
-  results.push_back(make_known(std::move(info)));
+Results make(TensorInfo info) {
+  Results results;
+  results.push_back({std::move(info)});
   return results;
 }
 
-std::vector<Known> make_many(std::vector<TensorInfo> infos) {
-  std::vector<Known> results;
-  for (TensorInfo& info : infos) results.push_back(make_known(std::move(info)));
+Results make_many(std::vector<TensorInfo> infos) {
+  Results results;
+  for (TensorInfo& info : infos) results.push_back({std::move(info)});
   return results;
 }
 
-std::vector<Known> make_list(std::vector<TensorInfo> infos) {
-  Known list;
-  list.value = make_many(std::move(infos));
-  return {std::move(list)};
+Results make_list(std::vector<TensorInfo> infos) {
+  Results results;
+  results.push_back({make_many(std::move(infos))});
+  return results;
 }
 
-std::vector<Known> same_as_first(const RuleArguments& args) {
-  return make(args.tensor(first_argument(args)));
-}
+Results same_as_first(const RuleArguments& args) { return make(args.tensor(first_argument(args))); }
 
 std::string_view first_argument(const RuleArguments& args) {
-  if (args.schema().arguments().empty()) throw CannotTell{};
-  return args.schema().arguments()[0].name();
+  if (args.schema().arguments.empty()) throw CannotTell{};
+  return args.schema().arguments[0].name;
 }
 
 std::string_view without_namespace(std::string_view name) {
@@ -106,6 +92,16 @@ std::int64_t number_of(const SymInt& value) {
   return *number;
 }
 
+Sizes sizes_of(const AbstractValue& list) {
+  if (list.sequence() == nullptr) throw CannotTell{};
+  Sizes sizes;
+  for (const AbstractValue& element : *list.sequence()) {
+    if (element.integer() == nullptr) throw CannotTell{};
+    sizes.push_back(*element.integer());
+  }
+  return sizes;
+}
+
 SymInt product(std::span<const SymInt> sizes) {
   SymInt result = 1;
   for (const SymInt& size : sizes) result = result * size;
@@ -151,9 +147,9 @@ Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
 
 Sizes broadcast_all(const RuleArguments& args) {
   std::optional<Sizes> sizes;
-  for (const c10::Argument& argument : args.schema().arguments()) {
-    if (!args.is_tensor(argument.name())) continue;
-    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name()).sizes, args.dimensions);
+  for (const SchemaArgument& argument : args.schema().arguments) {
+    if (!args.is_tensor(argument.name)) continue;
+    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name).sizes, args.dimensions);
   }
   if (!sizes) throw CannotTell{};
   return *std::move(sizes);
@@ -196,91 +192,90 @@ SymInt window_count(const SymInt& size, const Window& window, const Dimensions& 
 }
 
 Dtype float_dtype(Dtype dtype) {
-  if (dtype && c10::isIntegralType(*dtype, /*includeBool=*/true))
-    return c10::get_default_dtype_as_scalartype();
+  if (dtype && is_integral(*dtype)) return kDefaultFloat;
   return dtype;
 }
 
 Dtype sum_dtype(Dtype dtype) {
-  if (dtype && c10::isIntegralType(*dtype, /*includeBool=*/true)) return at::kLong;
+  if (dtype && is_integral(*dtype)) return ScalarType::kInt64;
   return dtype;
 }
 
 Dtype real_dtype(Dtype dtype) {
-  if (dtype && c10::isComplexType(*dtype)) return c10::toRealValueType(*dtype);
+  if (dtype && is_complex(*dtype)) return real_type(*dtype);
   return dtype;
 }
 
 Dtype complex_dtype(Dtype dtype) {
   dtype = float_dtype(dtype);
-  if (dtype && c10::isFloatingType(*dtype)) return c10::toComplexType(*dtype);
+  if (dtype && is_floating(*dtype)) return complex_type(*dtype);
   return dtype;
 }
 
 Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise) {
   if (!args.given(name)) return otherwise;
-  return args.value(name).isInt() ? Dtype(args.dtype(name)) : std::nullopt;
+  const AbstractValue& type = args.value(name);
+  const bool is_number = type.integer() != nullptr && type.integer()->is_number();
+  return is_number || type.get_if<ScalarType>() != nullptr ? Dtype(args.dtype(name)) : std::nullopt;
 }
 
 namespace {
 
-at::ScalarType promote(at::ScalarType a, at::ScalarType b) {
-  if (a == at::ScalarType::Undefined) return b;
-  return b == at::ScalarType::Undefined ? a : c10::promoteTypes(a, b);
+Dtype both(Dtype a, Dtype b) {
+  if (!a || !b) return a ? a : b;
+  const Dtype result = promote(*a, *b);
+  if (!result) throw CannotTell{};
+  return result;
+}
+
+// Of two groups of values, where those in the higher decide as far as they can.
+Dtype combined(Dtype higher, Dtype lower) {
+  if (!higher || !lower) return higher ? higher : lower;
+  if (is_complex(*higher)) return higher;
+  if (is_floating(*higher)) return is_complex(*lower) ? complex_type(*higher) : higher;
+  if (*higher == ScalarType::kBool || is_floating(*lower) || is_complex(*lower)) return both(higher, lower);
+  return higher;
 }
 
 }  // namespace
+
+Dtype number_dtype(const AbstractValue& number, ValueType::Kind kind) {
+  using Kind = ValueType::Kind;
+  switch (kind == Kind::kAny ? type_of(number).kind : kind) {
+    case Kind::kInt:
+      return ScalarType::kInt64;
+    case Kind::kFloat:
+      return kDefaultFloat;
+    case Kind::kBool:
+      return ScalarType::kBool;
+    case Kind::kComplex:
+      return kDefaultComplex;
+    default:
+      return std::nullopt;
+  }
+}
+
+Dtype number_dtype(const RuleArguments& args, std::string_view name) {
+  const ValueType type = args.type(name);
+  return type.lists > 0 ? std::nullopt : number_dtype(args.value(name), type.kind);
+}
 
 void Promotion::add(const TensorInfo& tensor) {
   if (!tensor.dtype) {
     unknown_ = true;
     return;
   }
-  at::ScalarType& place = tensor.sizes.empty() ? zero_ : dim_;
-  place = promote(place, *tensor.dtype);
+  Dtype& place = tensor.sizes.empty() ? zero_ : dim_;
+  place = both(place, tensor.dtype);
 }
 
-void Promotion::add_scalar(const at::IValue& scalar) {
-  at::ScalarType type = at::ScalarType::Undefined;
-  if (const Proxy* proxy = find_proxy(scalar)) {
-    switch (proxy->type->kind()) {
-      case c10::TypeKind::IntType:
-      case c10::TypeKind::SymIntType:
-        type = at::kLong;
-        break;
-      case c10::TypeKind::FloatType:
-        type = c10::get_default_dtype_as_scalartype();
-        break;
-      case c10::TypeKind::BoolType:
-        type = at::kBool;
-        break;
-      default:
-        if (proxy->known && proxy->known->integer() != nullptr) {
-          type = at::kLong;
-        } else {
-          unknown_ = true;
-        }
-    }
-  } else if (scalar.isInt()) {
-    type = at::kLong;
-  } else if (scalar.isDouble()) {
-    type = c10::get_default_dtype_as_scalartype();
-  } else if (scalar.isBool()) {
-    type = at::kBool;
-  } else if (scalar.isComplexDouble()) {
-    type = c10::get_default_complex_dtype().toScalarType();
-  } else {
-    unknown_ = true;
-  }
-  scalar_ = promote(scalar_, type);
+void Promotion::add_number(const RuleArguments& args, std::string_view name) {
+  const Dtype type = number_dtype(args, name);
+  unknown_ = unknown_ || !type;
+  scalar_ = both(scalar_, type);
 }
 
-Dtype Promotion::result() const {
-  if (unknown_) return std::nullopt;
-  const at::ScalarType type =
-      at::native::result_type({.dimResult = dim_, .wrappedResult = scalar_, .zeroResult = zero_});
-  return type == at::ScalarType::Undefined ? Dtype() : type;
-}
+Dtype Promotion::result() const { return unknown_ ? std::nullopt : combined(dim_, combined(zero_, scalar_)); }
 
 Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names) {
   Promotion promotion;
@@ -289,7 +284,7 @@ Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view
     if (args.is_tensor(name)) {
       promotion.add(args.tensor(name));
     } else {
-      promotion.add_scalar(args.value(name));
+      promotion.add_number(args, name);
     }
   }
   return promotion.result();

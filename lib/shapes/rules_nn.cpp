@@ -2,18 +2,17 @@
 // recurrent layers, attention, losses, spectrograms.
 #include <algorithm>
 
-#include "torchscript/convert.h"
-#include "torchscript/shapes/rule_helpers.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
 
 // What LibTorch's own kernels return for their backward pass stays unknown where it depends on the device or
 // on training.
-std::vector<Known> first_only(const RuleArguments& args, TensorInfo first) {
-  std::vector<Known> results(args.schema().returns().size());
+Results first_only(const RuleArguments& args, TensorInfo first) {
+  Results results(args.schema().results.size());
   if (results.empty()) throw CannotTell{};
-  results[0] = make_known(std::move(first));
+  results[0] = {std::move(first)};
   return results;
 }
 
@@ -24,9 +23,7 @@ TensorInfo tensor_of(Sizes sizes, Dtype dtype) {
   return info;
 }
 
-std::vector<Known> like_first(const RuleArguments& args) {
-  return first_only(args, args.tensor(first_argument(args)));
-}
+Results like_first(const RuleArguments& args) { return first_only(args, args.tensor(first_argument(args))); }
 
 Sizes without_last(const Sizes& sizes) {
   if (sizes.empty()) throw CannotTell{};
@@ -47,15 +44,15 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
                     const SymInt& channels) {
   if (!args.is_tensor(name)) return;
   const TensorInfo vector = args.tensor(name);
-  const bool both_full = (input.dtype == at::kFloat || input.dtype == at::kDouble) &&
-                         (vector.dtype == at::kFloat || vector.dtype == at::kDouble);
+  const bool both_full = (input.dtype == ScalarType::kFloat32 || input.dtype == ScalarType::kFloat64) &&
+                         (vector.dtype == ScalarType::kFloat32 || vector.dtype == ScalarType::kFloat64);
   if (both_full) require_same_dtype(input.dtype, vector.dtype, "dtypes of input and " + std::string(name));
   require_rank(vector, {1}, name);
   require(args.dimensions, Relation::kEqual, vector.sizes[0], channels,
           "channels of " + std::string(name) + " and input differ");
 }
 
-std::vector<Known> channel_norm(const RuleArguments& args) {
+Results channel_norm(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
@@ -65,7 +62,7 @@ std::vector<Known> channel_norm(const RuleArguments& args) {
   return like_first(args);
 }
 
-std::vector<Known> group_norm(const RuleArguments& args) {
+Results group_norm(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
@@ -76,7 +73,7 @@ std::vector<Known> group_norm(const RuleArguments& args) {
 }
 
 // Over the last dimensions.
-std::vector<Known> shape_norm(const RuleArguments& args) {
+Results shape_norm(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
   if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
@@ -89,33 +86,33 @@ std::vector<Known> shape_norm(const RuleArguments& args) {
 }
 
 // (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
-std::vector<Known> native_layer_norm(const RuleArguments& args) {
+Results native_layer_norm(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   const std::size_t count = args.sizes("normalized_shape").size();
   if (count > input.sizes.size()) throw CannotTell{};
   TensorInfo statistics = input;
   std::fill(statistics.sizes.end() - static_cast<std::ptrdiff_t>(count), statistics.sizes.end(), SymInt(1));
-  if (input.dtype != at::kFloat && input.dtype != at::kDouble) statistics.dtype.reset();
-  std::vector<TensorInfo> results(args.schema().returns().size(), statistics);
+  if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
+  std::vector<TensorInfo> results(args.schema().results.size(), statistics);
   results[0] = input;
   return make_many(std::move(results));
 }
 
-std::vector<Known> native_group_norm(const RuleArguments& args) {
+Results native_group_norm(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   TensorInfo statistics = tensor_of({args.size("N"), args.size("group")}, input.dtype);
-  if (input.dtype != at::kFloat && input.dtype != at::kDouble) statistics.dtype.reset();
+  if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
   return make_many({input, statistics, statistics});
 }
 
-std::vector<Known> weight_norm(const RuleArguments& args) {
+Results weight_norm(const RuleArguments& args) {
   std::vector<TensorInfo> results = {args.tensor("v")};
-  if (args.schema().returns().size() == 2) results.push_back(args.tensor("g"));
+  if (args.schema().results.size() == 2) results.push_back(args.tensor("g"));
   return make_many(std::move(results));
 }
 
 // The norm of all but one dimension; -1: of everything.
-std::vector<Known> norm_except_dim(const RuleArguments& args) {
+Results norm_except_dim(const RuleArguments& args) {
   const TensorInfo input = args.tensor("v");
   if (args.number("dim") == -1) return make({}, input.dtype);
   const std::size_t dim = dim_index(args.number("dim"), input);
@@ -126,19 +123,19 @@ std::vector<Known> norm_except_dim(const RuleArguments& args) {
 
 // ---- Embeddings ----
 
-std::vector<Known> embedding(const RuleArguments& args) {
+Results embedding(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight"), indices = args.tensor("indices");
   require_rank(weight, {2}, "the table of an embedding");
-  if (indices.dtype && *indices.dtype != at::kLong && *indices.dtype != at::kInt) {
+  if (indices.dtype && *indices.dtype != ScalarType::kInt64 && *indices.dtype != ScalarType::kInt32) {
     throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices.dtype)};
   }
   return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
 }
 
-std::vector<Known> embedding_bag(const RuleArguments& args) {
+Results embedding_bag(const RuleArguments& args) {
   const TensorInfo weight = args.tensor("weight"), offsets = args.tensor("offsets");
   const Dtype indices = args.tensor("indices").dtype;
-  if (indices && *indices != at::kLong && *indices != at::kInt) {
+  if (indices && *indices != ScalarType::kInt64 && *indices != ScalarType::kInt32) {
     throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices)};
   }
   if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
@@ -157,12 +154,12 @@ std::vector<TensorInfo> states_of(const RuleArguments& args) {
 
 // (output, last states...).  The hidden size is that of the first state, which is also right for projections.
 // Packed sequences come as (steps, features) of all sequences.
-std::vector<Known> recurrent(const RuleArguments& args) {
+Results recurrent(const RuleArguments& args) {
   const bool packed = args.given("data");
   const TensorInfo input = args.tensor(packed ? "data" : "input");
   const std::vector<TensorInfo> states = states_of(args);
   if (input.dim() != (packed ? 2 : 3) || states[0].dim() != 3) throw CannotTell{};
-  const bool packed_weights = args.schema().name().starts_with("aten::quantized");
+  const bool packed_weights = args.name().starts_with("aten::quantized");
   const std::vector<TensorInfo> weights = packed_weights ? std::vector<TensorInfo>() : args.tensors("params");
   if (!weights.empty()) {
     require_same_dtype(input.dtype, weights[0].dtype, "dtypes of input and weight");
@@ -178,7 +175,7 @@ std::vector<Known> recurrent(const RuleArguments& args) {
 }
 
 // One step: the new states.
-std::vector<Known> recurrent_cell(const RuleArguments& args) {
+Results recurrent_cell(const RuleArguments& args) {
   if (args.is_tensor("w_ih") && args.is_tensor("input")) {
     const TensorInfo input = args.tensor("input"), weight = args.tensor("w_ih");
     require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
@@ -191,18 +188,18 @@ std::vector<Known> recurrent_cell(const RuleArguments& args) {
 }
 
 // The steps of all sequences one after another, and how many sequences have each step.
-std::vector<Known> pack_padded_sequence(const RuleArguments& args) {
+Results pack_padded_sequence(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input");
   if (input.dim() < 2) throw CannotTell{};
   const SymInt& steps = input.sizes[args.flag("batch_first") ? 1 : 0];
   Sizes sizes = slice_of(input.sizes, 1, input.sizes.size());
   sizes[0] = args.dimensions.fresh({1, std::nullopt});
   const SymInt longest = args.dimensions.fresh({1, args.dimensions.bounds(steps).high});
-  return make_many({tensor_of(std::move(sizes), input.dtype), tensor_of({longest}, at::kLong)});
+  return make_many({tensor_of(std::move(sizes), input.dtype), tensor_of({longest}, ScalarType::kInt64)});
 }
 
 // How many sequences there are is the first element of batch_sizes.
-std::vector<Known> pad_packed_sequence(const RuleArguments& args) {
+Results pad_packed_sequence(const RuleArguments& args) {
   const TensorInfo data = args.tensor("data"), batch_sizes = args.tensor("batch_sizes");
   if (data.dim() < 1 || batch_sizes.dim() != 1) throw CannotTell{};
   SymInt steps = args.size("total_length");
@@ -210,10 +207,10 @@ std::vector<Known> pad_packed_sequence(const RuleArguments& args) {
   const SymInt batch = args.dimensions.fresh({1, std::nullopt});
   Sizes sizes = args.flag("batch_first") ? Sizes{batch, steps} : Sizes{steps, batch};
   sizes.insert(sizes.end(), data.sizes.begin() + 1, data.sizes.end());
-  return make_many({tensor_of(std::move(sizes), data.dtype), tensor_of({batch}, at::kLong)});
+  return make_many({tensor_of(std::move(sizes), data.dtype), tensor_of({batch}, ScalarType::kInt64)});
 }
 
-std::vector<Known> pad_sequence(const RuleArguments& args) {
+Results pad_sequence(const RuleArguments& args) {
   const std::vector<TensorInfo> sequences = args.tensors("sequences");
   if (sequences.empty() || sequences[0].dim() < 1) throw CannotTell{};
   SymInt longest = 0;
@@ -256,16 +253,16 @@ Sizes attended(const RuleArguments& args, bool weights) {
   return sizes;
 }
 
-std::vector<Known> attention(const RuleArguments& args) {
+Results attention(const RuleArguments& args) {
   return first_only(args, tensor_of(attended(args, false), args.tensor("query").dtype));
 }
 
-std::vector<Known> attention_math(const RuleArguments& args) {
+Results attention_math(const RuleArguments& args) {
   const Dtype dtype = args.tensor("query").dtype;
   return make_many({tensor_of(attended(args, false), dtype), tensor_of(attended(args, true), dtype)});
 }
 
-std::vector<Known> native_multi_head_attention(const RuleArguments& args) {
+Results native_multi_head_attention(const RuleArguments& args) {
   const TensorInfo query = args.tensor("query"), key = args.tensor("key");
   if (query.dim() != 3 || key.dim() != 3) throw CannotTell{};
   if (!args.flag("need_weights")) return first_only(args, query);
@@ -276,7 +273,7 @@ std::vector<Known> native_multi_head_attention(const RuleArguments& args) {
 
 // ---- Distances ----
 
-std::vector<Known> cosine_similarity(const RuleArguments& args) {
+Results cosine_similarity(const RuleArguments& args) {
   TensorInfo result = tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions),
                                 promoted(args, {"x1", "x2"}));
   result.sizes.erase(result.sizes.begin() +
@@ -284,22 +281,22 @@ std::vector<Known> cosine_similarity(const RuleArguments& args) {
   return make(std::move(result));
 }
 
-std::vector<Known> pairwise_distance(const RuleArguments& args) {
+Results pairwise_distance(const RuleArguments& args) {
   Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
   sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
   Dtype dtype = float_dtype(promoted(args, {"x1", "x2"}));
-  if (dtype && at::isComplexType(*dtype)) dtype.reset();  // a real number, of which the type depends
+  if (dtype && is_complex(*dtype)) dtype.reset();  // a real number, of which the type depends
   return make(std::move(sizes), dtype);
 }
 
 // One for each pair of rows.
-std::vector<Known> pdist(const RuleArguments& args) {
+Results pdist(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   if (input.dim() != 2) throw CannotTell{};
   return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
 }
 
-std::vector<Known> bilinear(const RuleArguments& args) {
+Results bilinear(const RuleArguments& args) {
   const TensorInfo input = args.tensor("input1"), weight = args.tensor("weight");
   if (weight.dim() != 3) throw CannotTell{};
   return make(with_last(input.sizes, weight.sizes[0]), input.dtype);
@@ -309,14 +306,13 @@ std::vector<Known> bilinear(const RuleArguments& args) {
 
 // Where the two floating types differ, so do the losses about which one they take.
 Dtype loss_dtype(Dtype input, Dtype target) {
-  const bool target_counts = target && c10::isFloatingType(*target);
-  return input == target || (target && !target_counts && input && c10::isFloatingType(*input)) ? input
-                                                                                               : Dtype();
+  const bool target_counts = target && is_floating(*target);
+  return input == target || (target && !target_counts && input && is_floating(*input)) ? input : Dtype();
 }
 
-std::vector<Known> loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+Results loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
   // Formulas that divide or take roots make integers and complex numbers something else, and not all do.
-  if (dtype && !at::isFloatingType(*dtype)) dtype.reset();
+  if (dtype && !is_floating(*dtype)) dtype.reset();
   return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
 }
 
@@ -324,17 +320,17 @@ Dtype loss_dtype_of(const RuleArguments& args) {
   return loss_dtype(args.tensor(first_argument(args)).dtype, args.tensor("target").dtype);
 }
 
-std::vector<Known> broadcast_loss(const RuleArguments& args) {
+Results broadcast_loss(const RuleArguments& args) {
   const TensorInfo input = args.tensor(first_argument(args)), target = args.tensor("target");
   if (args.number("reduction") != 0) return loss(args, {}, loss_dtype_of(args));
   return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), loss_dtype_of(args));
 }
 
-std::vector<Known> input_shaped_loss(const RuleArguments& args) {
+Results input_shaped_loss(const RuleArguments& args) {
   return loss(args, args.tensor("self").sizes, loss_dtype_of(args));
 }
 
-std::vector<Known> target_shaped_loss(const RuleArguments& args) {
+Results target_shaped_loss(const RuleArguments& args) {
   return loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
 
@@ -345,28 +341,28 @@ Sizes without_classes(Sizes sizes) {
   return sizes;
 }
 
-std::vector<Known> class_loss(const RuleArguments& args) {
+Results class_loss(const RuleArguments& args) {
   return loss(args, without_classes(args.tensor("self").sizes), loss_dtype_of(args));
 }
 
 // (result, total weight)
-std::vector<Known> class_loss_forward(const RuleArguments& args) {
-  std::vector<Known> results = class_loss(args);
-  results.push_back(make_known(tensor_of({}, args.tensor("self").dtype)));
+Results class_loss_forward(const RuleArguments& args) {
+  Results results = class_loss(args);
+  results.push_back({tensor_of({}, args.tensor("self").dtype)});
   return results;
 }
 
-std::vector<Known> multi_margin_loss(const RuleArguments& args) {
+Results multi_margin_loss(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self"), target = args.tensor("target");
   return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : target.sizes, input.dtype);
 }
 
-std::vector<Known> multilabel_margin_loss(const RuleArguments& args) {
+Results multilabel_margin_loss(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : Sizes{}, input.dtype);
 }
 
-std::vector<Known> margin_ranking_loss(const RuleArguments& args) {
+Results margin_ranking_loss(const RuleArguments& args) {
   const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
   const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
   if (args.number("reduction") != 0) return loss(args, {}, dtype);
@@ -375,13 +371,13 @@ std::vector<Known> margin_ranking_loss(const RuleArguments& args) {
               dtype);
 }
 
-std::vector<Known> cosine_embedding_loss(const RuleArguments& args) {
+Results cosine_embedding_loss(const RuleArguments& args) {
   const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
   const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
   return loss(args, target.sizes, dtype);
 }
 
-std::vector<Known> triplet_margin_loss(const RuleArguments& args) {
+Results triplet_margin_loss(const RuleArguments& args) {
   const TensorInfo anchor = args.tensor("anchor"), positive = args.tensor("positive"),
                    negative = args.tensor("negative");
   const bool same = anchor.dtype == positive.dtype && anchor.dtype == negative.dtype;
@@ -394,13 +390,13 @@ std::vector<Known> triplet_margin_loss(const RuleArguments& args) {
 }
 
 // (time, samples, classes), or of one sample (time, classes).
-std::vector<Known> ctc_loss(const RuleArguments& args) {
+Results ctc_loss(const RuleArguments& args) {
   const TensorInfo input = args.tensor("log_probs");
   return loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
 // (losses, what the backward pass needs)
-std::vector<Known> unreduced_ctc_loss(const RuleArguments& args) {
+Results unreduced_ctc_loss(const RuleArguments& args) {
   const TensorInfo input = args.tensor("log_probs");
   return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
 }
@@ -411,7 +407,7 @@ bool is_complex(const RuleArguments& args, std::string_view name) {
   if (!args.given(name)) return false;
   const Dtype dtype = args.tensor(name).dtype;
   if (!dtype) throw CannotTell{};
-  return c10::isComplexType(*dtype);
+  return is_complex(*dtype);
 }
 
 SymInt hop_of(const RuleArguments& args, const SymInt& length) {
@@ -419,7 +415,7 @@ SymInt hop_of(const RuleArguments& args, const SymInt& length) {
 }
 
 // (..., time) to (..., frequencies, frames); not complex, with 2 behind.
-std::vector<Known> stft(const RuleArguments& args) {
+Results stft(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
   const SymInt length = args.size("n_fft"), hop = hop_of(args, length);
@@ -442,7 +438,7 @@ std::vector<Known> stft(const RuleArguments& args) {
   return make(std::move(sizes), dtype);
 }
 
-std::vector<Known> istft(const RuleArguments& args) {
+Results istft(const RuleArguments& args) {
   const TensorInfo input = args.tensor("self");
   if (!is_complex(args, "self") || (input.dim() != 2 && input.dim() != 3)) throw CannotTell{};
   SymInt samples;

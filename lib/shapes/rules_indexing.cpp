@@ -1,38 +1,29 @@
 // Rules of operators that pick or replace elements by positions, masks and values.
 #include <algorithm>
 
-#include "torchscript/convert.h"
-#include "torchscript/shapes/rule_helpers.h"
-#include "torchscript/shapes/size_arithmetic.h"
-#include "torchscript/value.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
 
 bool is_mask(const TensorInfo& info) {
   if (!info.dtype) throw CannotTell{};
-  return *info.dtype == at::kBool || *info.dtype == at::kByte;
+  return *info.dtype == ScalarType::kBool || *info.dtype == ScalarType::kUint8;
 }
 
 // x[i, :, mask]: None leaves a dimension alone, and a mask stands for the positions where it is true.
-std::vector<Known> index(const RuleArguments& args) {
+Results index(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
-  const at::IValue& indices = args.value("indices");
-  std::vector<at::IValue> items;
-  if (indices.isList()) {
-    for (const at::IValue& item : indices.toListRef()) items.push_back(item);
-  } else {
-    throw CannotTell{};  // a list of which None cannot be told from unknown
-  }
+  const AbstractValue::Sequence* items = args.value("indices").sequence();
+  if (items == nullptr) throw CannotTell{};
   std::vector<bool> is_picked;  // for each dimension of self that `indices` name
   Sizes positions;
-  for (const at::IValue& item : items) {
-    if (item.isNone()) {
+  for (const AbstractValue& item : *items) {
+    if (item.is_none()) {
       is_picked.push_back(false);
       continue;
     }
-    const Known known = known_of_value(item);
-    const TensorInfo* tensor = known.tensor();
+    const TensorInfo* tensor = item.tensor();
     if (tensor == nullptr) throw CannotTell{};
     if (is_mask(*tensor)) {
       // One list of positions for each of the mask's dimensions, all of the same length.
@@ -61,7 +52,7 @@ std::vector<Known> index(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> index_select(const RuleArguments& args) {
+Results index_select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const TensorInfo positions = args.tensor("index");
   if (!self.sizes.empty()) {
@@ -71,14 +62,14 @@ std::vector<Known> index_select(const RuleArguments& args) {
 }
 
 // gather, take: where each element comes from.
-std::vector<Known> sizes_of_index(const RuleArguments& args) {
+Results sizes_of_index(const RuleArguments& args) {
   const Dtype dtype = args.tensor("index").dtype;
-  if (dtype && *dtype != at::kLong && *dtype != at::kInt)
+  if (dtype && *dtype != ScalarType::kInt64 && *dtype != ScalarType::kInt32)
     throw Raises{"indices are int64, not " + dtype_name(*dtype)};
   return make(args.tensor("index").sizes, args.tensor("self").dtype);
 }
 
-std::vector<Known> take_along_dim(const RuleArguments& args) {
+Results take_along_dim(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self"), indices = args.tensor("indices");
   if (!args.given("dim")) return make({product(indices.sizes)}, self.dtype);
   if (self.dim() != indices.dim()) throw CannotTell{};
@@ -90,32 +81,32 @@ std::vector<Known> take_along_dim(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-std::vector<Known> masked_select(const RuleArguments& args) {
+Results masked_select(const RuleArguments& args) {
   const SymInt count = fresh_up_to(product(broadcast_all(args)), args.dimensions);
   return make({count}, args.tensor("self").dtype);
 }
 
-std::vector<Known> nonzero(const RuleArguments& args) {
+Results nonzero(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
-  return make({fresh_up_to(product(self.sizes), args.dimensions), self.dim()}, at::kLong);
+  return make({fresh_up_to(product(self.sizes), args.dimensions), self.dim()}, ScalarType::kInt64);
 }
 
-std::vector<Known> nonzero_static(const RuleArguments& args) {
-  return make({args.size("size"), args.tensor("self").dim()}, at::kLong);
+Results nonzero_static(const RuleArguments& args) {
+  return make({args.size("size"), args.tensor("self").dim()}, ScalarType::kInt64);
 }
 
-std::vector<Known> nonzero_lists(const RuleArguments& args) {
+Results nonzero_lists(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
   const SymInt count = fresh_up_to(product(self.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(std::max<std::size_t>(self.sizes.size(), 1),
-                                           TensorInfo{.sizes = {count}, .dtype = at::kLong}));
+                                           TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
 }
 
 // How many elements of the flat input, or slices along a dimension, are left; each one's place among them;
 // counts. What is not asked for is empty on some paths and not on others.
-std::vector<Known> unique_elements(const RuleArguments& args) {
+Results unique_elements(const RuleArguments& args) {
   const TensorInfo self = args.tensor("self");
-  std::vector<Known> results(args.schema().returns().size());
+  Results results(args.schema().results.size());
   Sizes sizes, all = self.sizes;
   SymInt count;
   if (args.given("dim")) {
@@ -128,17 +119,17 @@ std::vector<Known> unique_elements(const RuleArguments& args) {
     count = fresh_up_to(product(self.sizes), args.dimensions);
     sizes = {count};
   }
-  results.at(0) = make_known({.sizes = sizes, .dtype = self.dtype});
+  results.at(0) = {TensorInfo{.sizes = sizes, .dtype = self.dtype}};
   if (args.given("return_inverse") && args.flag("return_inverse")) {
-    results.at(1) = make_known({.sizes = all, .dtype = at::kLong});
+    results.at(1) = {TensorInfo{.sizes = all, .dtype = ScalarType::kInt64}};
   }
   if (args.given("return_counts") && args.flag("return_counts")) {
-    results.at(2) = make_known({.sizes = {count}, .dtype = at::kLong});
+    results.at(2) = {TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}};
   }
   return results;
 }
 
-std::vector<Known> repeat_interleave(const RuleArguments& args) {
+Results repeat_interleave(const RuleArguments& args) {
   const bool counts_only = !args.given("self");
   TensorInfo info = args.tensor(counts_only ? "repeats" : "self");
   std::size_t dim = 0;
@@ -159,22 +150,22 @@ std::vector<Known> repeat_interleave(const RuleArguments& args) {
 }
 
 // searchsorted, bucketize: the positions of `self`.
-std::vector<Known> found_positions(const RuleArguments& args) {
+Results found_positions(const RuleArguments& args) {
   const Sizes sizes = args.is_tensor("self") ? args.tensor("self").sizes : Sizes();
-  return make(sizes, args.flag("out_int32") ? at::kInt : at::kLong);
+  return make(sizes, args.flag("out_int32") ? ScalarType::kInt32 : ScalarType::kInt64);
 }
 
-std::vector<Known> is_in(const RuleArguments& args) {
+Results is_in(const RuleArguments& args) {
   const Sizes sizes = args.is_tensor("elements") ? args.tensor("elements").sizes : Sizes();
-  return make(sizes, at::kBool);
+  return make(sizes, ScalarType::kBool);
 }
 
-std::vector<Known> count_values(const RuleArguments& args) {
+Results count_values(const RuleArguments& args) {
   const SymInt least = args.given("minlength") ? args.size("minlength") : SymInt(0);
-  Dtype dtype = at::kLong;
+  Dtype dtype = ScalarType::kInt64;
   if (args.given("weights")) {
     dtype = args.tensor("weights").dtype;
-    if (dtype && *dtype != at::kFloat) dtype = at::kDouble;
+    if (dtype && *dtype != ScalarType::kFloat32) dtype = ScalarType::kFloat64;
   }
   return make({args.dimensions.fresh({args.dimensions.bounds(least).low, std::nullopt})}, dtype);
 }

@@ -1,0 +1,238 @@
+// Rules of operators that make tensors from sizes and numbers.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+// zeros(size), rand(size)
+Results of_size(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results full(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", number_dtype(args, "fill_value")));
+}
+
+Results of_size_integers(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+// zeros_like(x)
+Results like(const RuleArguments& args) {
+  const TensorInfo self = args.tensor(first_argument(args));
+  return make(self.sizes, dtype_or(args, "dtype", self.dtype));
+}
+
+// x.new_zeros(size)
+Results of_size_like(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", args.tensor("self").dtype));
+}
+
+Results randperm(const RuleArguments& args) {
+  return make({args.size("n")}, dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+Results arange(const RuleArguments& args) {
+  bool integers = true;
+  Promotion promotion;
+  for (const std::string_view name : {"start", "end", "step"}) {
+    if (!args.given(name)) continue;
+    integers = integers && args.value(name).integer() != nullptr;
+    promotion.add_number(args, name);
+  }
+  Dtype dtype = promotion.result();
+  if (dtype && is_floating(*dtype)) dtype = kDefaultFloat;
+  dtype = dtype_or(args, "dtype", dtype);
+  if (!integers) {
+    // The numbers are rounded before they are counted.
+    if (dtype == ScalarType::kInt64) throw CannotTell{};
+    const double start = args.given("start") ? args.real("start") : 0;
+    const double step = args.given("step") ? args.real("step") : 1;
+    const double count = std::ceil((args.real("end") - start) / step);
+    constexpr double kLimit = 1e15;  // where floats still hold integers
+    if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
+    return make({static_cast<std::int64_t>(count)}, dtype);
+  }
+  const SymInt start = args.given("start") ? args.size("start") : SymInt(0);
+  const SymInt step = args.given("step") ? args.size("step") : SymInt(1);
+  const SymInt distance = args.size("end") - start;
+  if (decided(args.dimensions, Relation::kGreater, step, 0)) return make({ceildiv(distance, step)}, dtype);
+  return make({ceildiv(-distance, -step)}, dtype);
+}
+
+Results linspace(const RuleArguments& args) {
+  return make({args.size("steps")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results eye(const RuleArguments& args) {
+  const SymInt rows = args.size("n");
+  return make({rows, args.given("m") ? args.size("m") : rows}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results window(const RuleArguments& args) {
+  return make({args.size("window_length")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results frequencies(const RuleArguments& args) {
+  return make({args.size("n")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results real_frequencies(const RuleArguments& args) {
+  return make({floordiv(args.size("n"), 2) + 1}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+// ---- Tensors from nested lists of numbers ----
+
+// The lengths of `lists` levels.  Lists inside are as long as the first of them.
+void append_lengths(const AbstractValue& value, int lists, Sizes& sizes) {
+  if (lists == 0) return;
+  const AbstractValue::Sequence* items = value.sequence();
+  if (items == nullptr || (items->empty() && lists > 1)) throw CannotTell{};
+  sizes.emplace_back(static_cast<std::int64_t>(items->size()));
+  if (!items->empty()) append_lengths(items->front(), lists - 1, sizes);
+}
+
+Sizes lengths_of(const RuleArguments& args, std::string_view name) {
+  Sizes sizes;
+  append_lengths(args.value(name), args.type(name).lists, sizes);
+  return sizes;
+}
+
+Dtype leaf_dtype(const AbstractValue& value, ValueType::Kind kind) {
+  const AbstractValue::Sequence* items = value.sequence();
+  return items == nullptr || items->empty() ? number_dtype(value, kind) : leaf_dtype(items->front(), kind);
+}
+
+// torch.tensor(data), torch.as_tensor(data)
+Results tensor(const RuleArguments& args) {
+  const std::string_view name = first_argument(args);
+  if (args.is_tensor(name)) return like(args);
+  Sizes sizes = lengths_of(args, name);
+  return make(std::move(sizes), dtype_or(args, "dtype", leaf_dtype(args.value(name), args.type(name).kind)));
+}
+
+Results scalar_tensor(const RuleArguments& args) {
+  return make(Sizes(), dtype_or(args, "dtype", kDefaultFloat));
+}
+
+// prim::NumToTensor
+Results number_to_tensor(const RuleArguments& args) {
+  return make(Sizes(), number_dtype(args, first_argument(args)));
+}
+
+Results list_to_tensor(const RuleArguments& args) {
+  return make(lengths_of(args, "self"), ScalarType::kInt64);
+}
+
+Results shape_as_tensor(const RuleArguments& args) {
+  return make({args.tensor("self").dim()}, ScalarType::kInt64);
+}
+
+// normal(mean, std): either may be a tensor; normal(mean, std, size)
+Results normal(const RuleArguments& args) {
+  if (args.given("size")) return of_size(args);
+  return make(broadcast_all(args), promoted(args, {"mean", "std"}));
+}
+
+Results triangle_indices(const RuleArguments& args) {
+  const std::int64_t rows = args.number("row"), columns = args.number("col"), offset = args.number("offset");
+  constexpr std::int64_t kLimit = 1'000'000;
+  if (rows < 0 || rows > kLimit || columns < 0 || columns > kLimit || std::abs(offset) > kLimit)
+    throw CannotTell{};
+  std::int64_t lower = 0, strictly_lower = 0;  // elements of all rows up to the diagonal, with it and without
+  for (std::int64_t row = 0; row < rows; ++row) {
+    lower += std::clamp<std::int64_t>(row + offset + 1, 0, columns);
+    strictly_lower += std::clamp<std::int64_t>(row + offset, 0, columns);
+  }
+  const bool is_lower = args.name() == "aten::tril_indices";
+  return make({2, is_lower ? lower : rows * columns - strictly_lower},
+              dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+Results one_hot(const RuleArguments& args) {
+  const TensorInfo self = args.tensor("self");
+  const std::optional<std::int64_t> classes = args.size("num_classes").number();
+  // -1: as many as the largest element asks for.
+  const bool from_data = classes && *classes < 0;
+  return make(concatenated(self.sizes, {from_data ? args.dimensions.fresh() : args.size("num_classes")}),
+              ScalarType::kInt64);
+}
+
+Results multinomial(const RuleArguments& args) {
+  Sizes sizes = args.tensor("self").sizes;
+  if (sizes.empty()) throw CannotTell{};
+  sizes.back() = args.size("num_samples");
+  return make(std::move(sizes), ScalarType::kInt64);
+}
+
+Results from_template(const RuleArguments& args) {
+  return make(args.tensor("the_template").sizes, args.tensor("self").dtype);
+}
+
+Results resize(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
+
+}  // namespace
+
+RuleTable creation_rules() {
+  static constexpr std::pair<std::string_view, Rule> kRules[] = {
+      {"empty", of_size},
+      {"empty_strided", of_size},
+      {"ones", of_size},
+      {"rand", of_size},
+      {"randn", of_size},
+      {"zeros", of_size},
+      {"full", full},
+      {"randint", of_size_integers},
+
+      {"empty_like", like},
+      {"full_like", like},
+      {"ones_like", like},
+      {"rand_like", like},
+      {"randint_like", like},
+      {"randn_like", like},
+      {"zeros_like", like},
+
+      {"new_empty", of_size_like},
+      {"new_empty_strided", of_size_like},
+      {"new_full", of_size_like},
+      {"new_ones", of_size_like},
+      {"new_zeros", of_size_like},
+
+      {"arange", arange},
+      {"bartlett_window", window},
+      {"blackman_window", window},
+      {"eye", eye},
+      {"fft_fftfreq", frequencies},
+      {"fft_rfftfreq", real_frequencies},
+      {"hamming_window", window},
+      {"hann_window", window},
+      {"kaiser_window", window},
+      {"linspace", linspace},
+      {"logspace", linspace},
+      {"multinomial", multinomial},
+      {"normal", normal},
+      {"normal_functional", same_as_first},
+      {"one_hot", one_hot},
+      {"poisson", same_as_first},
+      {"randperm", randperm},
+      {"resize", resize},
+      {"resize_as", from_template},
+      {"tril_indices", triangle_indices},
+      {"triu_indices", triangle_indices},
+
+      {"_list_to_tensor", list_to_tensor},
+      {"_shape_as_tensor", shape_as_tensor},
+      {"as_tensor", tensor},
+      {"prim::NumToTensor", number_to_tensor},
+      {"scalar_tensor", scalar_tensor},
+      {"tensor", tensor},
+  };
+  return kRules;
+}
+
+}  // namespace fxtrace

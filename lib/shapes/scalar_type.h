@@ -1,0 +1,83 @@
+// Types of a tensor's elements, as torch has them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fxtrace {
+
+// In the order of the numbers that TorchScript has in the place of types.
+enum class ScalarType : std::int8_t {
+  kUint8,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kComplex32,
+  kComplex64,
+  kComplex128,
+  kBool,
+  kQint8,
+  kQuint8,
+  kQint32,
+  kBfloat16,
+  kQuint4x2,
+  kQuint2x4,
+  kBits1x8,
+  kBits2x4,
+  kBits4x2,
+  kBits8,
+  kBits16,
+  kFloat8E5m2,
+  kFloat8E4m3fn,
+  kFloat8E5m2fnuz,
+  kFloat8E4m3fnuz,
+  kUint16,
+  kUint32,
+  kUint64,
+  kUint1,
+  kUint2,
+  kUint3,
+  kUint4,
+  kUint5,
+  kUint6,
+  kUint7,
+  kInt1,
+  kInt2,
+  kInt3,
+  kInt4,
+  kInt5,
+  kInt6,
+  kInt7,
+  kFloat8E8m0fnu,
+  kFloat4E2m1fnX2
+};
+inline constexpr std::int64_t kScalarTypes = static_cast<std::int64_t>(ScalarType::kFloat4E2m1fnX2) + 1;
+
+using Dtype = std::optional<ScalarType>;  // absent: not known
+
+inline constexpr ScalarType kDefaultFloat = ScalarType::kFloat32;
+inline constexpr ScalarType kDefaultComplex = ScalarType::kComplex64;
+
+std::string dtype_name(ScalarType type);        // "float32"
+Dtype find_scalar_type(std::string_view name);  // of "float32"
+Dtype find_scalar_type(std::int64_t number);    // TorchScript's
+std::int64_t item_size(ScalarType type);        // bytes of an element
+bool is_integral(ScalarType type);              // bool too, but nothing of less than a byte
+bool is_floating(ScalarType type);
+bool is_complex(ScalarType type);
+bool is_quantized(ScalarType type);
+std::optional<bool> is_signed(ScalarType type);    // torch does not say it of all
+ScalarType without_quantization(ScalarType type);  // int8 of qint8
+ScalarType real_type(ScalarType type);             // float32 of complex64
+Dtype complex_type(ScalarType type);               // complex64 of float32; of most others there is none
+
+// torch.promote_types: the type of what an operator makes of two tensors.  Absent where torch has none.
+Dtype promote(ScalarType a, ScalarType b);
+
+}  // namespace fxtrace

@@ -1,0 +1,489 @@
+// Shape rules, without LibTorch: calls and what the rules give, one line for each case.
+#include <span>
+#include <string>
+
+#include "catch.h"
+#include "shapes/scalar_type.h"
+#include "shapes/size_arithmetic.h"
+#include "shapes_text.h"
+
+using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+struct Case {
+  const char* call;
+  const char* result;
+};
+
+void check_rules(std::span<const Case> cases) {
+  for (const Case& item : cases) {
+    INFO(item.call);
+    CHECK(shapes_of(item.call) == item.result);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("shape rules: elements that are computed one by one", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"sin(int64[n])", "float32[n]"},
+      {"relu(float32[n,4])", "float32[n,4]"},
+      {"abs(complex64[n])", "float32[n]"},
+      {"add.Tensor(float32[n,1,4], float32[m,1])", "float32[n,m,4]"},
+      {"add.Tensor(float32[a], float32[b])", "float32[u0]"},
+      {"add.Tensor(float32[a], float32[3])", "float32[3]"},
+      {"add.Tensor(float32[n,4], float64[])", "float32[n,4]"},
+      {"add.Tensor(int64[n], float32[])", "float32[n]"},
+      {"add.Scalar(int64[n], 1.5)", "float32[n]"},
+      {"add.Scalar(int64[n], 2)", "int64[n]"},
+      {"add.Scalar(uint8[n], True)", "uint8[n]"},
+      {"mul.Tensor(float16[n], bfloat16[n])", "float32[n]"},
+      {"mul.Tensor(float32[n], ?[n])", "?[n]"},
+      {"mul.Tensor(float32[n], ?)", "?[n]"},
+      {"div.Tensor(int64[n], int64[n])", "float32[n]"},
+      {"div.Tensor_mode(int64[n], int64[n], rounding_mode='floor')", "int64[n]"},
+      {"eq.Tensor(float32[n,1], float32[m])", "bool[n,m]"},
+      {"where.self(bool[n,1], float32[m], float64[])", "float32[n,m]"},
+      {"where(bool[n,4])", "[int64[u0],int64[u0]]"},
+      {"where.self(float32[n], float32[n], float32[n])",
+       "raises: dtypes of conditions differ: float32 and bool"},
+      {"glu(float32[n,8])", "float32[n,4]"},
+      {"to.dtype(float32[n], float16)", "float16[n]"},
+      {"to.dtype(float32[n], 7)", "float64[n]"},
+      {"to.other(float32[n], float64[3]@cuda:0)", "float64[n]@cuda:0"},
+      {"complex(float32[n], float32[n])", "complex64[n]"},
+      {"view_as_real(complex64[n,3])", "float32[n,3,2]"},
+      {"add.Tensor(float32[n,3], float32[n,4])", "raises: sizes cannot be broadcast: 3 != 4"},
+      {"add_.Tensor(float32[n,3], float64[3])", "float32[n,3]"},
+      {"add.out(float32[n], float32[n], out=float32[n])", "?"},
+      {"native_dropout(float32[n,3], 0.5, True)", "float32[n,3] bool[n,3]"},
+      {"softmax.int(float16[n,3], -1, float32)", "float32[n,3]"},
+      {"lerp.Scalar(float32[n,1], float32[4], 0.5)", "float32[n,4]"},
+      {"special_zeta(float32[n,1], float32[m])", "float32[n,m]"},
+      {"float_power.Tensor_Scalar(float32[n], 2)", "float64[n]"},
+      {"clamp(int64[n], 0.5)", "float32[n]"},
+      {"prelu(?)", "?"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: tensors from sizes and numbers", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"zeros([n,4])", "float32[n,4]"},
+      {"zeros([n,4], dtype=int64, device=@cuda:0)", "int64[n,4]@cuda:0"},
+      {"full([2,n], 1)", "int64[2,n]"},
+      {"full([2,n], 1.5)", "float32[2,n]"},
+      {"ones_like(float16[n,2])", "float16[n,2]"},
+      {"arange(n)", "int64[n]"},
+      {"arange.start_step(0, n, 3)", "int64[(n+2)//3]"},
+      {"arange.start_step(0.0, 1.0, 0.25)", "float32[4]"},
+      {"arange.start(n, 10)", "int64[10-n]"},
+      {"new_zeros(float64[3], [n])", "float64[n]"},
+      {"eye(n)", "float32[n,n]"},
+      {"linspace(0, 1, n)", "float32[n]"},
+      {"hann_window(400)", "float32[400]"},
+      {"one_hot(int64[n], 10)", "int64[n,10]"},
+      {"one_hot(int64[n])", "int64[n,u0]"},
+      {"multinomial(float32[n,5], 2)", "int64[n,2]"},
+      {"tril_indices(3, 4)", "int64[2,6]"},
+      {"tensor([[1,2,3],[4,5,6]])", "int64[2,3]"},
+      {"tensor([1.5, n])", "float32[2]"},
+      {"tensor.float(1.5)", "float32[]"},
+      {"randperm(n)", "int64[n]"},
+      {"scalar_tensor(n)", "float32[]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"view(float32[n,3,4], [n,-1])", "float32[n,12]"},
+      {"view(float32[n,12], [n,3,-1])", "float32[n,3,4]"},
+      {"view.dtype(float32[n,4], int16)", "int16[n,8]"},
+      {"reshape(float32[n,6], [-1])", "float32[n*6]"},
+      {"reshape(float32[2,6], [5,-1])", "raises: numbers of elements differ: 12 != 10"},
+      {"expand(float32[n,1], [n,4])", "float32[n,4]"},
+      {"expand(float32[n,3], [n,4])", "raises: only 1 can be expanded: 4 != 3"},
+      {"repeat(float32[n,3], [2,1,4])", "float32[2,n,12]"},
+      {"permute(float32[n,3,h,w], [0,2,3,1])", "float32[n,h,w,3]"},
+      {"transpose.int(float32[n,3,4], 1, -1)", "float32[n,4,3]"},
+      {"transpose.int(float32[n,3,4], 1, 3)", "raises: dimension 3 of a tensor with 3"},
+      {"flatten.using_ints(float32[n,3,h,w], 1)", "float32[n,h*w*3]"},
+      {"unflatten.int(float32[n,12], 1, [3,-1])", "float32[n,3,4]"},
+      {"unsqueeze(float32[n], -1)", "float32[n,1]"},
+      {"unsqueeze_(float32[n], 0)", "float32[1,n]"},
+      {"squeeze(float32[n,1,3])", "?"},
+      {"squeeze.dim(float32[n,1,3], 1)", "float32[n,3]"},
+      {"squeeze.dim(float32[2,1,3], 1)", "float32[2,3]"},
+      {"select.int(float32[n,3], 1, 0)", "float32[n]"},
+      {"slice.Tensor(float32[n,8], 1, 2, -1)", "float32[n,5]"},
+      {"slice.Tensor(float32[n,8], 0, 0, 64)", "float32[min(64,n),8]"},
+      {"slice.Tensor(float32[8], 0, 0, ?)", "float32[u0]"},
+      {"narrow(float32[n,8], 1, 0, 3)", "float32[n,3]"},
+      {"cat([float32[n,2], float32[n,3]], 1)", "float32[n,5]"},
+      {"cat([float32[n,2], float64[n,3]], 0)", "raises: sizes of the tensors differ: 3 != 2"},
+      {"cat(?)", "?"},
+      {"stack([float32[n,2], float32[n,2]], -1)", "float32[n,2,2]"},
+      {"split.Tensor(float32[10,n], 4)", "[float32[4,n],float32[4,n],float32[2,n]]"},
+      {"split.Tensor(float32[n,4], 2)", "?"},
+      {"split_with_sizes(float32[10,n], [3,7])", "[float32[3,n],float32[7,n]]"},
+      {"split_with_sizes(float32[10,n], [3,6])", "raises: the pieces are not the whole: 9 != 10"},
+      {"chunk(float32[n,9], 2, 1)", "[float32[n,5],float32[n,4]]"},
+      {"chunk(float32[n*2,9], 2)", "[float32[n,9],float32[n,9]]"},
+      {"unbind.int(float32[3,n])", "[float32[n],float32[n],float32[n]]"},
+      {"unbind.int(float32[n,3])", "?"},
+      {"tensor_split.sections(float32[10], 3)", "[float32[4],float32[3],float32[3]]"},
+      {"diagonal(float32[n,3,3], 0, 1, 2)", "float32[n,3]"},
+      {"movedim.int(float32[n,3,4], 1, -1)", "float32[n,4,3]"},
+      {"roll(float32[n,3], [1])", "float32[n,3]"},
+      {"unfold(float32[n,10], 1, 3, 2)", "float32[n,4,3]"},
+      {"meshgrid([float32[n], float32[m]])", "[float32[n,m],float32[n,m]]"},
+      {"broadcast_tensors([float32[n,1], float32[m]])", "[float32[n,m],float32[n,m]]"},
+      {"pixel_shuffle(float32[n,16,h,w], 2)", "float32[n,4,h*2,w*2]"},
+      {"t(float32[n,3])", "float32[3,n]"},
+      {"vstack([float32[n], float32[n]])", "float32[2,n]"},
+      {"tile(float32[n,3], [2])", "float32[n,6]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: sums, orders and spectra", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"sum(int32[n,3])", "int64[]"},
+      {"sum.dim_IntList(float32[n,3,4], [1], True)", "float32[n,1,4]"},
+      {"mean.dim(float32[n,3,4], [-1])", "float32[n,3]"},
+      {"mean.dim(float32[n,3,4], [3])", "raises: dimension 3 of a tensor with 3"},
+      {"argmax(float32[n,3], 1)", "int64[n]"},
+      {"max.dim(float32[n,3], 1)", "float32[n] int64[n]"},
+      {"max(float32[n,3])", "float32[]"},
+      {"any.dim(float32[n,3], 0)", "bool[3]"},
+      {"topk(float32[n,10], 3)", "float32[n,3] int64[n,3]"},
+      {"sort(float32[n,3])", "float32[n,3] int64[n,3]"},
+      {"cumsum(int32[n,3], 1)", "int64[n,3]"},
+      {"var_mean.correction(float32[n,3], [1])", "float32[n] float32[n]"},
+      {"linalg_vector_norm(complex64[n,3], 2, [1])", "float32[n]"},
+      {"norm.ScalarOpt_dim(float32[n,3], 2, [1], True)", "float32[n,1]"},
+      {"fft_rfft(float32[n,10])", "complex64[n,6]"},
+      {"fft_irfft(complex64[n,6])", "float32[n,10]"},
+      {"std(int64[3])", "raises: not implemented for int64"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: positions and masks", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"index.Tensor(float32[n,3,4], [None, int64[5]])", "float32[n,5,4]"},
+      {"index.Tensor(float32[n,3,4], [int64[5], None, int64[5]])", "float32[5,3]"},
+      {"index.Tensor(float32[n,3], [bool[n]])", "float32[u0,3]"},
+      {"index.Tensor(float32[n,3], [?])", "?"},
+      {"index_select(float32[n,3], 1, int64[2])", "float32[n,2]"},
+      {"gather(float32[n,3], 1, int64[n,2])", "float32[n,2]"},
+      {"gather(float32[n,3], 1, float32[n,2])", "raises: indices are int64, not float32"},
+      {"masked_select(float32[3,4], bool[3,4])", "float32[u0]"},
+      {"nonzero(float32[n,3])", "int64[u0,2]"},
+      {"take(float32[n,3], int64[7])", "float32[7]"},
+      {"scatter.src(float32[n,3], 1, int64[n,3], float64[n,3])",
+       "raises: dtypes of 'self' and 'src' differ: float32 and float64"},
+      {"searchsorted.Tensor(float32[10], float32[n])", "int64[n]"},
+      {"repeat_interleave.self_int(float32[n,3], 2, 1)", "float32[n,6]"},
+      {"_unique2(int64[n])", "int64[u0] ? ?"},
+      {"isin.Tensor_Tensor(int64[n], int64[3])", "bool[n]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: products and decompositions", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"matmul(float32[n,3,4], float32[4,5])", "float32[n,3,5]"},
+      {"matmul(float32[n,3,4], float32[4])", "float32[n,3]"},
+      {"matmul(float32[4], float32[4])", "float32[]"},
+      {"matmul(float32[n,3,4], float32[5,5])", "raises: inner sizes of the product differ: 4 != 5"},
+      {"mm(float32[n,3], float32[3,5])", "float32[n,5]"},
+      {"mm(float32[n,3], float64[3,5])", "raises: dtypes of 'self' and 'mat2' differ: float32 and float64"},
+      {"bmm(float32[n,3,4], float32[n,4,5])", "float32[n,3,5]"},
+      {"addmm(float32[5], float32[n,3], float32[3,5])", "float32[n,5]"},
+      {"linear(float32[n,7,3], float32[5,3], float32[5])", "float32[n,7,5]"},
+      {"linear(float32[n,7,4], float32[5,3], float32[5])",
+       "raises: features of the input are not what the weight takes: 4 != 3"},
+      {"einsum('bij,bjk->bik', [float32[n,3,4], float32[n,4,5]])", "float32[n,3,5]"},
+      {"einsum('...i,i->...', [float32[n,3,4], float32[4]])", "float32[n,3]"},
+      {"linalg_svd(float32[n,3,4], False)", "float32[n,3,3] float32[n,3] float32[n,3,4]"},
+      {"linalg_eigh(complex64[n,3,3])", "float32[n,3] complex64[n,3,3]"},
+      {"linalg_solve(float32[n,3,3], float32[n,3,2])", "float32[n,3,2]"},
+      {"cdist(float32[n,3,4], float32[n,5,4])", "float32[n,3,5]"},
+      {"tensordot(float32[n,3,4], float32[4,3,5], [1,2], [1,0])", "float32[n,5]"},
+      {"kron(float32[n,3], float32[2,2])", "float32[n*2,6]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: layers that are not about images", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"batch_norm(float32[n,8,h,w], float32[8], None, float32[8], float32[8], False, 0.1, 0.00001, False)",
+       "float32[n,8,h,w]"},
+      {"batch_norm(float32[n,8,h,w], float32[4], None, float32[8], float32[8], False, 0.1, 0.00001, False)",
+       "raises: channels of weight and input differ: 4 != 8"},
+      {"layer_norm(float32[n,7,8], [8], float32[8], float32[8])", "float32[n,7,8]"},
+      {"layer_norm(float32[n,7,8], [9])", "raises: sizes of the input are not what is normalized: 8 != 9"},
+      {"group_norm(float32[n,8,h], 4)", "float32[n,8,h]"},
+      {"native_layer_norm(float32[n,7,8], [8], None, None, 0.00001)",
+       "float32[n,7,8] float32[n,7,1] float32[n,7,1]"},
+      {"embedding(float32[100,16], int64[n,7])", "float32[n,7,16]"},
+      {"embedding(float32[100,16], float32[n,7])",
+       "raises: indices of an embedding are integers, not float32"},
+      {"lstm.input(float32[n,7,8], [float32[1,n,16], float32[1,n,16]], [float32[64,8]], False, 1, 0.0, False, False, True)",
+       "float32[n,7,16] float32[1,n,16] float32[1,n,16]"},
+      {"gru_cell(float32[n,8], float32[n,16], float32[48,8], float32[48,16])", "float32[n,16]"},
+      {"scaled_dot_product_attention(float32[n,4,7,16], float32[n,4,9,16], float32[n,4,9,32])",
+       "float32[n,4,7,32]"},
+      {"scaled_dot_product_attention(float32[n,4,7,16], float32[n,4,9,8], float32[n,4,9,32])",
+       "raises: features of queries and keys differ: 16 != 8"},
+      {"cross_entropy_loss(float32[n,10], int64[n])", "float32[]"},
+      {"cross_entropy_loss(float32[n,10,h], int64[n,h], reduction=0)", "float32[n,h]"},
+      {"mse_loss(float32[n,3], float32[n,3], 0)", "float32[n,3]"},
+      {"cosine_similarity(float32[n,8], float32[n,8])", "float32[n]"},
+      {"ctc_loss.IntList(float32[50,n,20], int64[n,30], [50], [30], 0, 0)", "float32[n]"},
+      {"stft(float32[n,400], 64, 16, None, None, False, True, True)", "complex64[n,33,22]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: windows, samples and boxes", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"conv2d(float32[n,3,224,224], float32[64,3,7,7], None, [2,2], [3,3], [1,1], 1)",
+       "float32[n,64,112,112]"},
+      {"conv2d(float32[n,3,h,w], float32[64,3,3,3], padding=[1,1])", "float32[n,64,h,w]"},
+      {"conv2d(float32[n,3,h,w], float32[64,3,3,3], stride=[2,2])", "float32[n,64,(h+1)//2-1,(w+1)//2-1]"},
+      {"conv2d(float32[n,4,h,w], float32[64,3,3,3])",
+       "raises: channels of the input are not what the weight takes: 4 != 3"},
+      {"conv2d(float32[n,3,8,8], float16[64,3,3,3])",
+       "raises: dtypes of input and weight differ: float32 and float16"},
+      {"conv2d(float32[n,3,2,2], float32[4,3,3,3])",
+       "raises: the kernel is larger than the padded input: 2 < 3"},
+      {"conv2d.padding(float32[n,3,h,w], float32[64,3,3,3], padding='same')", "float32[n,64,h,w]"},
+      {"conv2d(float32[3,h,w], float32[64,3,3,3])", "float32[64,h-2,w-2]"},
+      {"conv2d(float32[n,3], float32[64,3,3,3])",
+       "raises: the input of a convolution has 2 dimensions, not 3 or 4"},
+      {"conv1d(float32[n,8,l], float32[16,4,3], groups=2)", "float32[n,16,l-2]"},
+      {"conv_transpose2d.input(float32[n,8,h,w], float32[8,4,2,2], stride=[2,2])", "float32[n,4,h*2,w*2]"},
+      {"max_pool2d(float32[n,3,h,w], [2,2])", "float32[n,3,h//2,w//2]"},
+      {"max_pool2d(float32[n,3,7,7], [2,2], ceil_mode=True)", "float32[n,3,4,4]"},
+      {"max_pool2d_with_indices(float32[n,3,8,8], [2,2])", "float32[n,3,4,4] int64[n,3,4,4]"},
+      {"avg_pool2d(float32[n,3,9,9], [3,3], [2,2], [1,1])", "float32[n,3,5,5]"},
+      {"adaptive_avg_pool2d(float32[n,3,h,w], [1,1])", "float32[n,3,1,1]"},
+      {"pad(float32[n,3,h], [1,2])", "float32[n,3,h+3]"},
+      {"reflection_pad2d(float32[n,3,h,w], [1,1,2,2])", "float32[n,3,h+4,w+2]"},
+      {"upsample_nearest2d.vec(float32[n,3,h,w], None, [2.0,2.0])", "float32[n,3,h*2,w*2]"},
+      {"upsample_bilinear2d.vec(float32[n,3,h,w], None, False, [1.1,1.1])", "?"},
+      {"upsample_bilinear2d.vec(float32[n,3,10,10], None, False, [1.1,1.1])", "float32[n,3,11,11]"},
+      {"upsample_bilinear2d(float32[n,3,h,w], [32,32], False)", "float32[n,3,32,32]"},
+      {"grid_sampler(float32[n,3,h,w], float32[n,16,16,2], 0, 0, False)", "float32[n,3,16,16]"},
+      {"affine_grid_generator(float32[n,2,3], [n,3,h,w], False)", "float32[n,h,w,2]"},
+      {"torchvision::nms(float32[n,4], float32[n], 0.5)", "int64[u0]"},
+      {"torchvision::roi_align(float32[n,256,h,w], float32[m,5], 0.25, 7, 7, 2, False)",
+       "float32[m,256,7,7]"},
+      {"im2col(float32[n,3,8,8], [2,2], [1,1], [0,0], [2,2])", "float32[n,12,16]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: quantized tensors and packed parameters", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"quantize_per_tensor(float32[n,3], 0.1, 0, 13)", "quint8[n,3]"},
+      {"quantize_per_tensor(float32[n,3], 0.1, 0, quint8)", "quint8[n,3]"},
+      {"dequantize.self(quint8[n,3])", "float32[n,3]"},
+      {"int_repr(quint8[n,3])", "uint8[n,3]"},
+      {"quantized::add(quint8[n,1], quint8[3], 0.1, 0)", "quint8[n,3]"},
+      {"quantized::cat([quint8[n,3], quint8[n,4]], 1, None, None)", "quint8[n,7]"},
+      {"quantized::linear(quint8[n,8], [float32[16,8]], 0.1, 0)", "quint8[n,16]"},
+      {"quantized::linear(quint8[n,9], [float32[16,8]], 0.1, 0)",
+       "raises: features of the input are not what the weight takes: 9 != 8"},
+      {"quantized::conv2d.new(quint8[n,3,8,8], [float32[16,3,3,3],[1,1],[0,0],[1,1],[1],[]], 0.1, 0)",
+       "quint8[n,16,6,6]"},
+      {"quantized::linear_dynamic(float32[n,8], [float32[16,8]])", "float32[n,16]"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: sparse tensors", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"sparse_coo_tensor.indices_size(int64[2,k], float32[k], [n,4])", "float32[n,4]%2"},
+      {"sparse_coo_tensor.indices(int64[2,k], float32[k])", "float32[u0,u1]%2"},
+      {"to_sparse(float32[n,4])", "float32[n,4]%2"},
+      {"to_dense(float32[n,4]%2)", "float32[n,4]"},
+      {"_indices(float32[n,4]%2)", "int64[2,u0]"},
+      {"relu(float32[n,4]%2)", "float32[n,4]%2"},
+      {"mm(float32[n,4]%2, float32[4,5])", "float32[n,5]"},
+      {"conv2d(float32[n,3,8,8]%4, float32[4,3,3,3])", "?"},
+      {"zeros([3,4], layout=1)", "?"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: what kernels for the CPU check", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"softmax.int(int64[n,3], 1)", "raises: not implemented for int64"},
+      {"gelu(int64[n])", "raises: not implemented for int64"},
+      {"multinomial(float32[n,3], 5)", "raises: more samples than there are categories: 5 > 3"},
+      {"pad(float32[3], [1,1,1,1])", "raises: more is padded than there are dimensions"},
+      {"hsplit.int(float32[n,7], 2)", "raises: the size cannot be split into equal parts: 6 != 7"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("shape rules: devices", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"add.Tensor(float32[n]@cuda:0, float32[])", "float32[n]@cuda:0"},
+      {"zeros_like(float32[n]@cuda:0)", "float32[n]@cuda:0"},
+      {"cuda(float32[n])", "float32[n]@cuda"},
+  };
+  check_rules(kCases);
+}
+
+TEST_CASE("questions about sizes", "[shapes]") {
+  static constexpr Case kCases[] = {
+      {"size(float32[n,3], 1)", "= 3"},
+      {"size(float32[n,3], 0)", "n"},
+      {"size(float32[n,3], -2)", "n"},
+      {"size(float32[n,3], 2)", "?"},
+      {"size(?, 0)", "?"},
+      {"dim(float32[n,3])", "= 2"},
+      {"numel(float32[n,3])", "n*3"},
+      {"len(float32[n,3])", "n"},
+      {"len([n,3,?])", "= 3"},
+      {"stride(float32[n,3], 0)", "?"},
+      {"__getitem__([n,3,?], 1)", "3"},
+      {"__getitem__([n,3,?], n)", "?"},
+      {"slice([n,3,4,5], 1, None, 2)", "[3,5]"},
+      {"slice([n,3,4,5], None, None, -1)", "[5,4,3,n]"},
+      {"add(n, 1)", "n+1"},
+      {"add(n, True)", "n+1"},
+      {"add([n], [3])", "[n,3]"},
+      {"sub(n, n)", "= 0"},
+      {"mul(n, 2)", "n*2"},
+      {"mul(0.5, n)", "(n)/2"},
+      {"mul(1.1, n)", "?"},
+      {"div(n, 2)", "(n)/2"},
+      {"floordiv(n, 2)", "n//2"},
+      {"floordiv(7, 2)", "= 3"},
+      {"remainder(n*2, 2)", "= 0"},
+      {"neg(n)", "-n"},
+      {"prim::max(n, 1)", "n"},
+      {"prim::min([n,m,3])", "min(3,m,n)"},
+      {"prim::abs(n)", "n"},
+      {"floor((n)/2)", "n//2"},
+      {"aten::Int(2.5)", "= 2"},
+      {"aten::Float(n)", "(n)/1"},
+      {"eq(n, 0)", "= False"},
+      {"ne(n, 4)", "n!=4"},
+      {"gt(n, 4)", "n>4"},
+      {"eq([n,3], [4,3])", "n==4"},
+      {"eq([n,3], [4,5])", "= False"},
+      {"eq([n,3], [n,3])", "= True"},
+      {"eq(@cuda:0, @cuda:0)", "= True"},
+      {"__not__(True)", "?"},
+      {"prim::dtype(int64[n])", "= 4"},
+      {"prim::device(float32[n]@cuda:0)", "@cuda:0"},
+      {"prim::type(@cuda:0)", "= 'cuda'"},
+      {"prim::index(@cpu)", "= None"},
+      {"str(@cuda:0)", "= 'cuda:0'"},
+      {"str(n)", "?"},
+      {"prim::is_cuda(float32[n]@cuda:0)", "= True"},
+      {"prim::is_cuda(float32[n])", "= False"},
+      {"prim::is_sparse(float32[n,4]%2)", "= True"},
+      {"prim::layout(float32[n,4]%2)", "= 1"},
+      {"prim::nbytes(float16[n,4])", "n*8"},
+      {"is_floating_point(float16[n])", "= True"},
+      {"is_signed(uint8[n])", "= False"},
+      {"is_signed(quint8[n])", "?"},
+      {"is_complex(?[n])", "?"},
+      {"is_same_size(float32[n,3], float32[n,3])", "= True"},
+      {"is_same_size(float32[n,3], float32[n,4])", "= False"},
+      {"is_same_size(float32[n,3], float32[m,3])", "?"},
+      {"aten::any([?,True])", "= True"},
+      {"aten::all([?,True])", "?"},
+      {"__range_length(0, n, 1)", "n"},
+      {"__range_length(0, n, 2)", "(n+1)//2"},
+      {"list([n,1.5])", "[n,1.5]"},
+      {"aten::sin(1.5)", "?"},
+  };
+  for (const Case& item : kCases) {
+    INFO(item.call);
+    CHECK(answer_of(item.call) == item.result);
+  }
+}
+
+TEST_CASE("lists whose elements are known change", "[shapes]") {
+  const auto changed = [](std::string_view name, std::initializer_list<const char*> texts) -> std::string {
+    std::vector<AbstractValue> values;
+    for (const char* text : texts) values.push_back(parse_value(text));
+    const auto result = changed_list(name, AbstractArguments(values));
+    if (!result) return "?";
+    return to_text({result->rest}) + (result->taken.is_unknown() ? "" : " " + to_text(result->taken));
+  };
+  CHECK(changed("aten::append", {"[n]", "3"}) == "[n,3]");
+  CHECK(changed("aten::extend", {"[n]", "[3,?]"}) == "[n,3,?]");
+  CHECK(changed("aten::extend", {"[n]", "?"}) == "?");
+  CHECK(changed("aten::insert", {"[n,3]", "-1", "m"}) == "[n,m,3]");
+  CHECK(changed("aten::_set_item", {"[n,3]", "1", "m"}) == "[n,m]");
+  CHECK(changed("aten::_set_item", {"[n,3]", "n", "m"}) == "?");
+  CHECK(changed("aten::pop", {"[n,3]"}) == "[n] 3");
+  CHECK(changed("aten::pop", {"[n,3]", "0"}) == "[3] n");
+  CHECK(changed("aten::pop", {"[]"}) == "?");
+  CHECK(changed("aten::reverse", {"[n,3]"}) == "[3,n]");
+  CHECK(changed("aten::clear", {"[n,3]"}) == "[]");
+  CHECK(changed("aten::sort", {"[n,3]"}) == "?");
+}
+
+TEST_CASE("the elements of integer tensors without dimensions", "[shapes]") {
+  const auto element = [](std::string_view name, std::initializer_list<const char*> texts) -> std::string {
+    std::vector<AbstractValue> values;
+    for (const char* text : texts) values.push_back(parse_value(text));
+    const auto result = evaluate_element(name, AbstractArguments(values));
+    return result ? result->text() : "?";
+  };
+  CHECK(element("prim::NumToTensor", {"n"}) == "n");
+  CHECK(element("prim::NumToTensor", {"True"}) == "?");
+  CHECK(element("aten::floor_divide", {"n", "2"}) == "n//2");
+  CHECK(element("aten::add", {"n", "3", "1"}) == "n+3");
+  CHECK(element("aten::add", {"n", "3", "2"}) == "?");
+  CHECK(element("aten::add", {"n", "int64[]"}) == "?");
+  CHECK(element("aten::sin", {"n"}) == "?");
+}
+
+TEST_CASE("what holds of two values", "[shapes]") {
+  const auto both = [](const char* a, const char* b) {
+    return to_text(common(parse_value(a), parse_value(b)));
+  };
+  CHECK(both("float32[n,3]", "float32[n,3]") == "float32[n,3]");
+  CHECK(both("float32[n,3]", "int64[n,3]") == "?[n,3]");
+  CHECK(both("float32[n,3]", "float32[n,4]") == "?");
+  CHECK(both("float32[3]", "float32[3]@cuda:0") == "?");
+  CHECK(both("[n,3]", "[n,4]") == "[n,?]");
+  CHECK(both("None", "None") == "None");
+  CHECK(both("3", "n") == "?");
+}
+
+TEST_CASE("scalar types", "[shapes]") {
+  const auto promoted = [](const char* a, const char* b) -> std::string {
+    const Dtype type = promote(*find_scalar_type(a), *find_scalar_type(b));
+    return type ? dtype_name(*type) : "none";
+  };
+  CHECK(promoted("uint8", "int8") == "int16");
+  CHECK(promoted("bool", "uint8") == "uint8");
+  CHECK(promoted("int64", "float16") == "float16");
+  CHECK(promoted("float16", "bfloat16") == "float32");
+  CHECK(promoted("complex32", "bfloat16") == "complex64");
+  CHECK(promoted("complex64", "float64") == "complex128");
+  CHECK(promoted("float8_e5m2", "float32") == "none");
+  CHECK(promoted("quint8", "float32") == "none");
+  for (std::int64_t i = 0; i < kScalarTypes; ++i) {
+    const ScalarType type = *find_scalar_type(i);
+    CHECK(find_scalar_type(dtype_name(type)) == type);
+    CHECK(promote(type, type) == type);
+  }
+  CHECK(!find_scalar_type(kScalarTypes));
+  CHECK(!find_scalar_type(-1));
+  CHECK(!find_scalar_type("float33"));
+}

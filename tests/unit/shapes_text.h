@@ -1,0 +1,34 @@
+// Calls of operators and what is known of values as texts, so that a case of a test is one line.
+//
+//   float32[n,3,8,8]         a tensor
+//   ?[n,3]                   of unknown type
+//   float32[4]@cuda:0        on another device
+//   float32[4,4]%2           sparse, with indices for two dimensions
+//   7, n*2+1, (n)/2          integers, and a fraction of one
+//   1.5, True, None, 'mean', float32, @cuda:0, [1,n], [float32[2],?]
+//   ?                        nothing is known
+//
+// Of the dimensions, n, m, h and w are at least 1, and any other may be 0.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shapes/abstract_value.h"
+
+namespace fxtrace {
+
+// Throws std::runtime_error for what is no such text.
+AbstractValue parse_value(std::string_view text);
+std::string to_text(const AbstractValue& value);
+
+// What the rules alone give of "conv2d(float32[n,3,8,8], float32[4,3,3,3], padding=[1,1])": an operator of
+// ATen, or of another namespace ("torchvision::nms"), with the name of its overload when it has one
+// ("add.Tensor").  What is left out has its default.  Several results stand side by side; where torch would
+// raise, "raises: " and why.
+std::string shapes_of(std::string_view call);
+
+// The answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be recorded.
+std::string answer_of(std::string_view call);
+
+}  // namespace fxtrace
