@@ -167,7 +167,7 @@ void Output::check_not(const InputFile& model) const {
   const bool exists =
       descriptor_ >= 0 ? ::fstat(descriptor_, &status) == 0 : ::stat(target_.c_str(), &status) == 0;
   if (!exists || !S_ISREG(status.st_mode) || FileIdentity{status.st_dev, status.st_ino} != *identity) return;
-  throw usage_error("the output would overwrite the model " + model.display(), {"give -o another file name"});
+  throw usage_error("the output would overwrite the input " + model.display(), {"give -o another file name"});
 }
 
 Error Output::cannot_write(int code) const {

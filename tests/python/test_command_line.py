@@ -80,7 +80,7 @@ def test_the_model_is_never_overwritten(program, model, command):
     (model.parent / "soft.json").symlink_to("model.pt")
     (model.parent / "soft2.json").symlink_to("soft.json")
     os.link(model, model.parent / "hard.json")
-    check_error(shell(program, command, model.parent), 2, "would overwrite the model")
+    check_error(shell(program, command, model.parent), 2, "would overwrite the input")
     assert model.read_bytes() == before
 
 
