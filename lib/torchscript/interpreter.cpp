@@ -42,7 +42,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const auto make_placeholder = [&](const std::string& name, const c10::TypePtr& type,
                                     const c10::Argument* formal, Known known) -> BoundInput {
     std::vector<Argument> defaults;
-    if (formal != nullptr && formal->default_value()) {
+    // A tensor would be a node in front of its placeholder.
+    if (formal != nullptr && formal->default_value() && is_plain(*formal->default_value())) {
       defaults.push_back(argument(*formal->default_value(), nullptr, meaning_of(*formal)));
     }
     const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));

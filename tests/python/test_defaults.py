@@ -262,6 +262,22 @@ def test_what_an_option_speaks_of_is_not_fixed(program, tmp_path):
     assert harness.failed_modules(program.trace(path, "--concrete", 'n="$PH"')) == [""]
 
 
+def test_a_tensor_is_no_default_that_a_placeholder_can_have(program, tmp_path):
+    """As silero-vad has it; torch.fx makes a get_attr in front of the placeholder, and its code does not run."""
+
+    class Net(nn.Module):
+        def forward(self, x: Tensor, state: Tensor = torch.zeros(2), scale: float = 2.0) -> Tensor:
+            return torch.cat([x.flatten(), state * scale])
+
+    path = save(Net(), tmp_path)
+    collection = program.trace(path)
+    harness.check_collection(collection)
+    graph = collection["graphs"][0]
+    assert [(node["target"], node["args"]) for node in graph["nodes"][:3]] == [("x", []), ("state", []), ("scale", [2.0])]
+    x, state = torch.rand(3), torch.rand(2)
+    assert harness.difference(rebuild.load(path)(x, state), rebuild.rebuild(path, graph)(x, state)) is None
+
+
 def test_never(program, tmp_path):
     path = save(Attention(), tmp_path)
     collection = program.trace(path, "--defaults", "never")
