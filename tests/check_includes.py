@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that includes go one way, as docs/architecture.md draws it, that LibTorch stays where it belongs, and that
-every source file is built.
+"""Checks that includes go one way, as docs/architecture.md draws it, that LibTorch stays where it belongs, that every
+source file is built, that a library links what it includes, and that files named in comments and docs exist.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -84,10 +84,53 @@ def not_built(root):
             yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
 
 
+def not_linked(root):
+    """Yields every library of ours, and of the two below, that a library includes and its CMakeLists.txt does not name."""
+    others = {"nlohmann/": "nlohmann_json::nlohmann_json", "CLI/": "CLI11::CLI11", "spdlog/": "spdlog", "zip.h": "fxtrace::libzip"}
+    for lists in sorted([*root.glob("lib/*/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]):
+        linked = lists.read_text(encoding="utf-8")
+        needed = {}
+        for path in sorted(lists.parent.glob("**/*")):
+            if path.suffix not in {".h", ".cpp"}:
+                continue
+            for line in path.read_text(encoding="utf-8").splitlines():
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                folder = match[2].split("/")[0]
+                if match[1] == '"' and folder in ALLOWED and folder not in {lists.parent.name, "torchscript"}:
+                    needed.setdefault(f"fxtrace::{folder}", path)
+                for start, library in others.items():
+                    if match[2].startswith(start):
+                        needed.setdefault(library, path)
+        for library, path in sorted(needed.items()):
+            if library not in linked:
+                yield f"{lists.relative_to(root)}: {library} is not linked; {path.relative_to(root)} includes it"
+
+
+FILE_NAME = re.compile(r"(?<![\w./<-])((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
+
+
+def not_there(root):
+    """Yields files of ours that a comment or a page names and that do not exist."""
+    sources = [path for folder in ("app", "lib", "tests", "docs") for path in root.glob(f"{folder}/**/*")]
+    sources = sorted(path for path in [*sources, *root.glob("*.md")] if path.suffix in {".h", ".cpp", ".md"})
+    known = {path.name for path in sources} | {path.name for path in root.glob("**/*.inc")}
+    for path in sources:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            comment = line if path.suffix == ".md" else line.partition("//")[2]
+            for match in FILE_NAME.finditer(comment):
+                suffixes = ["h", "cpp"] if "{" in match[2] else [match[2]]
+                name = match[1].split("/")[-1]
+                if not all(f"{name}.{suffix}" in known for suffix in suffixes):
+                    yield f"{path.relative_to(root)}:{number}: {match[0]} does not exist"
+
+
 def self_test():
     files = {
         "lib/support/error.h": "#pragma once\n#include <string>\n",
-        "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n',
+        "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n// See graph/lost.cpp and graph.h.\n',
+        "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES)",
         "lib/graph/bad.h": '#include "trace/trace.h"\n#include <ATen/ATen.h>\n#include "graph.h"\n',
         "lib/trace/trace.h": '#pragma once\n#include "graph/graph.h"\n#include "graph/gone.h"\n',
         "lib/torchscript/front_end.h": "#pragma once\n",
@@ -104,13 +147,16 @@ def self_test():
         'lib/graph/bad.h:3: "graph.h" is not a path from the root of lib/ or of the project',
         'lib/trace/trace.h:3: "graph/gone.h" does not exist',
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
+        "lib/graph/CMakeLists.txt: fxtrace::support is not linked; lib/graph/graph.h includes it",
+        "lib/graph/CMakeLists.txt: fxtrace::trace is not linked; lib/graph/bad.h includes it",
+        "lib/graph/graph.h:3: graph/lost.cpp does not exist",
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        found = [*problems(root), *not_built(root)]
+        found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root)]
     if found != expected:
         print("expected:", *expected, "found:", *found, sep="\n")
         return 1
@@ -121,7 +167,7 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1]
-    found = [*problems(root), *not_built(root)]
+    found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root)]
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 

@@ -1,6 +1,6 @@
 // The one exception type of fxtrace.  Everything that can go wrong with a file, an option or a model ends up
 // here; only cli.cpp turns it into text and an exit code.  What a model cannot do while it is traced is not
-// an error but data (trace/failure.h).
+// an error but data (Failure in graph/graph_collection.h).
 #pragma once
 
 #include <stdexcept>

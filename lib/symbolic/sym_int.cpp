@@ -601,9 +601,13 @@ void collect_symbols(const SymInt& value, std::set<std::string>& names) {
 
 std::int64_t value_of(const SymInt& value, const std::map<std::string, std::int64_t>& values);
 
-// Throws std::out_of_range for a name that has no value.
+// Throws SymbolicError for a name that has no value.
 std::int64_t value_of(const Atom& atom, const std::map<std::string, std::int64_t>& values) {
-  if (atom.kind == AtomKind::kSymbol) return values.at(atom.text);
+  if (atom.kind == AtomKind::kSymbol) {
+    const auto found = values.find(atom.text);
+    if (found == values.end()) throw SymbolicError("no value for " + atom.text);
+    return found->second;
+  }
   std::int64_t result = value_of(atom.operands.front(), values);
   for (std::size_t i = 1; i < atom.operands.size(); ++i) {
     const std::int64_t next = value_of(atom.operands[i], values);
@@ -647,8 +651,6 @@ std::optional<std::int64_t> SymInt::evaluate(const std::map<std::string, std::in
   try {
     return value_of(*this, values);
   } catch (const SymbolicError&) {
-    return std::nullopt;
-  } catch (const std::out_of_range&) {
     return std::nullopt;
   }
 }
