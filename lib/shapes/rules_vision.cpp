@@ -172,7 +172,7 @@ Results pad(const RuleArguments& args) {
 // ---- Interpolation ----
 
 double plain_real(const AbstractValue& value) {
-  if (const double* number = value.get_if<double>()) return *number;
+  if (const auto* number = value.get_if<double>()) return *number;
   if (value.integer() == nullptr) throw CannotTell{};
   return static_cast<double>(number_of(*value.integer()));
 }
