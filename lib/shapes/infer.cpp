@@ -134,7 +134,7 @@ std::optional<Device> result_device(const RuleArguments& args) {
   if (name == "cpu") return Device{};
   if (name == "cuda") return Device{"cuda"};
   if (args.given("device")) {
-    const Device* device = args.value("device").get_if<Device>();
+    const auto* device = args.value("device").get_if<Device>();
     // x.device, when nothing was said of it.
     return device != nullptr && args.is_literal("device") ? std::optional(*device) : std::nullopt;
   }

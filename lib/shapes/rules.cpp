@@ -84,12 +84,12 @@ std::vector<std::int64_t> RuleArguments::numbers(std::string_view name) const {
 }
 
 double RuleArguments::real(std::string_view name) const {
-  if (const double* number = value(name).get_if<double>()) return *number;
+  if (const auto* number = value(name).get_if<double>()) return *number;
   return static_cast<double>(number(name));
 }
 
 bool RuleArguments::flag(std::string_view name) const {
-  const bool* flag = value(name).get_if<bool>();
+  const auto* flag = value(name).get_if<bool>();
   if (flag == nullptr) throw CannotTell{};
   return *flag;
 }

@@ -24,7 +24,7 @@ Results of_size_integers(const RuleArguments& args) {
 
 // zeros_like(x)
 Results like(const RuleArguments& args) {
-  const TensorInfo self = args.tensor(first_argument(args));
+  const TensorInfo& self = args.tensor(first_argument(args));
   return make(self.sizes, dtype_or(args, "dtype", self.dtype));
 }
 
@@ -155,7 +155,7 @@ Results triangle_indices(const RuleArguments& args) {
 }
 
 Results one_hot(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::optional<std::int64_t> classes = args.size("num_classes").number();
   // -1: as many as the largest element asks for.
   const bool from_data = classes && *classes < 0;

@@ -13,7 +13,7 @@ bool is_mask(const TensorInfo& info) {
 
 // x[i, :, mask]: None leaves a dimension alone, and a mask stands for the positions where it is true.
 Results index(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const AbstractValue::Sequence* items = args.value("indices").sequence();
   if (items == nullptr) throw CannotTell{};
   std::vector<bool> is_picked;  // for each dimension of self that `indices` name
@@ -54,7 +54,7 @@ Results index(const RuleArguments& args) {
 
 Results index_select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  const TensorInfo positions = args.tensor("index");
+  const TensorInfo& positions = args.tensor("index");
   if (!self.sizes.empty()) {
     self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
   }
@@ -70,7 +70,7 @@ Results sizes_of_index(const RuleArguments& args) {
 }
 
 Results take_along_dim(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self"), indices = args.tensor("indices");
+  const TensorInfo &self = args.tensor("self"), &indices = args.tensor("indices");
   if (!args.given("dim")) return make({product(indices.sizes)}, self.dtype);
   if (self.dim() != indices.dim()) throw CannotTell{};
   const std::size_t dim = dim_index(args.number("dim"), self);
@@ -87,7 +87,7 @@ Results masked_select(const RuleArguments& args) {
 }
 
 Results nonzero(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   return make({fresh_up_to(product(self.sizes), args.dimensions), self.dim()}, ScalarType::kInt64);
 }
 
@@ -96,7 +96,7 @@ Results nonzero_static(const RuleArguments& args) {
 }
 
 Results nonzero_lists(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const SymInt count = fresh_up_to(product(self.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(std::max<std::size_t>(self.sizes.size(), 1),
                                            TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
@@ -105,7 +105,7 @@ Results nonzero_lists(const RuleArguments& args) {
 // How many elements of the flat input, or slices along a dimension, are left; each one's place among them;
 // counts. What is not asked for is empty on some paths and not on others.
 Results unique_elements(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   Results results(args.schema().results.size());
   Sizes sizes, all = self.sizes;
   SymInt count;

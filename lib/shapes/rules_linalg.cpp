@@ -35,7 +35,7 @@ Sizes product_sizes(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
 }
 
 Results multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
-  const TensorInfo a = args.tensor(first), b = args.tensor(second);
+  const TensorInfo &a = args.tensor(first), &b = args.tensor(second);
   require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
   return make(product_sizes(a.sizes, b.sizes, args.dimensions),
               dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
@@ -49,7 +49,7 @@ Results addmv(const RuleArguments& args) { return multiplied(args, "mat", "vec")
 Results baddbmm(const RuleArguments& args) { return multiplied(args, "batch1", "batch2"); }
 
 Results addbmm(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("batch1"), b = args.tensor("batch2");
+  const TensorInfo &a = args.tensor("batch1"), &b = args.tensor("batch2");
   require_rank(a, {3}, "the first batch of matrices");
   require_rank(b, {3}, "the second batch of matrices");
   require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
@@ -58,7 +58,8 @@ Results addbmm(const RuleArguments& args) {
 }
 
 Results dot(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self"), other = args.tensor(args.given("other") ? "other" : "tensor");
+  const TensorInfo &self = args.tensor("self"),
+                   &other = args.tensor(args.given("other") ? "other" : "tensor");
   require_rank(self, {1}, "the first factor");
   require_rank(other, {1}, "the second factor");
   require(args.dimensions, Relation::kEqual, self.sizes[0], other.sizes[0], "sizes of the factors differ");
@@ -72,17 +73,17 @@ Results vector_dot(const RuleArguments& args) {
 }
 
 Results outer(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("self"), b = args.tensor("vec2");
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("vec2");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec2"}));
 }
 
 Results addr(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("vec1"), b = args.tensor("vec2");
+  const TensorInfo &a = args.tensor("vec1"), &b = args.tensor("vec2");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec1", "vec2"}));
 }
 
 Results linear(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input"), weight = args.tensor("weight");
+  const TensorInfo &input = args.tensor("input"), &weight = args.tensor("weight");
   if (input.sizes.empty()) throw Raises{"the input of a linear layer has no dimensions"};
   require_rank(weight, {1, 2}, "the weight of a linear layer");
   require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
@@ -97,7 +98,7 @@ Results linear(const RuleArguments& args) {
 }
 
 Results inner(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("self"), b = args.tensor("other");
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
   const Dtype dtype = promoted(args, {"self", "other"});
   if (a.sizes.empty() || b.sizes.empty()) return make(broadcast_all(args), dtype);
   return make(concatenated(without_last(a.sizes, 1), without_last(b.sizes, 1)), dtype);
@@ -106,7 +107,7 @@ Results inner(const RuleArguments& args) {
 Results tensordot(const RuleArguments& args) {
   Sizes sizes;
   for (const bool second : {false, true}) {
-    const TensorInfo info = args.tensor(second ? "other" : "self");
+    const TensorInfo& info = args.tensor(second ? "other" : "self");
     const auto dims = normalize_dims(args.numbers(second ? "dims_other" : "dims_self"), info.dim());
     for (std::size_t i = 0; i < info.sizes.size(); ++i) {
       const bool stays = std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end();
@@ -139,7 +140,7 @@ Results cross(const RuleArguments& args) {
 }
 
 Results distances(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("x1"), b = args.tensor("x2");
+  const TensorInfo &a = args.tensor("x1"), &b = args.tensor("x2");
   Sizes sizes = broadcast(without_last(a.sizes, 2), without_last(b.sizes, 2), args.dimensions);
   sizes.push_back(from_back(a.sizes, 2));
   sizes.push_back(from_back(b.sizes, 2));
@@ -148,7 +149,7 @@ Results distances(const RuleArguments& args) {
 
 // Groups are matrices of a batch, or rows or columns of one matrix, up to where `offs` says.
 Results grouped_product(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("self"), b = args.tensor("mat2");
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
   require_rank(a, {2, 3}, "the first factor");
   require_rank(b, {2, 3}, "the second factor");
   Sizes sizes;
@@ -333,7 +334,7 @@ Results qr(const RuleArguments& args) {
 }
 
 Results solve(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("A"), b = args.tensor("B");
+  const TensorInfo &a = args.tensor("A"), &b = args.tensor("B");
   if (a.dim() == 2 && b.dim() == 1) return make(b.sizes, either(b.dtype, a.dtype));
   // With another rank b may be a vector or a batch of them, depending on sizes.
   if (a.dim() != b.dim() || b.dim() < 2) throw CannotTell{};

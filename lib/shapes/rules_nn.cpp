@@ -43,7 +43,7 @@ Sizes with_last(Sizes sizes, SymInt last) {
 void require_vector(const RuleArguments& args, std::string_view name, const TensorInfo& input,
                     const SymInt& channels) {
   if (!args.is_tensor(name)) return;
-  const TensorInfo vector = args.tensor(name);
+  const TensorInfo& vector = args.tensor(name);
   const bool both_full = (input.dtype == ScalarType::kFloat32 || input.dtype == ScalarType::kFloat64) &&
                          (vector.dtype == ScalarType::kFloat32 || vector.dtype == ScalarType::kFloat64);
   if (both_full) require_same_dtype(input.dtype, vector.dtype, "dtypes of input and " + std::string(name));
@@ -53,7 +53,7 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
 }
 
 Results channel_norm(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
   for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
@@ -63,7 +63,7 @@ Results channel_norm(const RuleArguments& args) {
 }
 
 Results group_norm(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
   require(args.dimensions, Relation::kEqual, mod(input.sizes[1], args.size("num_groups")), 0,
@@ -74,7 +74,7 @@ Results group_norm(const RuleArguments& args) {
 
 // Over the last dimensions.
 Results shape_norm(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
   if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
   const std::size_t offset = input.sizes.size() - shape.size();
@@ -87,7 +87,7 @@ Results shape_norm(const RuleArguments& args) {
 
 // (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
 Results native_layer_norm(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   const std::size_t count = args.sizes("normalized_shape").size();
   if (count > input.sizes.size()) throw CannotTell{};
   TensorInfo statistics = input;
@@ -99,7 +99,7 @@ Results native_layer_norm(const RuleArguments& args) {
 }
 
 Results native_group_norm(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   TensorInfo statistics = tensor_of({args.size("N"), args.size("group")}, input.dtype);
   if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
   return make_many({input, statistics, statistics});
@@ -113,7 +113,7 @@ Results weight_norm(const RuleArguments& args) {
 
 // The norm of all but one dimension; -1: of everything.
 Results norm_except_dim(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("v");
+  const TensorInfo& input = args.tensor("v");
   if (args.number("dim") == -1) return make({}, input.dtype);
   const std::size_t dim = dim_index(args.number("dim"), input);
   Sizes sizes(input.sizes.size(), 1);
@@ -124,7 +124,7 @@ Results norm_except_dim(const RuleArguments& args) {
 // ---- Embeddings ----
 
 Results embedding(const RuleArguments& args) {
-  const TensorInfo weight = args.tensor("weight"), indices = args.tensor("indices");
+  const TensorInfo &weight = args.tensor("weight"), &indices = args.tensor("indices");
   require_rank(weight, {2}, "the table of an embedding");
   if (indices.dtype && *indices.dtype != ScalarType::kInt64 && *indices.dtype != ScalarType::kInt32) {
     throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices.dtype)};
@@ -133,7 +133,7 @@ Results embedding(const RuleArguments& args) {
 }
 
 Results embedding_bag(const RuleArguments& args) {
-  const TensorInfo weight = args.tensor("weight"), offsets = args.tensor("offsets");
+  const TensorInfo &weight = args.tensor("weight"), &offsets = args.tensor("offsets");
   const Dtype indices = args.tensor("indices").dtype;
   if (indices && *indices != ScalarType::kInt64 && *indices != ScalarType::kInt32) {
     throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices)};
@@ -156,7 +156,7 @@ std::vector<TensorInfo> states_of(const RuleArguments& args) {
 // Packed sequences come as (steps, features) of all sequences.
 Results recurrent(const RuleArguments& args) {
   const bool packed = args.given("data");
-  const TensorInfo input = args.tensor(packed ? "data" : "input");
+  const TensorInfo& input = args.tensor(packed ? "data" : "input");
   const std::vector<TensorInfo> states = states_of(args);
   if (input.dim() != (packed ? 2 : 3) || states[0].dim() != 3) throw CannotTell{};
   const bool packed_weights = args.name().starts_with("aten::quantized");
@@ -177,7 +177,7 @@ Results recurrent(const RuleArguments& args) {
 // One step: the new states.
 Results recurrent_cell(const RuleArguments& args) {
   if (args.is_tensor("w_ih") && args.is_tensor("input")) {
-    const TensorInfo input = args.tensor("input"), weight = args.tensor("w_ih");
+    const TensorInfo &input = args.tensor("input"), &weight = args.tensor("w_ih");
     require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
     if (!input.sizes.empty() && weight.dim() == 2) {
       require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
@@ -189,7 +189,7 @@ Results recurrent_cell(const RuleArguments& args) {
 
 // The steps of all sequences one after another, and how many sequences have each step.
 Results pack_padded_sequence(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input");
+  const TensorInfo& input = args.tensor("input");
   if (input.dim() < 2) throw CannotTell{};
   const SymInt& steps = input.sizes[args.flag("batch_first") ? 1 : 0];
   Sizes sizes = slice_of(input.sizes, 1, input.sizes.size());
@@ -200,7 +200,7 @@ Results pack_padded_sequence(const RuleArguments& args) {
 
 // How many sequences there are is the first element of batch_sizes.
 Results pad_packed_sequence(const RuleArguments& args) {
-  const TensorInfo data = args.tensor("data"), batch_sizes = args.tensor("batch_sizes");
+  const TensorInfo &data = args.tensor("data"), &batch_sizes = args.tensor("batch_sizes");
   if (data.dim() < 1 || batch_sizes.dim() != 1) throw CannotTell{};
   SymInt steps = args.size("total_length");
   if (!decided(args.dimensions, Relation::kGreater, steps, 0)) steps = batch_sizes.sizes[0];
@@ -230,7 +230,7 @@ Results pad_sequence(const RuleArguments& args) {
 // features). Everything in front broadcasts; with grouped queries each head of keys and values serves several
 // of queries.
 Sizes attended(const RuleArguments& args, bool weights) {
-  const TensorInfo query = args.tensor("query");
+  const TensorInfo& query = args.tensor("query");
   TensorInfo key = args.tensor("key"), value = args.tensor("value");
   const bool grouped = args.given("enable_gqa") && args.flag("enable_gqa");
   const std::size_t least = grouped ? 3 : 2;
@@ -263,7 +263,7 @@ Results attention_math(const RuleArguments& args) {
 }
 
 Results native_multi_head_attention(const RuleArguments& args) {
-  const TensorInfo query = args.tensor("query"), key = args.tensor("key");
+  const TensorInfo &query = args.tensor("query"), &key = args.tensor("key");
   if (query.dim() != 3 || key.dim() != 3) throw CannotTell{};
   if (!args.flag("need_weights")) return first_only(args, query);
   Sizes weights = {query.sizes[0], query.sizes[1], key.sizes[1]};
@@ -291,13 +291,13 @@ Results pairwise_distance(const RuleArguments& args) {
 
 // One for each pair of rows.
 Results pdist(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   if (input.dim() != 2) throw CannotTell{};
   return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
 }
 
 Results bilinear(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input1"), weight = args.tensor("weight");
+  const TensorInfo &input = args.tensor("input1"), &weight = args.tensor("weight");
   if (weight.dim() != 3) throw CannotTell{};
   return make(with_last(input.sizes, weight.sizes[0]), input.dtype);
 }
@@ -321,7 +321,7 @@ Dtype loss_dtype_of(const RuleArguments& args) {
 }
 
 Results broadcast_loss(const RuleArguments& args) {
-  const TensorInfo input = args.tensor(first_argument(args)), target = args.tensor("target");
+  const TensorInfo &input = args.tensor(first_argument(args)), &target = args.tensor("target");
   if (args.number("reduction") != 0) return loss(args, {}, loss_dtype_of(args));
   return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), loss_dtype_of(args));
 }
@@ -353,17 +353,18 @@ Results class_loss_forward(const RuleArguments& args) {
 }
 
 Results multi_margin_loss(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self"), target = args.tensor("target");
+  const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
   return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : target.sizes, input.dtype);
 }
 
 Results multilabel_margin_loss(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : Sizes{}, input.dtype);
 }
 
 Results margin_ranking_loss(const RuleArguments& args) {
-  const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
+  const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
+                   &target = args.tensor("target");
   const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
   if (args.number("reduction") != 0) return loss(args, {}, dtype);
   return loss(args,
@@ -372,14 +373,15 @@ Results margin_ranking_loss(const RuleArguments& args) {
 }
 
 Results cosine_embedding_loss(const RuleArguments& args) {
-  const TensorInfo one = args.tensor("input1"), two = args.tensor("input2"), target = args.tensor("target");
+  const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
+                   &target = args.tensor("target");
   const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
   return loss(args, target.sizes, dtype);
 }
 
 Results triplet_margin_loss(const RuleArguments& args) {
-  const TensorInfo anchor = args.tensor("anchor"), positive = args.tensor("positive"),
-                   negative = args.tensor("negative");
+  const TensorInfo &anchor = args.tensor("anchor"), &positive = args.tensor("positive"),
+                   &negative = args.tensor("negative");
   const bool same = anchor.dtype == positive.dtype && anchor.dtype == negative.dtype;
   const Dtype dtype = same ? float_dtype(anchor.dtype) : Dtype();
   if (args.number("reduction") != 0) return loss(args, {}, dtype);
@@ -391,13 +393,13 @@ Results triplet_margin_loss(const RuleArguments& args) {
 
 // (time, samples, classes), or of one sample (time, classes).
 Results ctc_loss(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("log_probs");
+  const TensorInfo& input = args.tensor("log_probs");
   return loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
 // (losses, what the backward pass needs)
 Results unreduced_ctc_loss(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("log_probs");
+  const TensorInfo& input = args.tensor("log_probs");
   return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
 }
 
@@ -416,7 +418,7 @@ SymInt hop_of(const RuleArguments& args, const SymInt& length) {
 
 // (..., time) to (..., frequencies, frames); not complex, with 2 behind.
 Results stft(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
   const SymInt length = args.size("n_fft"), hop = hop_of(args, length);
   const bool complex = is_complex(args, "self") || is_complex(args, "window");
@@ -439,7 +441,7 @@ Results stft(const RuleArguments& args) {
 }
 
 Results istft(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   if (!is_complex(args, "self") || (input.dim() != 2 && input.dim() != 3)) throw CannotTell{};
   SymInt samples;
   if (args.given("length")) {

@@ -15,18 +15,18 @@ Dtype operand_dtype(const RuleArguments& args) {
 
 // sin: integers become floats.
 Results unary_float(const RuleArguments& args) {
-  const TensorInfo info = args.tensor(first_argument(args));
+  const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, float_dtype(info.dtype));
 }
 
 // abs: complex numbers become real.
 Results unary_real(const RuleArguments& args) {
-  const TensorInfo info = args.tensor(first_argument(args));
+  const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, real_dtype(info.dtype));
 }
 
 Results angle(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
+  const TensorInfo& info = args.tensor("self");
   return make(info.sizes, real_dtype(float_dtype(info.dtype)));
 }
 
@@ -47,7 +47,7 @@ Results divide(const RuleArguments& args) {
 
 // Booleans are counted: square of True is an integer.
 Results square(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
+  const TensorInfo& info = args.tensor("self");
   return make(info.sizes, info.dtype == ScalarType::kBool ? Dtype(ScalarType::kInt64) : info.dtype);
 }
 
@@ -63,7 +63,7 @@ Results where(const RuleArguments& args) {
     require_same_dtype(dtype, ScalarType::kBool, "dtypes of conditions");
   if (args.given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   // One tensor of positions for each dimension of the condition.
-  const TensorInfo condition = args.tensor("condition");
+  const TensorInfo& condition = args.tensor("condition");
   const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
                                            TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
@@ -81,7 +81,7 @@ Results complex_of(const RuleArguments& args) {
 
 // Forms that ask for a type, for another tensor's, for a device, or for neither.
 Results to(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   return make(self.sizes,
               args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
 }
@@ -92,20 +92,20 @@ Results cast(const RuleArguments& args) {
 }
 
 Results native_dropout(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("input");
+  const TensorInfo& info = args.tensor("input");
   TensorInfo mask = info;
   mask.dtype = ScalarType::kBool;
   return make_many({info, mask});
 }
 
 Results softmax(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
+  const TensorInfo& info = args.tensor("self");
   return make(info.sizes, dtype_or(args, "dtype", info.dtype));
 }
 
 // _softmax(half_to_float)
 Results raw_softmax(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
+  const TensorInfo& info = args.tensor("self");
   return make(info.sizes, args.flag("half_to_float") ? Dtype(ScalarType::kFloat32) : info.dtype);
 }
 
@@ -125,7 +125,7 @@ Results channel_shuffle(const RuleArguments& args) {
 }
 
 Results log_sigmoid_forward(const RuleArguments& args) {
-  const TensorInfo info = args.tensor("self");
+  const TensorInfo& info = args.tensor("self");
   // The buffer is empty on some devices.
   return {AbstractValue{info}, AbstractValue{}};
 }

@@ -36,20 +36,20 @@ Results int_repr(const RuleArguments& args) {
 
 // (result, mask)
 Results fake_quantize_with_mask(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   return make_many({input, with_dtype(input, ScalarType::kBool)});
 }
 
 // ---- Operators on quantized tensors ----
 
 Results binary(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("qa");
+  const TensorInfo& a = args.tensor("qa");
   if (!args.is_tensor("qb")) return make(a);  // a number
   return make(broadcast(a.sizes, args.tensor("qb").sizes, args.dimensions), a.dtype);
 }
 
 Results matmul(const RuleArguments& args) {
-  const TensorInfo a = args.tensor("qa"), b = args.tensor("qb");
+  const TensorInfo &a = args.tensor("qa"), &b = args.tensor("qb");
   if (a.dim() < 2 || a.dim() != b.dim()) throw CannotTell{};
   Sizes sizes = a.sizes;
   sizes.back() = b.sizes.back();
@@ -85,7 +85,7 @@ Results packed(AbstractValue::Sequence parts) {
 Results linear_prepack(const RuleArguments& args) { return packed({AbstractValue{args.tensor("W")}}); }
 
 Results conv_prepack(const RuleArguments& args) {
-  const TensorInfo weight = args.tensor("weight");
+  const TensorInfo& weight = args.tensor("weight");
   const bool transposed = args.given("output_padding");
   return packed({AbstractValue{weight}, known_sizes(args.sizes("stride")), known_sizes(args.sizes("padding")),
                  known_sizes(args.sizes("dilation")), known_sizes(args.sizes("groups")),
@@ -114,7 +114,7 @@ Results linear(const RuleArguments& args) { return linear_of(args, false); }
 Results linear_dynamic(const RuleArguments& args) { return linear_of(args, true); }
 
 Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
-  const TensorInfo input = args.tensor("qx");
+  const TensorInfo& input = args.tensor("qx");
   const AbstractValue::Sequence parts =
       parts_of(args, args.given("packed_weight") ? "packed_weight" : "weight", 6);
   const TensorInfo weight = *parts[0].tensor();

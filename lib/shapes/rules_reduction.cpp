@@ -29,7 +29,7 @@ Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
                  keeps_dims(args));
 }
 
-TensorInfo self_of(const RuleArguments& args) { return args.tensor(first_argument(args)); }
+const TensorInfo& self_of(const RuleArguments& args) { return args.tensor(first_argument(args)); }
 
 Results two(const Sizes& sizes, Dtype first, Dtype second) {
   return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
@@ -37,24 +37,24 @@ Results two(const Sizes& sizes, Dtype first, Dtype second) {
 
 // amax, mean: the type stays.
 Results reduce(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
 }
 
 // sum, prod: integers are summed as int64.
 Results sum(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
 }
 
 Results reduce_float(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(reduced(args, self), float_dtype(self.dtype));
 }
 
 // norm, var: complex numbers give real ones.
 Results reduce_real(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
 }
 
@@ -64,7 +64,7 @@ Results reduce_positions(const RuleArguments& args) {
 
 // all, any: bytes stay bytes.
 Results reduce_bool(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
   return make(reduced(args, self), self.dtype ? dtype : std::nullopt);
 }
@@ -72,23 +72,23 @@ Results reduce_bool(const RuleArguments& args) {
 // max(x), max(x, dim) with positions, max(x, other)
 Results extreme(const RuleArguments& args) {
   if (args.given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   if (!args.given("dim")) return make(Sizes(), self.dtype);
   return two(reduced(args, self), self.dtype, ScalarType::kInt64);
 }
 
 Results both_extremes(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return two(reduced(args, self), self.dtype, self.dtype);
 }
 
 Results moments(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
 }
 
 Results matrix_norm(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
   if (self.dim() < 2) throw CannotTell{};
   const std::vector<std::int64_t> dims =
@@ -97,7 +97,7 @@ Results matrix_norm(const RuleArguments& args) {
 }
 
 Results quantile(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   const Sizes sizes = reduced(args, self);
   if (!args.is_tensor("q")) return make(sizes, self.dtype);
   return make(concatenated(args.tensor("q").sizes, sizes), self.dtype);
@@ -110,7 +110,7 @@ Results distance(const RuleArguments& args) {
 }
 
 Results covariance(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   if (!self.dtype || is_integral(*self.dtype)) throw CannotTell{};
   // Of one variable it is a number.
   if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
@@ -122,17 +122,17 @@ Results covariance(const RuleArguments& args) {
 // ---- Scans and orders: the sizes stay ----
 
 Results scan_sum(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(self.sizes, dtype_or(args, "dtype", sum_dtype(self.dtype)));
 }
 
 Results scan_float(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return make(self.sizes, float_dtype(self.dtype));
 }
 
 Results with_positions(const RuleArguments& args) {
-  const TensorInfo self = self_of(args);
+  const TensorInfo& self = self_of(args);
   return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
@@ -150,7 +150,7 @@ Results diff(const RuleArguments& args) {
   const Dtype dtype = self.dtype;
   for (const std::string_view name : {"prepend", "append"}) {
     if (!args.given(name)) continue;
-    const TensorInfo other = args.tensor(name);
+    const TensorInfo& other = args.tensor(name);
     if (other.dim() != self.dim()) throw CannotTell{};
     self.sizes[dim] = self.sizes[dim] + other.sizes[dim];
   }

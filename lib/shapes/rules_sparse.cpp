@@ -22,7 +22,7 @@ Results sparse_coo_tensor(const RuleArguments& args) {
     const auto rank = static_cast<std::int64_t>(sizes.size());
     return make_sparse(sizes, dtype_or(args, "dtype", ScalarType::kFloat32), rank);
   }
-  const TensorInfo indices = args.tensor("indices"), values = args.tensor("values");
+  const TensorInfo &indices = args.tensor("indices"), &values = args.tensor("values");
   require_rank(indices, {2}, "indices");
   if (values.sizes.empty()) throw CannotTell{};
   require(args.dimensions, Relation::kEqual, indices.sizes[1], values.sizes[0],
@@ -36,7 +36,7 @@ Results sparse_coo_tensor(const RuleArguments& args) {
 }
 
 Results to_sparse(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const bool is_coo = !args.given("layout") || args.number("layout") == kSparseLayout;
   if (!is_coo) throw CannotTell{};
   std::int64_t sparse_dim = self.sparse_dim.value_or(self.dim());
@@ -49,7 +49,7 @@ Results to_sparse(const RuleArguments& args) {
 // ---- What takes them ----
 
 Results to_dense(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   return make(self.sizes, dtype_or(args, "dtype", self.dtype));
 }
 
@@ -72,7 +72,7 @@ Results indices(const RuleArguments& args) {
 }
 
 Results values(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const auto sparse_dim = static_cast<std::size_t>(sparse_dim_of(self));
   return make(concatenated({element_count(args)}, slice_of(self.sizes, sparse_dim, self.sizes.size())),
               self.dtype);
@@ -98,7 +98,7 @@ Results matrix_transpose(const RuleArguments& args) {
 
 // A sparse matrix with a dense one, a vector, or another sparse matrix.
 Results multiplied(const RuleArguments& args, std::string_view left, std::string_view right) {
-  const TensorInfo a = args.tensor(left), b = args.tensor(right);
+  const TensorInfo &a = args.tensor(left), &b = args.tensor(right);
   if (!a.sparse_dim || a.dim() != 2 || b.dim() < 1 || b.dim() > 2) throw CannotTell{};
   require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
   require(args.dimensions, Relation::kEqual, a.sizes[1], b.sizes[0], "inner sizes of the product differ");
@@ -118,7 +118,7 @@ Results addmm(const RuleArguments& args) {
 }
 
 Results sum(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   if (args.given("dtype") || !self.dtype || !is_floating(*self.dtype)) throw CannotTell{};
   if (!args.given("dim")) return make(Sizes(), self.dtype);
   if (args.name() == "aten::sum") throw CannotTell{};  // keepdim, and other layouts
@@ -138,7 +138,7 @@ Results scaled(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (!self.sparse_dim) throw CannotTell{};
   if (args.is_tensor("other")) {
-    const TensorInfo other = args.tensor("other");
+    const TensorInfo& other = args.tensor("other");
     if (!other.sizes.empty() && other.sizes != self.sizes) throw CannotTell{};
   }
   self.dtype = promoted(args, {"self", "other"});
@@ -150,7 +150,7 @@ Results scaled(const RuleArguments& args) {
 Results sum_of_two(const RuleArguments& args) {
   if (!args.is_tensor("other")) throw CannotTell{};
   TensorInfo self = args.tensor("self");
-  const TensorInfo other = args.tensor("other");
+  const TensorInfo& other = args.tensor("other");
   if (!other.sparse_dim || self.sizes != other.sizes) throw CannotTell{};
   self.dtype = promoted(args, {"self", "other"});
   return make(std::move(self));

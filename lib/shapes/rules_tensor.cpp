@@ -46,7 +46,7 @@ Sizes complete(const Sizes& sizes, Sizes asked, const Dimensions& dimensions) {
 }
 
 Results reshape(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const bool is_size = args.given("size"), is_shape = args.given("shape");
   if (is_size || is_shape) {
     return make(complete(self.sizes, args.sizes(is_size ? "size" : "shape"), args.dimensions), self.dtype);
@@ -69,7 +69,7 @@ Results shape_of_other(const RuleArguments& args) {
 }
 
 Results expand(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   Sizes sizes = args.sizes("size");
   if (sizes.size() < self.sizes.size()) {
     throw Raises{std::to_string(self.dim()) + " dimensions are expanded to " + std::to_string(sizes.size())};
@@ -89,7 +89,7 @@ Results expand(const RuleArguments& args) {
 }
 
 Results repeat(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   Sizes counts = args.sizes(args.given("repeats") ? "repeats" : "dims");
   Sizes sizes = self.sizes;
   // tile() takes fewer counts than dimensions, repeat() does not.
@@ -134,7 +134,7 @@ Results reverse_dimensions(const RuleArguments& args) {
 }
 
 Results move_dimensions(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const auto source = normalize_dims(args.numbers("source"), self.dim());
   const auto destination = normalize_dims(args.numbers("destination"), self.dim());
   if (source.size() != destination.size()) throw CannotTell{};
@@ -158,7 +158,7 @@ Results unsqueeze(const RuleArguments& args) {
 }
 
 Results squeeze(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   std::vector<std::int64_t> dims;
   const bool all = !args.given("dim");
   if (!all && !self.sizes.empty()) dims = normalize_dims(args.numbers("dim"), self.dim());
@@ -172,7 +172,7 @@ Results squeeze(const RuleArguments& args) {
 }
 
 Results flatten(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   if (self.sizes.empty()) return make({1}, self.dtype);
   const std::size_t start = dim_index(args.number("start_dim"), self),
                     end = dim_index(args.number("end_dim"), self);
@@ -183,12 +183,12 @@ Results flatten(const RuleArguments& args) {
 }
 
 Results ravel(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   return make({product(self.sizes)}, self.dtype);
 }
 
 Results unflatten(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const Sizes middle = complete({self.sizes[dim]}, args.sizes("sizes"), args.dimensions);
   Sizes sizes = concatenated(slice_of(self.sizes, 0, dim), middle);
@@ -293,7 +293,7 @@ Sizes equal_pieces(const SymInt& size, const SymInt& piece, const Dimensions& di
 }
 
 Results split(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const std::string_view name = args.given("split_size") ? "split_size" : "split_sizes";
   if (args.value(name).sequence() != nullptr) {
@@ -307,7 +307,7 @@ Results split(const RuleArguments& args) {
 }
 
 Results chunk(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
   const SymInt& size = self.sizes[dim];
   const std::int64_t count = args.number("chunks");
@@ -324,7 +324,7 @@ Results chunk(const RuleArguments& args) {
 }
 
 Results tensor_split_along(const RuleArguments& args, std::int64_t along) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(along, self);
   const SymInt& size = self.sizes[dim];
   Sizes sizes;
@@ -383,7 +383,7 @@ Results linalg_diagonal(const RuleArguments& args) {
 }
 
 Results diag(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const std::int64_t offset = args.number("diagonal");
   if (self.dim() == 2) return diagonal_of(self, offset, 0, 1);
   if (self.dim() != 1) throw CannotTell{};
@@ -392,7 +392,7 @@ Results diag(const RuleArguments& args) {
 }
 
 Results flat_diagonal(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   const SymInt size = product(self.sizes) + std::abs(args.number("offset"));
   return make({size, size}, self.dtype);
 }
@@ -585,7 +585,7 @@ Results pixel_unshuffle(const RuleArguments& args) {
 }
 
 Results view_as_real(const RuleArguments& args) {
-  const TensorInfo self = args.tensor("self");
+  const TensorInfo& self = args.tensor("self");
   return make(concatenated(self.sizes, {2}), real_dtype(self.dtype));
 }
 

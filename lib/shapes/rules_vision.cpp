@@ -8,7 +8,7 @@ namespace fxtrace {
 namespace {
 
 // Older operators call it self, newer ones input.
-TensorInfo first_tensor(const RuleArguments& args) { return args.tensor(first_argument(args)); }
+const TensorInfo& first_tensor(const RuleArguments& args) { return args.tensor(first_argument(args)); }
 
 // One for each spatial dimension; operators whose schema has no such argument behave as with `otherwise`.
 Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t count, const SymInt& otherwise) {
@@ -32,8 +32,8 @@ Results with_indices(const RuleArguments& args, const TensorInfo& result) {
 // Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
 
 Results convolve(const RuleArguments& args, bool transposed) {
-  const TensorInfo input = first_tensor(args);
-  const TensorInfo weight = args.tensor("weight");
+  const TensorInfo& input = first_tensor(args);
+  const TensorInfo& weight = args.tensor("weight");
   if (weight.sizes.size() < 3) throw CannotTell{};
   const std::size_t count = weight.sizes.size() - 2;
   // With a batch or without.
@@ -80,7 +80,7 @@ Results transposed_convolution(const RuleArguments& args) { return convolve(args
 
 // (time, batch, in) and (kernel, in, out).
 Results conv_tbc(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self"), weight = args.tensor("weight");
+  const TensorInfo &input = args.tensor("self"), &weight = args.tensor("weight");
   if (input.dim() != 3 || weight.dim() != 3) throw CannotTell{};
   Window window{weight.sizes[0]};
   window.padding = args.size("pad");
@@ -117,7 +117,7 @@ Results resize(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);
   require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
   if (args.is_tensor("indices")) {
-    const TensorInfo input = first_tensor(args), indices = args.tensor("indices");
+    const TensorInfo &input = first_tensor(args), &indices = args.tensor("indices");
     require_rank(indices, {input.dim()}, "the tensor of indices");
     require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
     for (std::size_t i = 0; i < input.sizes.size(); ++i) {
@@ -131,7 +131,7 @@ Results resize(const RuleArguments& args) {
 // ---- Columns of windows and back ----
 
 Results im2col(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   if (input.dim() != 3 && input.dim() != 4) throw CannotTell{};
   const std::size_t channel = input.sizes.size() - 3;
   const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
@@ -148,7 +148,7 @@ Results im2col(const RuleArguments& args) {
 }
 
 Results col2im(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("self");
+  const TensorInfo& input = args.tensor("self");
   if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
   const std::size_t channel = input.sizes.size() - 2;
   Sizes sizes = slice_of(input.sizes, 0, channel);
@@ -172,7 +172,7 @@ Results pad(const RuleArguments& args) {
 // ---- Interpolation ----
 
 double plain_real(const AbstractValue& value) {
-  if (const double* number = value.get_if<double>()) return *number;
+  if (const auto* number = value.get_if<double>()) return *number;
   if (value.integer() == nullptr) throw CannotTell{};
   return static_cast<double>(number_of(*value.integer()));
 }
@@ -217,7 +217,7 @@ Results interpolate(const RuleArguments& args) { return interpolate_to(args, "si
 
 // (batch, channels, ...) sampled at (batch, ..., 2 or 3).
 Results grid_sampler(const RuleArguments& args) {
-  const TensorInfo input = first_tensor(args), grid = args.tensor("grid");
+  const TensorInfo &input = first_tensor(args), &grid = args.tensor("grid");
   require_rank(input, {4, 5}, "the input of a sampler");
   require_rank(grid, {input.dim()}, "the grid of a sampler");
   require_same_dtype(input.dtype, grid.dtype, "dtypes of input and grid");
@@ -238,14 +238,14 @@ Results affine_grid_generator(const RuleArguments& args) {
 // ---- torchvision ----
 
 Results nms(const RuleArguments& args) {
-  const TensorInfo boxes = args.tensor("dets");
+  const TensorInfo& boxes = args.tensor("dets");
   if (boxes.dim() != 2) throw CannotTell{};
   return make({fresh_up_to(boxes.sizes[0], args.dimensions)}, ScalarType::kInt64);
 }
 
 // (boxes, channels, height, width) of each box; where a second result is, it has indices for each of them.
 Results pool_boxes(const RuleArguments& args, bool channels_by_place) {
-  const TensorInfo input = args.tensor("input"), boxes = args.tensor("rois");
+  const TensorInfo &input = args.tensor("input"), &boxes = args.tensor("rois");
   if (input.dim() != 4 || boxes.dim() != 2) throw CannotTell{};
   const SymInt height = args.size("pooled_height"), width = args.size("pooled_width");
   const SymInt channels =
@@ -262,7 +262,7 @@ Results roi_pool(const RuleArguments& args) { return pool_boxes(args, false); }
 Results ps_roi_pool(const RuleArguments& args) { return pool_boxes(args, true); }
 
 Results deform_conv2d(const RuleArguments& args) {
-  const TensorInfo input = args.tensor("input"), weight = args.tensor("weight");
+  const TensorInfo &input = args.tensor("input"), &weight = args.tensor("weight");
   if (input.dim() != 4 || weight.dim() != 4) throw CannotTell{};
   const Window rows{weight.sizes[2], args.size("stride_h"), args.size("pad_h"), args.size("dilation_h")};
   const Window columns{weight.sizes[3], args.size("stride_w"), args.size("pad_w"), args.size("dilation_w")};

@@ -16,7 +16,7 @@ using Values = CallArguments;
 
 std::optional<SymInt> as_integer(const AbstractValue& value) {
   if (const SymInt* integer = value.integer()) return *integer;
-  if (const bool* flag = value.get_if<bool>()) return SymInt(*flag ? 1 : 0);
+  if (const auto* flag = value.get_if<bool>()) return SymInt(*flag ? 1 : 0);
   return std::nullopt;
 }
 
@@ -40,7 +40,7 @@ std::optional<Ratio> exact_ratio(double number) {
 
 std::optional<Ratio> as_ratio(const AbstractValue& value) {
   if (const auto integer = as_integer(value)) return Ratio{*integer, 1};
-  if (const double* number = value.get_if<double>()) return exact_ratio(*number);
+  if (const auto* number = value.get_if<double>()) return exact_ratio(*number);
   if (const auto* ratio = value.get_if<Ratio>()) return *ratio;
   return std::nullopt;
 }
@@ -451,7 +451,7 @@ template <bool Value>
 Evaluated among(const Values& values, const Dimensions&) {
   const auto* items = values.size() == 1 ? values[0].sequence() : nullptr;
   const bool found = items != nullptr && std::ranges::any_of(*items, [](const AbstractValue& item) {
-                       const bool* flag = item.get_if<bool>();
+                       const auto* flag = item.get_if<bool>();
                        return flag != nullptr && *flag == Value;
                      });
   return found ? boolean(Value) : Evaluated{};

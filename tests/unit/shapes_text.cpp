@@ -183,8 +183,8 @@ std::string to_text(const AbstractValue& value) {
     return "(" + ratio->numerator.text() + ")/" + std::to_string(ratio->denominator);
   if (const auto* condition = value.get_if<Condition>())
     return condition->left.text() + to_string(condition->relation) + condition->right.text();
-  if (const bool* flag = value.get_if<bool>()) return *flag ? "True" : "False";
-  if (const double* number = value.get_if<double>()) {
+  if (const auto* flag = value.get_if<bool>()) return *flag ? "True" : "False";
+  if (const auto* number = value.get_if<double>()) {
     std::string text = std::to_string(*number);
     text.erase(text.find_last_not_of('0') + 1);
     return text;

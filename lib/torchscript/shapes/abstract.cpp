@@ -129,8 +129,8 @@ AbstractValue literal_value(const at::IValue& value) {
 
 at::IValue plain_value(const AbstractValue& value) {
   if (const SymInt* integer = value.integer()) return integer->number().value();
-  if (const bool* flag = value.get_if<bool>()) return *flag;
-  if (const double* number = value.get_if<double>()) return *number;
+  if (const auto* flag = value.get_if<bool>()) return *flag;
+  if (const auto* number = value.get_if<double>()) return *number;
   if (const auto* text = value.get_if<std::string>()) return *text;
   if (const auto* number = value.get_if<std::complex<double>>())
     return c10::complex<double>(number->real(), number->imag());
