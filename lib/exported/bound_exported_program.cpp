@@ -1,6 +1,6 @@
 #include "exported/bound_exported_program.h"
 
-#include "exported/recorder.h"
+#include "exported/module_graph.h"
 #include "graph/text_form.h"
 #include "support/error.h"
 
@@ -67,19 +67,19 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
   MethodInfo forward{"forward", {}, {}};
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const auto& entry = signature.inputs[i];
-    if (entry.role == "user_input")
+    if (entry.role == SignatureRole::kUserInput)
       forward.inputs.push_back(port(entry, entry.name, graph().inputs[i].value));
   }
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const auto& entry = signature.outputs[i];
-    if (entry.role != "user_output" && entry.role != "loss_output") continue;
+    if (entry.role != SignatureRole::kUserOutput && entry.role != SignatureRole::kLossOutput) continue;
     forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
   }
   return {std::move(forward)};
 }
 
 void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
-  record_module(*this, root, root_is_leaf, tracer);
+  build_module_graph(*this, root, root_is_leaf, tracer);
 }
 
 }  // namespace fxtrace

@@ -22,7 +22,7 @@ class BoundExportedProgram : public BoundProgram {
   std::vector<MethodInfo> methods(ModuleId module) const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
-  // --- for the recorder ---
+  // --- for module_graph.h ---
   const ExportedProgram& program() const { return program_; }
   const TraceOptions& options() const { return options_; }
   const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }

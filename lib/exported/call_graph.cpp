@@ -20,7 +20,7 @@ void CallIndex::add(const ProgramGraph& graph) {
   for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
     const Operation& operation = graph.operations[i];
     if (operation.has_stack) operations_[operation.call].push_back({index, i});
-    for (const ProgramBody& body : operation.bodies) add(body.graph);
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) add(subgraph.graph);
   }
 }
 
@@ -31,7 +31,7 @@ std::optional<CallId> CallIndex::first_call(ModuleId module) const {
 }
 
 CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const {
-  // A call that goes on in the body of an operator is seen from where it begins.
+  // A call that goes on in the subgraph of an operator is seen from where it begins.
   std::vector<Place> places;
   std::vector<CallId> pending{call};
   while (!pending.empty()) {

@@ -16,7 +16,7 @@ struct CallGraph {
   ProgramGraph graph;  // what enters the call are its inputs, what leaves it its outputs
   std::vector<ValueId>
       origin;  // by value of `graph`: the value of the program's graph that it is, or that it
-               // is a changed version of; invalid when the call runs in an operator's body
+               // is a changed version of; invalid when the call runs in an operator's subgraph
 };
 
 // Finds the operations of calls.  Made once for a program, so that cutting out a call costs what the call
@@ -45,7 +45,7 @@ class CallIndex {
   };
   void add(const ProgramGraph& graph);
 
-  std::vector<Graph> graphs_;                              // the program's, then bodies
+  std::vector<Graph> graphs_;                              // the program's, then subgraphs
   std::vector<std::vector<Place>> operations_;             // by call: its own
   std::vector<std::vector<CallId>> children_;              // by call
   std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module

@@ -143,24 +143,27 @@ void ExportedProgram::check_version(const JsonValue& program) {
 }
 
 void ExportedProgram::read_signature(const JsonValue& signature) {
+  using enum SignatureRole;
   struct Role {
-    std::string_view key, role, target;
+    std::string_view key;
+    SignatureRole role;
+    std::string_view target;
   };
-  static constexpr Role kInputs[] = {{"user_input", "user_input", ""},
-                                     {"parameter", "parameter", "parameter_name"},
-                                     {"buffer", "buffer", "buffer_name"},
-                                     {"tensor_constant", "constant_tensor", "tensor_constant_name"},
-                                     {"custom_obj", "custom_obj", "custom_obj_name"},
-                                     {"token", "token", ""},
-                                     {"constant_input", "user_input", ""}};
-  static constexpr Role kOutputs[] = {{"user_output", "user_output", ""},
-                                      {"loss_output", "loss_output", ""},
-                                      {"buffer_mutation", "buffer_mutation", "buffer_name"},
-                                      {"parameter_mutation", "parameter_mutation", "parameter_name"},
-                                      {"gradient_to_parameter", "gradient_to_parameter", "parameter_name"},
-                                      {"gradient_to_user_input", "gradient_to_user_input", "user_input_name"},
-                                      {"user_input_mutation", "user_input_mutation", "user_input_name"},
-                                      {"token", "token", ""}};
+  static constexpr Role kInputs[] = {{"user_input", kUserInput, ""},
+                                     {"parameter", kParameter, "parameter_name"},
+                                     {"buffer", kBuffer, "buffer_name"},
+                                     {"tensor_constant", kConstantTensor, "tensor_constant_name"},
+                                     {"custom_obj", kCustomObject, "custom_obj_name"},
+                                     {"token", kToken, ""},
+                                     {"constant_input", kUserInput, ""}};
+  static constexpr Role kOutputs[] = {{"user_output", kUserOutput, ""},
+                                      {"loss_output", kLossOutput, ""},
+                                      {"buffer_mutation", kBufferMutation, "buffer_name"},
+                                      {"parameter_mutation", kParameterMutation, "parameter_name"},
+                                      {"gradient_to_parameter", kGradientToParameter, "parameter_name"},
+                                      {"gradient_to_user_input", kGradientToUserInput, "user_input_name"},
+                                      {"user_input_mutation", kUserInputMutation, "user_input_name"},
+                                      {"token", kToken, ""}};
   const auto read = [](const JsonValue& spec, const auto& roles) {
     const auto [key, value] = spec.alternative();
     const auto role = std::find_if(std::begin(roles), std::end(roles),
@@ -249,7 +252,7 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
 void ExportedProgram::read_root_call(const JsonValue& signature) {
   std::vector<GraphSignature::Entry*> user_inputs;
   for (auto& entry : signature_.inputs) {
-    if (entry.role == "user_input") user_inputs.push_back(&entry);
+    if (entry.role == SignatureRole::kUserInput) user_inputs.push_back(&entry);
   }
   const auto in_spec = signature.find("in_spec");
   if (in_spec && !in_spec->string().empty()) {
@@ -275,7 +278,8 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   }
   std::vector<GraphSignature::Entry*> user_outputs;
   for (auto& entry : signature_.outputs) {
-    if (entry.role == "user_output" || entry.role == "loss_output") user_outputs.push_back(&entry);
+    if (entry.role == SignatureRole::kUserOutput || entry.role == SignatureRole::kLossOutput)
+      user_outputs.push_back(&entry);
   }
   const auto out_spec = signature.find("out_spec");
   if (!out_spec || out_spec->string().empty()) return;
@@ -320,10 +324,11 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     if (!entry.target) continue;
     LiftedInput lifted;
     lifted.target = hierarchy_.first_name(*entry.target);
-    if (entry.role == "parameter") lifted.kind = ParameterKind::kParameter;
-    if (entry.role == "buffer" || entry.role == "constant_tensor") lifted.kind = ParameterKind::kBuffer;
-    if (entry.role == "custom_obj") lifted.kind = ParameterKind::kCustomObject;
-    if (entry.role == "constant_tensor") {
+    if (entry.role == SignatureRole::kParameter) lifted.kind = ParameterKind::kParameter;
+    if (entry.role == SignatureRole::kBuffer || entry.role == SignatureRole::kConstantTensor)
+      lifted.kind = ParameterKind::kBuffer;
+    if (entry.role == SignatureRole::kCustomObject) lifted.kind = ParameterKind::kCustomObject;
+    if (entry.role == SignatureRole::kConstantTensor) {
       const auto record = tensors.find(*entry.target);
       lifted.constant = record != tensors.end() ? record->second : TensorRecord{};
     }

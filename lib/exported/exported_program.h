@@ -51,7 +51,7 @@ class ExportedProgram : public Program {
   std::string method_to_trace(const std::string& asked) const override;
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
-  // --- for BoundExportedProgram and the recorder ---
+  // --- for BoundExportedProgram and module_graph.h ---
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }

@@ -83,8 +83,8 @@ Meta::Dim read_size(const JsonValue& size) {
   return expression;
 }
 
-// Deeper than any program: bodies in bodies, and dicts in dicts.
-constexpr int kMaxBodies = 100;
+// Deeper than any program: subgraphs in subgraphs, and dicts in dicts.
+constexpr int kMaxSubgraphs = 100;
 constexpr int kMaxArguments = 100;
 
 bool is_python_keyword(std::string_view name) {
@@ -151,7 +151,7 @@ class Reading {
     return result;
   }
 
-  // `operation` gets the bodies; a graph's outputs have none.
+  // `operation` gets the subgraphs; a graph's outputs have none.
   Operand read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
     if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
@@ -173,7 +173,7 @@ class Reading {
       return list(value, [&](const JsonValue& inner) { return list(inner, tensor); });
     }
     if (kind == "as_custom_obj") return custom_object(value.at("name").string());
-    if (kind == "as_graph" && operation != nullptr) return body(value, *operation);
+    if (kind == "as_graph" && operation != nullptr) return subgraph(value, *operation);
     if (kind == "as_string_to_argument") {
       Operand::Dict dict;
       const auto fields = value.fields();
@@ -195,14 +195,14 @@ class Reading {
     return value;
   }
 
-  Operand body(const JsonValue& value, Operation& operation) {
-    if (depth_ == kMaxBodies) {
-      value.fail("bodies of operators are nested more than " + std::to_string(kMaxBodies) + " deep");
+  Operand subgraph(const JsonValue& value, Operation& operation) {
+    if (depth_ == kMaxSubgraphs) {
+      value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
-    ProgramBody body{std::string(value.at("name").string()),
-                     Reading(hierarchy_, depth_ + 1).run(value.at("graph"))};
-    Operand argument = Operand::GraphRef{body.name};
-    operation.bodies.push_back(std::move(body));
+    ProgramSubgraph subgraph{std::string(value.at("name").string()),
+                             Reading(hierarchy_, depth_ + 1).run(value.at("graph"))};
+    Operand argument = Operand::GraphRef{subgraph.name};
+    operation.subgraphs.push_back(std::move(subgraph));
     return argument;
   }
 
@@ -296,18 +296,18 @@ class Reading {
     operation.outputs.push_back({define(name, place), path});
   }
 
-  // The innermost call that runs everything in the bodies; nothing when no call is told of.
-  std::optional<CallId> call_of_bodies(const Operation& operation) const {
+  // The innermost call that runs everything in the subgraphs; nothing when no call is told of.
+  std::optional<CallId> call_of_subgraphs(const Operation& operation) const {
     std::optional<CallId> common;
     const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
       for (const Operation& inner : graph.operations) {
         if (inner.has_stack) common = common ? hierarchy_.common_call(*common, inner.call) : inner.call;
         if (!inner.has_stack) {
-          for (const ProgramBody& body : inner.bodies) self(body.graph, self);
+          for (const ProgramSubgraph& subgraph : inner.subgraphs) self(subgraph.graph, self);
         }
       }
     };
-    for (const ProgramBody& body : operation.bodies) look(body.graph, look);
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) look(subgraph.graph, look);
     return common;
   }
 
@@ -318,8 +318,8 @@ class Reading {
     auto& operations = graph_.operations;
     for (std::size_t i = 0; i < operations.size(); ++i) {
       Operation& operation = operations[i];
-      if (operation.bodies.empty() || (operation.has_stack && !is_region(operation))) continue;
-      const auto inside = call_of_bodies(operation);
+      if (operation.subgraphs.empty() || (operation.has_stack && !is_region(operation))) continue;
+      const auto inside = call_of_subgraphs(operation);
       if (!inside) continue;
       if (!operation.has_stack) {
         operation.call = *inside;
@@ -411,7 +411,7 @@ class Reading {
   static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
   Hierarchy& hierarchy_;
-  int depth_;  // of bodies around this graph
+  int depth_;  // of subgraphs around this graph
   ProgramGraph graph_;
   std::unordered_map<std::string_view, ValueId> by_name_;
 };

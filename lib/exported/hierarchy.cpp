@@ -47,7 +47,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 // '0')".
 std::string qualified_name(std::string_view text) {
   text = text.substr(0, text.find('@'));
-  // In bodies of control flow, strict mode calls the root so.
+  // In subgraphs of control flow, strict mode calls the root so.
   constexpr std::string_view kRoot = "_export_root";
   if (text == kRoot) return {};
   if (text.starts_with(kRoot) && text[kRoot.size()] == '.') text.remove_prefix(kRoot.size() + 1);

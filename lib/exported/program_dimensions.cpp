@@ -99,7 +99,7 @@ void ProgramDimensions::add_names(const ProgramGraph& graph) {
     for_each_name(value.meta, [this](const std::string& name, bool) { add_name(name, {}, {}); });
   }
   for (const Operation& operation : graph.operations) {
-    for (const ProgramBody& body : operation.bodies) add_names(body.graph);
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) add_names(subgraph.graph);
   }
 }
 
@@ -199,13 +199,13 @@ void ProgramDimensions::apply(ProgramGraph& graph) {
     for (ProgramValue& value : each.values) apply_to(value);
     for (Operation& operation : each.operations) {
       operation.holds = holds(operation, each);
-      for (ProgramBody& body : operation.bodies) self(body.graph, self);
+      for (ProgramSubgraph& subgraph : operation.subgraphs) self(subgraph.graph, self);
     }
   };
   apply_to_graph(graph, apply_to_graph);
 }
 
-// Of bodies nothing is said: they need not run.
+// Of subgraphs nothing is said: they need not run.
 void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
   for (const Operation& operation : graph.operations) {
     const Expression* condition = asserted_condition(operation, graph);
@@ -262,7 +262,7 @@ Expression ProgramDimensions::narrowed(const Expression& value) {
 }
 
 // u0 >= 1 and u0 <= s77.
-std::optional<bool> ProgramDimensions::decide(const Dimensions& dimensions, const Expression& condition) {
+std::optional<bool> ProgramDimensions::decide(const ShapeEnv& dimensions, const Expression& condition) {
   if (const auto relation = condition.relation()) {
     return dimensions.decide(*relation, *condition.parts()[0].size(), *condition.parts()[1].size());
   }

@@ -11,8 +11,8 @@
 
 #include "exported/program_graph.h"
 #include "graph/graph_collection.h"
-#include "symbolic/dimensions.h"
 #include "symbolic/expression.h"
+#include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 #include "trace/options.h"
 
@@ -33,7 +33,7 @@ class ProgramDimensions {
   // does not have, and for a range or number that has nothing in common with the program's range.
   void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
   bool are_narrowed() const { return !asked_.empty(); }
-  // Puts what narrow() left into the graph and the bodies of its operators: sizes and integers in fewer
+  // Puts what narrow() left into the graph and the subgraphs of its operators: sizes and integers in fewer
   // words, values of which one remains as ProgramValue::fixed, asserts that hold as Operation::holds.  Throws
   // Error(kUsage) when an assert cannot hold any more.
   void apply(ProgramGraph& graph);
@@ -55,7 +55,7 @@ class ProgramDimensions {
   void apply_to(ProgramValue& value);
   bool holds(const Operation& operation, const ProgramGraph& graph) const;
   Expression narrowed(const Expression& value);
-  static std::optional<bool> decide(const Dimensions& dimensions, const Expression& condition);
+  static std::optional<bool> decide(const ShapeEnv& dimensions, const Expression& condition);
 
   std::vector<RangeConstraint> constraints_;
   std::vector<RangeConstraint> asked_;           // by options
@@ -63,7 +63,7 @@ class ProgramDimensions {
   std::unordered_set<std::string> known_names_;  // the same
   // All that is known, and what the inputs and the options say.  They differ in sizes that depend on data:
   // the program knows those from asserts, which must not prove themselves.
-  Dimensions known_, given_;
+  ShapeEnv known_, given_;
   std::unordered_map<std::string, Expression> narrowed_;  // by text
 };
 

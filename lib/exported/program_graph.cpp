@@ -35,18 +35,18 @@ std::optional<ValueId> changed_in_place(const Operation& operation) {
 
 }  // namespace
 
-void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
+void for_each_lasting_operand(const Operation& operation, const ProgramGraph& subgraph,
                               const std::function<void(ValueId, const Operand&)>& f) {
   const bool is_loop = subgraph_runs(operation.target.parts()) == SubgraphRuns::kRepeated;
   std::vector<const Operand*> operands;
-  bool behind_body = false;
+  bool behind_subgraph = false;
   for (const Operand& argument : operation.args) {
     const auto* list = argument.get_if<Operand::List>();
     if (argument.is<Operand::GraphRef>()) {
-      behind_body = true;
+      behind_subgraph = true;
       operands.clear();
-    } else if (!behind_body || argument.is<std::string>()) {
-      continue;  // invoke_subgraph has a name behind the body
+    } else if (!behind_subgraph || argument.is<std::string>()) {
+      continue;  // invoke_subgraph has a name behind the subgraph
     } else if (list == nullptr) {
       operands.push_back(&argument);
     } else {
@@ -54,7 +54,7 @@ void for_each_lasting_operand(const Operation& operation, const ProgramGraph& bo
       for (const auto& item : list->items) operands.push_back(&item);
     }
   }
-  const auto& inputs = body.inputs;
+  const auto& inputs = subgraph.inputs;
   if (operands.size() > inputs.size() || (!is_loop && operands.size() != inputs.size())) return;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     f(inputs[inputs.size() - operands.size() + i].value, *operands[i]);
@@ -62,7 +62,7 @@ void for_each_lasting_operand(const Operation& operation, const ProgramGraph& bo
 }
 
 bool is_region(const Operation& operation) {
-  return operation.bodies.size() == 1 && subgraph_runs(operation.target.parts()) == SubgraphRuns::kOnce;
+  return operation.subgraphs.size() == 1 && subgraph_runs(operation.target.parts()) == SubgraphRuns::kOnce;
 }
 
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
@@ -170,15 +170,16 @@ const Expression* asserted_condition(const Operation& operation, const ProgramGr
 
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f) {
   if (is_region(operation)) {
-    const ProgramGraph& body = operation.bodies.front().graph;
+    const ProgramGraph& subgraph = operation.subgraphs.front().graph;
     std::unordered_map<std::uint32_t, const Operand*> by_input;
-    for_each_lasting_operand(operation, body, [&](ValueId input, const Operand& operand) {
+    for_each_lasting_operand(operation, subgraph, [&](ValueId input, const Operand& operand) {
       by_input.emplace(input.index, &operand);
     });
-    const auto origin = origins(body);
+    const auto origin = origins(subgraph);
     for (const auto& [value, path] : operation.outputs) {
       const std::size_t index = path.empty() ? 0 : static_cast<std::size_t>(path.front());
-      const auto* result = index < body.outputs.size() ? body.outputs[index].get_if<ValueId>() : nullptr;
+      const auto* result =
+          index < subgraph.outputs.size() ? subgraph.outputs[index].get_if<ValueId>() : nullptr;
       const auto operand = result != nullptr ? by_input.find(origin[result->index].index) : by_input.end();
       const auto* same = operand != by_input.end() ? operand->second->get_if<ValueId>() : nullptr;
       if (same != nullptr) f(value, *same);

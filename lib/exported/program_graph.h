@@ -1,5 +1,5 @@
-// The graph of an exported program, or the body of one of its higher-order operators, as plain data: values,
-// and operations that make them.
+// The graph of an exported program, or the subgraph of one of its higher-order operators, as plain data:
+// values, and operations that make them.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ProgramValue {
 // expression.
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value);
 
-struct ProgramBody;
+struct ProgramSubgraph;
 
 struct Operation {
   std::string name;  // of the program's node; empty in files that do not tell
@@ -59,11 +59,11 @@ struct Operation {
   };
   std::vector<Output> outputs;
 
-  CallId call = kRootCall;          // the innermost module call
-  bool has_stack = false;           // false: the program says of no module that it runs the operation
-  std::string_view stack_trace;     // text of Python's frames, outermost first; stands in the program's JSON
-  std::vector<ProgramBody> bodies;  // graphs among the arguments
-  bool holds = false;               // a check that the dimensions decide
+  CallId call = kRootCall;       // the innermost module call
+  bool has_stack = false;        // false: the program says of no module that it runs the operation
+  std::string_view stack_trace;  // text of Python's frames, outermost first; stands in the program's JSON
+  std::vector<ProgramSubgraph> subgraphs;  // graphs among the arguments
+  bool holds = false;                      // a check that the dimensions decide
   // Results that are an argument itself: of `to` the dtype that it has, of dropout that drops nothing.
   std::vector<std::pair<ValueId, ValueId>> given_back;
 };
@@ -82,7 +82,7 @@ struct ProgramGraph {
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
 };
 
-struct ProgramBody {
+struct ProgramSubgraph {
   std::string name;
   ProgramGraph graph;
 };
@@ -133,13 +133,13 @@ void for_each_handed_on(const Operation& operation, const std::function<void(Val
 // tensors: of aten.to.dtype, aten.contiguous.default, aten.broadcast_tensors.default.
 std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation);
 
-// A higher-order operator that runs its one body once, as if the body stood there: no_grad, autocast,
+// A higher-order operator that runs its one subgraph once, as if the subgraph stood there: no_grad, autocast,
 // checkpoint.
 bool is_region(const Operation& operation);
 
-// Calls f(input, operand) for the inputs of one of the operation's bodies that are the same in every run of
-// it: the last inputs are the operator's last operands, except for those that a loop changes.
-void for_each_lasting_operand(const Operation& operation, const ProgramGraph& body,
+// Calls f(input, operand) for the inputs of one of the operation's subgraphs that are the same in every run
+// of it: the last inputs are the operator's last operands, except for those that a loop changes.
+void for_each_lasting_operand(const Operation& operation, const ProgramGraph& subgraph,
                               const std::function<void(ValueId, const Operand&)>& f);
 
 }  // namespace fxtrace

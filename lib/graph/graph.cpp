@@ -245,4 +245,22 @@ void Graph::roll_back(const Mark& mark) {
   names_.roll_back(mark.names);
 }
 
+const char* to_string(SignatureRole role) {
+  // In the order of the enumerators.
+  static constexpr const char* kNames[kSignatureRoles] = {"user_input",
+                                                          "parameter",
+                                                          "buffer",
+                                                          "constant_tensor",
+                                                          "custom_obj",
+                                                          "token",
+                                                          "user_output",
+                                                          "loss_output",
+                                                          "buffer_mutation",
+                                                          "parameter_mutation",
+                                                          "gradient_to_parameter",
+                                                          "gradient_to_user_input",
+                                                          "user_input_mutation"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
 }  // namespace fxtrace

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/names.h"
+#include "graph/namespace.h"
 #include "graph/node.h"
 
 namespace fxtrace {
@@ -103,7 +103,7 @@ class Graph {
   std::vector<std::uint32_t> free_;     // slots without a node
   std::vector<std::uint32_t> slot_of_;  // by id
   NodeId first_, last_;
-  Names names_;
+  Namespace names_;
 };
 
 struct Constant {
@@ -143,11 +143,31 @@ struct Execution {
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
 };
 
+// What an input or output of an exported program is, as torch.export.graph_signature's InputKind and
+// OutputKind.
+enum class SignatureRole {
+  kUserInput,
+  kParameter,
+  kBuffer,
+  kConstantTensor,
+  kCustomObject,
+  kToken,
+  kUserOutput,
+  kLossOutput,
+  kBufferMutation,
+  kParameterMutation,
+  kGradientToParameter,
+  kGradientToUserInput,
+  kUserInputMutation
+};
+inline constexpr std::size_t kSignatureRoles = 13;
+const char* to_string(SignatureRole role);  // "user_input"
+
 // Inputs and outputs of an exported program in the program's own order, lifted ones included: what
 // torch.export.graph_signature says, with the roles of its InputKind and OutputKind in lower case.
 struct GraphSignature {
   struct Entry {
-    std::string role;                   // "parameter", "user_input", "buffer_mutation", ...
+    SignatureRole role = SignatureRole::kUserInput;
     std::string name;                   // of the value in the program; empty for a constant output
     std::optional<std::string> target;  // of a lifted input its qualified name; of a mutation what changes
     std::optional<bool> persistent;     // of buffers
@@ -165,7 +185,7 @@ struct ModuleGraph {
   std::string type;
   Graph graph;
   std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
-  std::vector<Subgraph> subgraphs;                          // bodies of control flow
+  std::vector<Subgraph> subgraphs;                          // subgraphs of control flow
   std::vector<Guard> guards;
   std::optional<GraphSignature> signature;  // of the root's graph of an exported program
   std::optional<Execution> execution;       // absent in subgraphs

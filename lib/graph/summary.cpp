@@ -7,7 +7,7 @@ namespace {
 
 std::int64_t count_nodes(const ModuleGraph& graph) {
   auto count = static_cast<std::int64_t>(graph.graph.size());
-  for (const auto& [name, body] : graph.subgraphs) count += count_nodes(body);
+  for (const auto& [name, subgraph] : graph.subgraphs) count += count_nodes(subgraph);
   return count;
 }
 

@@ -11,7 +11,7 @@ namespace fxtrace {
 
 struct Summary {
   std::int64_t graphs = 0;
-  std::int64_t nodes = 0;  // of all graphs, bodies of control flow included
+  std::int64_t nodes = 0;  // of all graphs, subgraphs of control flow included
   std::array<std::pair<ModuleStatus, std::int64_t>, 4> modules;
   std::int64_t parameters = 0;
 };

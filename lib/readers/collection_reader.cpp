@@ -331,10 +331,18 @@ Execution execution(const JsonValue& value) {
   return execution;
 }
 
+SignatureRole signature_role(const JsonValue& value) {
+  for (std::size_t i = 0; i < kSignatureRoles; ++i) {
+    const auto role = static_cast<SignatureRole>(i);
+    if (value.string() == to_string(role)) return role;
+  }
+  value.fail("unknown role '" + std::string(value.string().substr(0, 60)) + "'");
+}
+
 GraphSignature::Entry signature_entry(const JsonValue& value, const Nodes& nodes) {
   Fields fields(value);
   GraphSignature::Entry entry;
-  entry.role = fields.text("role");
+  entry.role = signature_role(fields.at("role"));
   entry.name = fields.text("name");
   entry.target = fields.optional_text("target");
   if (const auto persistent = fields.find("persistent")) entry.persistent = persistent->boolean();

@@ -11,7 +11,7 @@
 
 #include "shapes/device.h"
 #include "shapes/scalar_type.h"
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace {

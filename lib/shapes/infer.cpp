@@ -155,7 +155,7 @@ std::optional<Device> result_device(const RuleArguments& args) {
   return result;
 }
 
-void finish(AbstractValue& result, const Device& device, const Dimensions& dimensions) {
+void finish(AbstractValue& result, const Device& device, const ShapeEnv& dimensions) {
   if (auto* info = std::get_if<TensorInfo>(&result.value)) {
     info->device = device;
     info->requires_grad.reset();

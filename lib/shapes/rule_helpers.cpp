@@ -59,13 +59,13 @@ std::size_t dim_index(std::int64_t dim, const TensorInfo& info) {
   return static_cast<std::size_t>(normalize_dim(dim, info.dim()));
 }
 
-bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right) {
+bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right) {
   const std::optional<bool> answer = dimensions.decide(relation, left, right);
   if (!answer) throw CannotTell{};
   return *answer;
 }
 
-void require(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what) {
   if (dimensions.decide(relation, left, right) != false) return;
   throw Raises{std::string(what) + ": " + left.text() + " " + to_string(negated(relation)) + " " +
@@ -118,7 +118,7 @@ Sizes concatenated(Sizes first, const Sizes& second) {
 }
 
 // As the operator does not raise, the sizes are equal or one of them is 1.
-SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions) {
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions) {
   if (a == b || is_number(b, 1)) return a;
   if (is_number(a, 1)) return b;
   const bool a_is_no_1 = dimensions.decide(Relation::kNotEqual, a, 1) == true,
@@ -136,7 +136,7 @@ SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions) 
   return dimensions.fresh();
 }
 
-Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
   if (a.size() < b.size()) return broadcast(b, a, dimensions);
   Sizes result = a;
   const std::size_t offset = a.size() - b.size();
@@ -157,7 +157,7 @@ Sizes broadcast_all(const RuleArguments& args) {
 
 SymInt same_size(const SymInt& a, const SymInt& b) { return b.is_number() ? b : a; }
 
-SymInt quotient(const Sizes& numerator, const Sizes& denominator, const Dimensions& dimensions) {
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions) {
   Sizes above = numerator, below;
   for (const SymInt& size : denominator) {
     const auto found = std::ranges::find(above, size);
@@ -172,7 +172,7 @@ SymInt quotient(const Sizes& numerator, const Sizes& denominator, const Dimensio
   return dimensions.simplify(floordiv(dimensions.simplify(product(above)), divisor));
 }
 
-SymInt fresh_up_to(const SymInt& limit, Dimensions& dimensions) {
+SymInt fresh_up_to(const SymInt& limit, ShapeEnv& dimensions) {
   return dimensions.fresh({0, dimensions.bounds(limit).high});
 }
 
@@ -182,7 +182,7 @@ Sizes spread(Sizes values, std::size_t count) {
   return Sizes(count, values[0]);
 }
 
-SymInt window_count(const SymInt& size, const Window& window, const Dimensions& dimensions) {
+SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions) {
   const SymInt reach = window.dilation * (window.kernel - 1) + 1;
   SymInt room = size + 2 * window.padding - reach;
   // Both limits of a last window, where it may end and where it must start, divide by the stride: one is the

@@ -50,9 +50,9 @@ std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::in
 std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
 
 // What is known of the relation; CannotTell when nothing is.
-bool decided(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right);
+bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right);
 // Raises with `what` and both sizes where the relation holds for no value of the dimensions.
-void require(const Dimensions& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what);
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
 // Raises where both types are known and differ.
@@ -65,15 +65,15 @@ Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from,
 Sizes concatenated(Sizes first, const Sizes& second);
 // Raises for sizes that cannot be broadcast.  A size that cannot be told, because either of two may be 1, is
 // a fresh one.
-Sizes broadcast(const Sizes& a, const Sizes& b, Dimensions& dimensions);
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions);
 Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
-SymInt broadcast_size(const SymInt& a, const SymInt& b, Dimensions& dimensions);
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions);
 // Of two that must be equal, the simpler one: a number if any is.
 SymInt same_size(const SymInt& a, const SymInt& b);
 // a / b where nothing remains: common factors are left out first, so that neither has to be positive.
-SymInt quotient(const Sizes& numerator, const Sizes& denominator, const Dimensions& dimensions);
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions);
 // A size that depends on data.
-SymInt fresh_up_to(const SymInt& limit, Dimensions& dimensions);
+SymInt fresh_up_to(const SymInt& limit, ShapeEnv& dimensions);
 // A list of one stands for `count` equal ones; CannotTell for any other length than these two.
 Sizes spread(Sizes values, std::size_t count);
 
@@ -85,7 +85,7 @@ struct Window {
   SymInt dilation = 1;
   bool ceil_mode = false;  // pooling: a last window that starts inside the input or its left padding counts
 };
-SymInt window_count(const SymInt& size, const Window& window, const Dimensions& dimensions);
+SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions);
 
 // ---- Types ----
 Dtype float_dtype(Dtype dtype);  // of what a function like sin gives: float32 for integers

@@ -15,7 +15,7 @@ using Results = std::vector<AbstractValue>;  // one for each result of the schem
 // throws CannotTell for what is not there, not known, or of another type.
 class RuleArguments {
  public:
-  RuleArguments(const CalledOperator& op, const CallArguments& values, Dimensions& dims)
+  RuleArguments(const CalledOperator& op, const CallArguments& values, ShapeEnv& dims)
       : dimensions(dims), op_(op), values_(values) {}
 
   bool given(std::string_view name) const;  // the schema has it, and it is not None
@@ -39,7 +39,7 @@ class RuleArguments {
   Traits traits() const { return op_.traits; }
   const CallArguments& values() const { return values_; }
 
-  Dimensions& dimensions;
+  ShapeEnv& dimensions;
 
  private:
   std::size_t find(std::string_view name) const;  // the number of arguments when it is not there

@@ -22,7 +22,7 @@ const SymInt& from_back(const Sizes& sizes, std::size_t index) {
 
 // ---- Products ----
 
-Sizes product_sizes(const Sizes& a, const Sizes& b, Dimensions& dimensions) {
+Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
   if (a.empty() || b.empty()) throw Raises{"a product with a tensor without dimensions"};
   require(dimensions, Relation::kEqual, a.back(), b[b.size() == 1 ? 0 : b.size() - 2],
           "inner sizes of the product differ");

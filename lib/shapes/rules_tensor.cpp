@@ -14,7 +14,7 @@ constexpr std::int64_t kMostPieces = 10'000;
 std::ptrdiff_t signed_index(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
 
 // Whether a size that may be given as -1 is one; CannotTell when it may be negative and is no number.
-bool is_left_open(const SymInt& size, const Dimensions& dimensions) {
+bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
   if (const auto number = size.number()) return *number == -1;
   return !decided(dimensions, Relation::kGreaterEqual, size, 0);
 }
@@ -22,7 +22,7 @@ bool is_left_open(const SymInt& size, const Dimensions& dimensions) {
 // ---- Another shape ----
 
 // The sizes that `asked` stands for when one of them may be -1.
-Sizes complete(const Sizes& sizes, Sizes asked, const Dimensions& dimensions) {
+Sizes complete(const Sizes& sizes, Sizes asked, const ShapeEnv& dimensions) {
   const auto fits = [&](const Sizes& result) {
     require(dimensions, Relation::kEqual, product(sizes), product(result), "numbers of elements differ");
     return result;
@@ -221,7 +221,7 @@ Results select(const RuleArguments& args) {
 // How many elements x[start:end:step] has of `size`.  Python's rules: negative positions count from the end,
 // and positions outside are moved to the border.
 SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, const SymInt& step,
-                   Dimensions& dimensions) {
+                   ShapeEnv& dimensions) {
   const auto from_end = [&](const SymInt& position) -> std::optional<bool> {
     return dimensions.decide(Relation::kLess, position, 0);
   };
@@ -279,7 +279,7 @@ Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
 }
 
 // Pieces of `piece`, the last of which may be smaller.
-Sizes equal_pieces(const SymInt& size, const SymInt& piece, const Dimensions& dimensions) {
+Sizes equal_pieces(const SymInt& size, const SymInt& piece, const ShapeEnv& dimensions) {
   const std::optional<std::int64_t> count = is_number(piece, 0)
                                                 ? std::optional<std::int64_t>(1)
                                                 : dimensions.simplify(ceildiv(size, piece)).number();
@@ -437,7 +437,7 @@ Dtype promoted_list(const std::vector<TensorInfo>& tensors) {
   return promotion.result();
 }
 
-Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const Dimensions& dimensions) {
+Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const ShapeEnv& dimensions) {
   if (tensors.empty()) throw CannotTell{};
   const auto is_legacy_empty = [](const TensorInfo& info) {
     return info.dim() == 1 && is_number(info.sizes[0], 0);

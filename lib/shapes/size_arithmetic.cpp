@@ -64,7 +64,7 @@ Evaluated ratio(const SymInt& numerator, std::int64_t denominator) {
 
 Evaluated boolean(bool value) { return plain({value}); }
 
-Evaluated compare(Relation relation, const SymInt& left, const SymInt& right, const Dimensions& dimensions) {
+Evaluated compare(Relation relation, const SymInt& left, const SymInt& right, const ShapeEnv& dimensions) {
   if (const auto decided = dimensions.decide(relation, left, right)) return boolean(*decided);
   return known({Condition{relation, left, right}});
 }
@@ -81,7 +81,7 @@ std::optional<std::vector<SymInt>> as_integers(const AbstractValue& value) {
 }
 
 // [a, b] == [c, d]
-Evaluated compare_lists(bool equal, const Values& values, const Dimensions& dimensions) {
+Evaluated compare_lists(bool equal, const Values& values, const ShapeEnv& dimensions) {
   const auto left = as_integers(values[0]);
   const auto right = as_integers(values[1]);
   if (!left || !right) return {};
@@ -99,7 +99,7 @@ Evaluated compare_lists(bool equal, const Values& values, const Dimensions& dime
 }
 
 template <Relation Asked>
-Evaluated compare_values(const Values& values, const Dimensions& dimensions) {
+Evaluated compare_values(const Values& values, const ShapeEnv& dimensions) {
   if (values.size() != 2) return {};
   if constexpr (Asked == Relation::kEqual || Asked == Relation::kNotEqual) {
     const Evaluated lists = compare_lists(Asked == Relation::kEqual, values, dimensions);
@@ -157,7 +157,7 @@ Evaluated sum(const Ratio& a, const Ratio& b, bool is_integer) {
 }
 
 template <int Sign>
-Evaluated add_values(const Values& values, const Dimensions&) {
+Evaluated add_values(const Values& values, const ShapeEnv&) {
   // The number that the second is multiplied by belongs to tensors.
   if (values.size() != 2) return {};
   if (Sign > 0) {
@@ -170,7 +170,7 @@ Evaluated add_values(const Values& values, const Dimensions&) {
   return sum(*left, *right, !is_float(values[0]) && !is_float(values[1]));
 }
 
-Evaluated multiply(const Values& values, const Dimensions&) {
+Evaluated multiply(const Values& values, const ShapeEnv&) {
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
   if (!left || !right) return {};
@@ -179,7 +179,7 @@ Evaluated multiply(const Values& values, const Dimensions&) {
   return ratio(product, (SymInt(left->denominator) * right->denominator).number().value());
 }
 
-Evaluated divide(const Values& values, const Dimensions&) {
+Evaluated divide(const Values& values, const ShapeEnv&) {
   if (values.size() != 2) return {};
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
@@ -191,7 +191,7 @@ Evaluated divide(const Values& values, const Dimensions&) {
 
 // Integers only: Python's // of floats gives a float.
 template <SymInt (*Operation)(const SymInt&, const SymInt&)>
-Evaluated two_integers(const Values& values, const Dimensions& dimensions) {
+Evaluated two_integers(const Values& values, const ShapeEnv& dimensions) {
   if (values.size() != 2) return {};
   const auto left = as_integer(values[0]);
   const auto right = as_integer(values[1]);
@@ -205,7 +205,7 @@ SymInt min_of(const SymInt& a, const SymInt& b) { return min(a, b); }
 SymInt max_of(const SymInt& a, const SymInt& b) { return max(a, b); }
 
 template <SymInt (*Operation)(const SymInt&, const SymInt&)>
-Evaluated extremum(const Values& values, const Dimensions& dimensions) {
+Evaluated extremum(const Values& values, const ShapeEnv& dimensions) {
   if (values.size() == 2) return two_integers<Operation>(values, dimensions);
   const auto items = values.size() == 1 ? as_integers(values[0]) : std::nullopt;
   if (!items || items->empty()) return {};
@@ -214,37 +214,37 @@ Evaluated extremum(const Values& values, const Dimensions& dimensions) {
   return integer(dimensions.simplify(result));
 }
 
-Evaluated negate(const Values& values, const Dimensions&) {
+Evaluated negate(const Values& values, const ShapeEnv&) {
   const auto value = as_ratio(values[0]);
   if (!value) return {};
   return is_float(values[0]) ? ratio(-value->numerator, value->denominator) : integer(-value->numerator);
 }
 
-Evaluated absolute(const Values& values, const Dimensions& dimensions) {
+Evaluated absolute(const Values& values, const ShapeEnv& dimensions) {
   const auto value = as_integer(values[0]);
   return value ? integer(dimensions.simplify(max(*value, -*value))) : Evaluated{};
 }
 
-Evaluated invert(const Values& values, const Dimensions&) {
+Evaluated invert(const Values& values, const ShapeEnv&) {
   const auto* condition = values[0].get_if<Condition>();
   if (condition == nullptr) return {};
   return known({Condition{negated(condition->relation), condition->left, condition->right}});
 }
 
-Evaluated round_down(const Values& values, const Dimensions&) {
+Evaluated round_down(const Values& values, const ShapeEnv&) {
   const auto value = as_ratio(values[0]);
   if (!value) return {};
   return integer(floordiv(value->numerator, value->denominator));
 }
 
-Evaluated round_up(const Values& values, const Dimensions&) {
+Evaluated round_up(const Values& values, const ShapeEnv&) {
   const auto value = as_ratio(values[0]);
   if (!value) return {};
   return integer(ceildiv(value->numerator, value->denominator));
 }
 
 // int(x): towards zero.
-Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
+Evaluated to_integer(const Values& values, const ShapeEnv& dimensions) {
   if (const TensorInfo* info = values[0].tensor()) {
     const TensorContent* content = info->find_content();
     return content != nullptr && content->element ? integer(*content->element) : Evaluated{};
@@ -256,7 +256,7 @@ Evaluated to_integer(const Values& values, const Dimensions& dimensions) {
   return integer(floordiv(value->numerator, value->denominator));
 }
 
-Evaluated to_float(const Values& values, const Dimensions&) {
+Evaluated to_float(const Values& values, const ShapeEnv&) {
   const auto value = as_ratio(values[0]);
   return value ? ratio(value->numerator, value->denominator) : Evaluated{};
 }
@@ -269,18 +269,18 @@ std::optional<std::size_t> position(const Values& values, std::int64_t count) {
   return static_cast<std::size_t>(*number < 0 ? *number + count : *number);
 }
 
-Evaluated size(const Values& values, const Dimensions&) {
+Evaluated size(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   const auto dim = info == nullptr ? std::nullopt : position(values, info->dim());
   return dim ? integer(info->sizes[*dim]) : Evaluated{};
 }
 
-Evaluated number_of_dimensions(const Values& values, const Dimensions&) {
+Evaluated number_of_dimensions(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr ? integer(info->dim()) : Evaluated{};
 }
 
-Evaluated number_of_elements(const Values& values, const Dimensions& dimensions) {
+Evaluated number_of_elements(const Values& values, const ShapeEnv& dimensions) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr) return {};
   SymInt product(1);
@@ -288,7 +288,7 @@ Evaluated number_of_elements(const Values& values, const Dimensions& dimensions)
   return integer(dimensions.simplify(product));
 }
 
-Evaluated length(const Values& values, const Dimensions&) {
+Evaluated length(const Values& values, const ShapeEnv&) {
   if (const TensorInfo* info = values[0].tensor()) {
     return info->sizes.empty() ? Evaluated{} : integer(info->sizes[0]);
   }
@@ -297,7 +297,7 @@ Evaluated length(const Values& values, const Dimensions&) {
 }
 
 // How often `for i in range(low, high, step)` runs.
-Evaluated range_length(const Values& values, const Dimensions& dimensions) {
+Evaluated range_length(const Values& values, const ShapeEnv& dimensions) {
   const auto low = as_integer(values[0]);
   const auto high = as_integer(values[1]);
   const auto step = literal_integer(values, 2);
@@ -305,7 +305,7 @@ Evaluated range_length(const Values& values, const Dimensions& dimensions) {
   return integer(dimensions.simplify(max(0, ceildiv(*high - *low, *step))));
 }
 
-Evaluated element(const Values& values, const Dimensions&) {
+Evaluated element(const Values& values, const ShapeEnv&) {
   if (values.size() != 2 || !literal_integer(values, 1)) return {};
   const auto* sequence = values[0].sequence();
   if (sequence == nullptr) return {};
@@ -314,7 +314,7 @@ Evaluated element(const Values& values, const Dimensions&) {
 }
 
 // Of a list; of a tensor it is no business of this file.
-Evaluated slice(const Values& values, const Dimensions&) {
+Evaluated slice(const Values& values, const ShapeEnv&) {
   if (values.size() != 4 || !literal_integer(values, 3)) return {};
   const auto* sequence = values[0].sequence();
   if (sequence == nullptr) return {};
@@ -326,25 +326,25 @@ Evaluated slice(const Values& values, const Dimensions&) {
 }
 
 // list(xs), xs.copy()
-Evaluated same_list(const Values& values, const Dimensions&) {
+Evaluated same_list(const Values& values, const ShapeEnv&) {
   const bool is_list = values.size() == 1 && values[0].sequence() != nullptr;
   return is_list ? known(values[0]) : Evaluated{};
 }
 
-Evaluated dtype(const Values& values, const Dimensions&) {
+Evaluated dtype(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr || !info->dtype) return {};
   return integer(static_cast<std::int64_t>(*info->dtype));
 }
 
 // A node all the same, so that the graph can run on another device; only questions about it are answered.
-Evaluated device(const Values& values, const Dimensions&) {
+Evaluated device(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr ? known({info->device}) : Evaluated{};
 }
 
 // With the order of memory format: only that of the dimensions is known.
-Evaluated contiguous(const Values& values, const Dimensions&) {
+Evaluated contiguous(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr || !info->contiguous) return {};
   const bool ordinary = values.size() == 1 || literal_integer(values, 1) == kContiguousFormat;
@@ -352,7 +352,7 @@ Evaluated contiguous(const Values& values, const Dimensions&) {
 }
 
 // x.stride(dim) of a tensor that has its elements in order.
-Evaluated stride(const Values& values, const Dimensions& dimensions) {
+Evaluated stride(const Values& values, const ShapeEnv& dimensions) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr || info->contiguous != true) return {};
   const auto dim = position(values, info->dim());
@@ -367,12 +367,12 @@ Evaluated stride(const Values& values, const Dimensions& dimensions) {
   return integer(dimensions.simplify(product));
 }
 
-Evaluated element_size(const Values& values, const Dimensions&) {
+Evaluated element_size(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr && info->dtype ? integer(item_size(*info->dtype)) : Evaluated{};
 }
 
-Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
+Evaluated number_of_bytes(const Values& values, const ShapeEnv& dimensions) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr || !info->dtype || info->sparse_dim) return {};
   SymInt product = item_size(*info->dtype);
@@ -380,38 +380,38 @@ Evaluated number_of_bytes(const Values& values, const Dimensions& dimensions) {
   return integer(dimensions.simplify(product));
 }
 
-Evaluated layout(const Values& values, const Dimensions&) {
+Evaluated layout(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   if (info == nullptr) return {};
   return integer(info->sparse_dim ? kSparseLayout : kStridedLayout);
 }
 
-Evaluated is_sparse(const Values& values, const Dimensions&) {
+Evaluated is_sparse(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr ? boolean(info->sparse_dim.has_value()) : Evaluated{};
 }
 
 // str(x.device)
-Evaluated text(const Values& values, const Dimensions&) {
+Evaluated text(const Values& values, const ShapeEnv&) {
   if (const auto* device = values[0].get_if<Device>()) return plain({device->text()});
   const SymInt* integer = values[0].integer();
   const auto number = integer == nullptr ? std::nullopt : integer->number();
   return number ? plain({std::to_string(*number)}) : Evaluated{};
 }
 
-Evaluated device_index(const Values& values, const Dimensions&) {
+Evaluated device_index(const Values& values, const ShapeEnv&) {
   const auto* device = values[0].get_if<Device>();
   if (device == nullptr) return {};
   return device->index < 0 ? plain({NoneValue{}}) : integer(device->index);
 }
 
 // x.get_device(): -1 on the CPU.
-Evaluated device_number(const Values& values, const Dimensions&) {
+Evaluated device_number(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr && info->device.is_cpu() ? integer(-1) : Evaluated{};
 }
 
-Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
+Evaluated same_sizes(const Values& values, const ShapeEnv& dimensions) {
   const TensorInfo *first = values[0].tensor(), *second = values[1].tensor();
   if (first == nullptr || second == nullptr) return {};
   if (first->dim() != second->dim()) return boolean(false);
@@ -424,31 +424,31 @@ Evaluated same_sizes(const Values& values, const Dimensions& dimensions) {
   return certain ? boolean(true) : Evaluated{};
 }
 
-Evaluated device_type(const Values& values, const Dimensions&) {
+Evaluated device_type(const Values& values, const ShapeEnv&) {
   const auto* device = values[0].get_if<Device>();
   return device != nullptr ? plain({device->type}) : Evaluated{};
 }
 
 template <bool (*Question)(ScalarType)>
-Evaluated ask_dtype(const Values& values, const Dimensions&) {
+Evaluated ask_dtype(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
 }
 
-Evaluated has_sign(const Values& values, const Dimensions&) {
+Evaluated has_sign(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   const auto answer = info != nullptr && info->dtype ? is_signed(*info->dtype) : std::nullopt;
   return answer ? boolean(*answer) : Evaluated{};
 }
 
-Evaluated requires_grad(const Values& values, const Dimensions&) {
+Evaluated requires_grad(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
 }
 
 // any([...]) with one that is true, all([...]) with one that is false.
 template <bool Value>
-Evaluated among(const Values& values, const Dimensions&) {
+Evaluated among(const Values& values, const ShapeEnv&) {
   const auto* items = values.size() == 1 ? values[0].sequence() : nullptr;
   const bool found = items != nullptr && std::ranges::any_of(*items, [](const AbstractValue& item) {
                        const auto* flag = item.get_if<bool>();
@@ -458,19 +458,19 @@ Evaluated among(const Values& values, const Dimensions&) {
 }
 
 // Layouts without strides have no sizes here.
-Evaluated is_dense(const Values& values, const Dimensions&) {
+Evaluated is_dense(const Values& values, const ShapeEnv&) {
   return values[0].tensor() != nullptr ? boolean(false) : Evaluated{};
 }
 
 // "cuda" and the like: the end of the operator's name.
 constexpr std::array<std::string_view, 5> kDevices{"cuda", "cpu", "meta", "mps", "xpu"};
 template <std::size_t Kind>
-Evaluated is_on(const Values& values, const Dimensions&) {
+Evaluated is_on(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr ? boolean(info->device.type == kDevices[Kind]) : Evaluated{};
 }
 
-using Function = Evaluated (*)(const Values&, const Dimensions&);
+using Function = Evaluated (*)(const Values&, const ShapeEnv&);
 
 const std::unordered_map<std::string_view, Function>& functions() {
   static const std::unordered_map<std::string_view, Function> table = {
@@ -590,7 +590,7 @@ const std::unordered_set<std::string_view>& element_keepers() {
 
 }  // namespace
 
-Evaluated evaluate_plain(std::string_view name, const Values& values, const Dimensions& dimensions) {
+Evaluated evaluate_plain(std::string_view name, const Values& values, const ShapeEnv& dimensions) {
   const auto found = functions().find(name);
   if (found == functions().end()) return {};
   try {

@@ -14,7 +14,7 @@ struct Evaluated {
 };
 
 // What an operator that gives no tensor gives: x.size(0), len(chunks), n // 2 > m.  `name` as "aten::len".
-Evaluated evaluate_plain(std::string_view name, const CallArguments& values, const Dimensions& dimensions);
+Evaluated evaluate_plain(std::string_view name, const CallArguments& values, const ShapeEnv& dimensions);
 
 // What an operator makes of a list that it changes; nothing for other operators, and where that is not known.
 struct ChangedList {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 
 namespace fxtrace::symbolic {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "symbolic/dimensions.h"
 #include "symbolic/interval.h"
 #include "symbolic/polynomial.h"
+#include "symbolic/shape_env.h"
 
 namespace fxtrace::symbolic {
 

@@ -63,7 +63,7 @@ class SymInt {
   struct Polynomial;  // of the implementation
 
  private:
-  friend class Dimensions;
+  friend class ShapeEnv;
   std::int64_t number_ = 0;
   std::shared_ptr<const Polynomial> poly_;  // null for a plain number
 };

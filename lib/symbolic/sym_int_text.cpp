@@ -44,29 +44,29 @@ constexpr int kMaxTextDepth = 100;
 constexpr std::int64_t kMaxPower = 64;
 
 // A quotient of two SymInts, for sympy's floor(n/2).
-struct Ratio {
+struct Quotient {
   SymInt over;
   SymInt under = 1;
 
   bool whole() const { return under == SymInt(1); }
 };
 
-using Arguments = std::vector<Ratio>;
+using Arguments = std::vector<Quotient>;
 
-Ratio quotient(const Ratio& a, const Ratio& b) {
+Quotient quotient(const Quotient& a, const Quotient& b) {
   if (b.over == SymInt(0)) throw SymbolicError("division by zero");
   return {a.over * b.under, a.under * b.over};
 }
-SymInt rounded_down(const Ratio& a) { return floordiv(a.over, a.under); }
-SymInt rounded_up(const Ratio& a) { return -floordiv(-a.over, a.under); }
+SymInt rounded_down(const Quotient& a) { return floordiv(a.over, a.under); }
+SymInt rounded_up(const Quotient& a) { return -floordiv(-a.over, a.under); }
 // Both sides in the same parts, for operators that know whole numbers only.
 SymInt remainder(const SymInt& a, const SymInt& b) { return mod(a, b); }
 
-Ratio power(const Ratio& base, const Ratio& exponent) {
+Quotient power(const Quotient& base, const Quotient& exponent) {
   const auto times = exponent.whole() ? exponent.over.number() : std::nullopt;
   if (!times || *times < -1 || *times > kMaxPower) throw SymbolicError("not a power that can be written out");
   if (*times == -1) return quotient({1}, base);
-  Ratio result{1};
+  Quotient result{1};
   for (std::int64_t i = 0; i < *times; ++i) result = {result.over * base.over, result.under * base.under};
   return result;
 }
@@ -75,34 +75,34 @@ struct Function {
   std::string_view name;
   std::size_t least, most;
   bool whole;  // takes integers only
-  Ratio (*call)(const Arguments&);
+  Quotient (*call)(const Arguments&);
 };
 
-Ratio smallest(const Arguments& values) {
+Quotient smallest(const Arguments& values) {
   SymInt result = values.front().over;
-  for (const Ratio& value : values) result = min(result, value.over);
+  for (const Quotient& value : values) result = min(result, value.over);
   return {result};
 }
-Ratio largest(const Arguments& values) {
+Quotient largest(const Arguments& values) {
   SymInt result = values.front().over;
-  for (const Ratio& value : values) result = max(result, value.over);
+  for (const Quotient& value : values) result = max(result, value.over);
   return {result};
 }
-Ratio call_floordiv(const Arguments& values) { return {floordiv(values[0].over, values[1].over)}; }
-Ratio call_ceildiv(const Arguments& values) { return {ceildiv(values[0].over, values[1].over)}; }
-Ratio call_mod(const Arguments& values) { return {mod(values[0].over, values[1].over)}; }
-Ratio call_divide(const Arguments& values) { return quotient(values[0], values[1]); }
-Ratio call_power(const Arguments& values) { return power(values[0], values[1]); }
-Ratio call_abs(const Arguments& values) { return {max(values[0].over, -values[0].over)}; }
-Ratio call_floor(const Arguments& values) { return {rounded_down(values[0])}; }
-Ratio call_ceil(const Arguments& values) { return {rounded_up(values[0])}; }
+Quotient call_floordiv(const Arguments& values) { return {floordiv(values[0].over, values[1].over)}; }
+Quotient call_ceildiv(const Arguments& values) { return {ceildiv(values[0].over, values[1].over)}; }
+Quotient call_mod(const Arguments& values) { return {mod(values[0].over, values[1].over)}; }
+Quotient call_divide(const Arguments& values) { return quotient(values[0], values[1]); }
+Quotient call_power(const Arguments& values) { return power(values[0], values[1]); }
+Quotient call_abs(const Arguments& values) { return {max(values[0].over, -values[0].over)}; }
+Quotient call_floor(const Arguments& values) { return {rounded_down(values[0])}; }
+Quotient call_ceil(const Arguments& values) { return {rounded_up(values[0])}; }
 // Towards zero: one of the two is zero, or they are equal.
-Ratio call_trunc(const Arguments& values) {
+Quotient call_trunc(const Arguments& values) {
   if (values[0].whole()) return values[0];
   return {max(0, rounded_down(values[0])) + min(0, rounded_up(values[0]))};
 }
-Ratio call_same(const Arguments& values) { return values[0]; }
-Ratio call_modular_indexing(const Arguments& values) {
+Quotient call_same(const Arguments& values) { return values[0]; }
+Quotient call_modular_indexing(const Arguments& values) {
   return {mod(floordiv(values[0].over, values[1].over), values[2].over)};
 }
 
@@ -141,7 +141,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   SymInt whole() {
-    const Ratio value = shift(0);
+    const Quotient value = shift(0);
     skip_spaces();
     if (at_ != text_.size() || !value.whole()) fail();
     return value.over;
@@ -149,7 +149,7 @@ class Parser {
 
  private:
   [[noreturn]] static void fail() { throw SymbolicError("not an expression of sizes"); }
-  static const SymInt& integer(const Ratio& value) {
+  static const SymInt& integer(const Quotient& value) {
     if (!value.whole()) fail();
     return value.over;
   }
@@ -172,9 +172,9 @@ class Parser {
     return true;
   }
 
-  Ratio shift(int depth) {
+  Quotient shift(int depth) {
     if (depth > kMaxTextDepth) fail();
-    Ratio left = sum(depth);
+    Quotient left = sum(depth);
     for (;;) {
       const bool up = take("<<");
       if (!up && !take(">>")) return left;
@@ -183,23 +183,23 @@ class Parser {
     }
   }
 
-  Ratio sum(int depth) {
-    Ratio left = product(depth);
+  Quotient sum(int depth) {
+    Quotient left = product(depth);
     for (;;) {
       const bool plus = take("+");
       if (!plus && !take("-")) return left;
-      const Ratio right = product(depth);
+      const Quotient right = product(depth);
       const SymInt a = left.over * right.under;
       const SymInt b = right.over * left.under;
       left = {plus ? a + b : a - b, left.under * right.under};
     }
   }
 
-  Ratio product(int depth) {
-    Ratio left = unary(depth);
+  Quotient product(int depth) {
+    Quotient left = unary(depth);
     for (;;) {
       if (take("//")) {
-        const Ratio by = quotient(left, unary(depth));
+        const Quotient by = quotient(left, unary(depth));
         left = {rounded_down(by)};
       } else if (take_single('/')) {
         left = quotient(left, unary(depth));
@@ -207,7 +207,7 @@ class Parser {
         const SymInt by = integer(unary(depth));
         left = {remainder(integer(left), by)};
       } else if (take_single('*')) {
-        const Ratio right = unary(depth);
+        const Quotient right = unary(depth);
         left = {left.over * right.over, left.under * right.under};
       } else {
         return left;
@@ -215,7 +215,7 @@ class Parser {
     }
   }
 
-  Ratio unary(int depth) {
+  Quotient unary(int depth) {
     int minus = 0;
     for (;; ++minus) {
       while (take("+")) {
@@ -223,26 +223,26 @@ class Parser {
       if (!take("-")) break;
     }
     if (minus == 0) return powers(depth, false);
-    const Ratio value = powers(depth, minus % 2 == 1);
+    const Quotient value = powers(depth, minus % 2 == 1);
     if (lowest_) {  // the one number that has no counterpart above zero
       lowest_ = false;
       return value;
     }
-    return minus % 2 == 1 ? Ratio{-value.over, value.under} : value;
+    return minus % 2 == 1 ? Quotient{-value.over, value.under} : value;
   }
 
-  Ratio powers(int depth, bool negated) {
+  Quotient powers(int depth, bool negated) {
     if (depth > kMaxTextDepth) fail();
-    const Ratio base = primary(depth, negated);
+    const Quotient base = primary(depth, negated);
     if (lowest_ || !take("**")) return base;
-    const Ratio exponent = unary(depth + 1);
+    const Quotient exponent = unary(depth + 1);
     return power(base, exponent);
   }
 
-  Ratio primary(int depth, bool negated) {
+  Quotient primary(int depth, bool negated) {
     skip_spaces();
     if (take("(")) {
-      const Ratio inside = shift(depth + 1);
+      const Quotient inside = shift(depth + 1);
       if (!take(")")) fail();
       return inside;
     }
@@ -279,13 +279,13 @@ class Parser {
     return static_cast<std::int64_t>(value);
   }
 
-  static Ratio call(std::string_view name, const Arguments& arguments) {
+  static Quotient call(std::string_view name, const Arguments& arguments) {
     const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                      [&](const Function& function) { return function.name == name; });
     if (found == kFunctions.end()) fail();
     if (arguments.size() < found->least || arguments.size() > found->most) fail();
     if (found->whole) {
-      for (const Ratio& argument : arguments) integer(argument);
+      for (const Quotient& argument : arguments) integer(argument);
     }
     return found->call(arguments);
   }

@@ -86,9 +86,9 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
-  Known known = result_of(forward, arguments);
+  AbstractValue known = result_of(forward, arguments);
   // Hooks may change what forward gives.
-  if (!program_.object(module)->type()->getForwardHooks().empty()) known = Known{};
+  if (!program_.object(module)->type()->getForwardHooks().empty()) known = AbstractValue{};
   if (!shapes_ && tracer_->has_failed(module)) run_abstractly(forward, arguments);
   const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
   const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),

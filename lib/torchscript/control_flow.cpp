@@ -288,8 +288,8 @@ bool Interpreter::run_both(const IrNode* node) {
 
 at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type) {
   if (is_plain(first) && is_plain(second) && first == second) return first;
-  Known known = known_of_value(first);
-  const Known other = known_of_value(second);
+  AbstractValue known = known_of_value(first);
+  const AbstractValue other = known_of_value(second);
   if (known == other) return make_proxy(NodeRef{}, type, std::move(known));
   auto* info = std::get_if<TensorInfo>(&known.value);
   if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) {

@@ -40,7 +40,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   Values values{at::IValue(object)};
   std::vector<Argument> arguments;
   const auto make_placeholder = [&](const std::string& name, const c10::TypePtr& type,
-                                    const c10::Argument* formal, Known known) -> BoundInput {
+                                    const c10::Argument* formal, AbstractValue known) -> BoundInput {
     std::vector<Argument> defaults;
     // A tensor would be a node in front of its placeholder.
     if (formal != nullptr && formal->default_value() && is_plain(*formal->default_value())) {
@@ -78,7 +78,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   try {
     const Values result = run_root(root, function, std::move(values));
     const at::IValue output = result.empty() ? at::IValue() : result[0];
-    tracer_->output(argument(output, nullptr), meta(result_type, shapes_ ? known_of_value(output) : Known{}));
+    tracer_->output(argument(output, nullptr),
+                    meta(result_type, shapes_ ? known_of_value(output) : AbstractValue{}));
   } catch (...) {
     changes_.undo_to(0);
     throw;
@@ -477,7 +478,8 @@ at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t in
                                       const IrNode* node, bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
   return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
-                     type, node, items != nullptr && index < items->size() ? (*items)[index] : Known{});
+                     type, node,
+                     items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
 }
 
 void Interpreter::unpack(const IrNode* node) {
@@ -532,7 +534,7 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
     if (!missing) return current;
   }
   const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
-  Known info;
+  AbstractValue info;
   if (shapes_ && (current.isTensor() || opaque_proxy)) info = known_of_value(current);
   if (!records()) return make_proxy(NodeRef{}, static_type, std::move(info));
   const std::string* path = program_.find_path(&object);
@@ -559,7 +561,8 @@ void Interpreter::get_attribute(const IrNode* node) {
     const auto class_type = proxy->type->cast<c10::ClassType>();
     const auto slot = class_type ? class_type->findAttributeSlot(name) : std::nullopt;
     const auto* slots = known_of(holder).sequence();
-    Known known = slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : Known{};
+    AbstractValue known =
+        slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
     return set(node->output(), record_call("builtins.getattr", {argument(holder, node), name}, {},
                                            node->output()->type(), node, std::move(known)));
   }
@@ -678,7 +681,7 @@ void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node
   throw TraceFailure(std::move(failure));
 }
 
-Meta Interpreter::meta(const c10::TypePtr& type, const Known& known) const {
+Meta Interpreter::meta(const c10::TypePtr& type, const AbstractValue& known) const {
   Meta meta;
   meta.type = type_name(*type);
   if (const TensorInfo* info = known.tensor()) {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "operators/operators.h"
+#include "shapes/abstract_value.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
-#include "torchscript/shapes/known.h"
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
 #include "trace/graph_tracer.h"
@@ -43,7 +43,7 @@ class Interpreter {
   using IrValue = torch::jit::Value;
 
   // One activation of a graph function.
-  struct Frame {
+  struct Activation {
     std::string function;
     std::unordered_map<const IrValue*, at::IValue> values;
   };
@@ -119,13 +119,14 @@ class Interpreter {
   bool has_trait(const IrNode* node, Traits trait) const { return (traits_of(node) & trait) != 0; }
   void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
-                               const Known& result);
+                               const AbstractValue& result);
   bool record_in_python(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   at::IValue formatted(const Values& values, const IrNode* node);
-  void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning, std::vector<Known> known);
+  void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
+                    std::vector<AbstractValue> known);
   NumberMeaning compared_meaning(const IrNode* node, const Values& values);
   at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                         const c10::TypePtr& type, const IrNode* node, Known known = {});
+                         const c10::TypePtr& type, const IrNode* node, AbstractValue known = {});
   // Positional arguments and keyword-only ones, those at their defaults left out.
   // `meaning` tells what the integers among them are.
   std::pair<std::vector<Argument>, Kwargs> arguments(
@@ -142,19 +143,19 @@ class Interpreter {
   void check_numbers(const c10::FunctionSchema& schema, const Values& values, const IrNode* node);
   at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
                        const IrNode* node);
-  Meta meta(const c10::TypePtr& type, const Known& known = {}) const;
+  Meta meta(const c10::TypePtr& type, const AbstractValue& known = {}) const;
 
   // --- shapes (shapes.cpp) ---
   // What a function gives for these arguments, without recording anything.
-  Known result_of(torch::jit::Function& function, const Values& arguments);
+  AbstractValue result_of(torch::jit::Function& function, const Values& arguments);
   // Its proxies have no nodes; nothing when the function cannot be followed.
   std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments);
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   // What is known of an operator's results; and of arguments that it changes.
-  std::vector<Known> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
-                                   const Values& values);
+  std::vector<AbstractValue> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
+                                           const Values& values);
   // What is known of the inputs of a submodule's own graph: that of its call in another one.
   void use_call(ModuleId root, std::vector<BoundInput>& inputs);
   void read_constant(const at::Tensor& tensor);
@@ -162,10 +163,11 @@ class Interpreter {
   std::optional<Values> compute(const IrNode* node, const c10::FunctionSchema& schema,
                                 const Values& values) const;
   void compute_contents(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
-                        std::vector<Known>& results) const;
-  void change_known(const Proxy& proxy, Known known);
+                        std::vector<AbstractValue>& results) const;
+  void change_known(const Proxy& proxy, AbstractValue known);
   // A list that an operator changes in place; false when that is another kind of operator.
-  bool change_list(const c10::FunctionSchema& schema, const Values& values, std::vector<Known>& results);
+  bool change_list(const c10::FunctionSchema& schema, const Values& values,
+                   std::vector<AbstractValue>& results);
   void report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                       const std::string& error);
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
@@ -208,7 +210,7 @@ class Interpreter {
     Switches switches;
     // When a graph is recorded.
     std::size_t seen_calls = 0;
-    std::optional<Dimensions> dimensions;
+    std::optional<ShapeEnv> dimensions;
     std::map<std::string, bool> assumed;
   };
   Checkpoint checkpoint();
@@ -226,7 +228,7 @@ class Interpreter {
   const TraceOptions& options_;
   BoundTorchScriptProgram* bound_;
   GraphTracer* tracer_;
-  std::vector<Frame> frames_;
+  std::vector<Activation> frames_;
   Mode mode_;
   Journal changes_;  // of values that live longer than the call that changes them
   std::unordered_map<const void*, Materialized> materialized_;
@@ -245,7 +247,7 @@ class Interpreter {
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
-  Dimensions dimensions_;
+  ShapeEnv dimensions_;
   std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together

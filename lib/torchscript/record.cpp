@@ -245,9 +245,9 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       return record(node, schema, inputs(node));
     }
   }
-  std::vector<Known> results = infer_results(node, schema, values);
+  std::vector<AbstractValue> results = infer_results(node, schema, values);
   if (!records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
-  if (record_container_change(node, schema, values, results.empty() ? Known{} : results[0]) ||
+  if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]) ||
       record_in_python(node, schema, values))
     return;
   PythonTarget target = python_target(schema.name(), schema.overload_name(), own_schema(schema));
@@ -297,7 +297,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
 bool Interpreter::record_container_change(const IrNode* node, const c10::FunctionSchema& schema,
-                                          const Values& values, const Known& result) {
+                                          const Values& values, const AbstractValue& result) {
   const std::string& name = schema.name();
   if (values.empty() || find_proxy(values[0]) == nullptr) return false;
   const c10::TypePtr none = c10::NoneType::get();
@@ -391,7 +391,7 @@ bool Interpreter::record_in_python(const IrNode* node, const c10::FunctionSchema
 }
 
 void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
-                               std::vector<Known> known) {
+                               std::vector<AbstractValue> known) {
   const auto results = node->outputs();
   known.resize(results.size());
   if (results.size() == 1) {
@@ -414,7 +414,7 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeanin
 }
 
 at::IValue Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                                    const c10::TypePtr& type, const IrNode* node, Known known) {
+                                    const c10::TypePtr& type, const IrNode* node, AbstractValue known) {
   NodeId id;
   if (records()) {
     id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type, known),

@@ -58,7 +58,7 @@ std::string python_text(const at::IValue& value) {
 }
 
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
-                       const Dimensions& dimensions, MakePlaceholder make_placeholder, Guard guard,
+                       const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard,
                        Misfit misfit, TakesDefault takes_default)
     : schema_(schema),
       options_(options),
@@ -146,7 +146,7 @@ Argument RootInputs::structure(const c10::TypePtr& type, const std::string& path
   return items;
 }
 
-Known RootInputs::known(c10::TypePtr& type, const Place& place) {
+AbstractValue RootInputs::known(c10::TypePtr& type, const Place& place) {
   const auto dummy = std::find_if(dummies_.begin(), dummies_.end(),
                                   [&](const Dummy& item) { return item.path == place.path; });
   if (dummy == dummies_.end()) return {};
@@ -224,7 +224,7 @@ BoundInput RootInputs::present(const c10::TypePtr& type, const Place& place) {
     guard_(place.expr + " is not None");
     narrower = optional->getElementType();
   }
-  Known info = known(narrower, place);
+  AbstractValue info = known(narrower, place);
   return make_placeholder_(place.name, narrower, nullptr, std::move(info));
 }
 

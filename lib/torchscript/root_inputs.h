@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "torchscript/shapes/known.h"
+#include "shapes/abstract_value.h"
 #include "trace/input_choice.h"
 #include "trace/input_spec.h"
 #include "trace/options.h"
@@ -31,7 +31,7 @@ class RootInputs {
   // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
   // as a whole.
   using MakePlaceholder = std::function<BoundInput(const std::string& name, const c10::TypePtr& type,
-                                                   const c10::Argument* formal, Known known)>;
+                                                   const c10::Argument* formal, AbstractValue known)>;
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
@@ -40,7 +40,7 @@ class RootInputs {
   // Whether the input takes its default if no option speaks of it.
   using TakesDefault = std::function<bool(const std::string& name)>;
 
-  RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const Dimensions& dimensions,
+  RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const ShapeEnv& dimensions,
              MakePlaceholder make_placeholder, Guard guard, Misfit misfit, TakesDefault takes_default);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
@@ -78,11 +78,11 @@ class RootInputs {
   Argument structure(const c10::TypePtr& type, const std::string& path) const;
   bool has_dummy(const std::string& path) const;
   // What the dummy input says of the place; its type in `type`.
-  Known known(c10::TypePtr& type, const Place& place);
+  AbstractValue known(c10::TypePtr& type, const Place& place);
 
   const c10::FunctionSchema& schema_;
   const TraceOptions& options_;
-  const Dimensions& dimensions_;
+  const ShapeEnv& dimensions_;
   std::vector<std::string> names_;  // of the inputs
   std::vector<Dummy> dummies_;
   MakePlaceholder make_placeholder_;

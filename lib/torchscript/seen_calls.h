@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "torchscript/shapes/known.h"
+#include "shapes/abstract_value.h"
 #include "trace/program.h"
 
 namespace fxtrace {
@@ -18,7 +18,7 @@ namespace fxtrace {
 class SeenCalls {
  public:
   struct Arguments {
-    std::vector<Known> known;
+    std::vector<AbstractValue> known;
     std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
     bool operator==(const Arguments& other) const;
   };

@@ -31,26 +31,26 @@ std::optional<SymInt> read_element(const at::Tensor& tensor) {
 }
 
 // Sizes of another graph that depend on data keep their names, and no new one gets them.
-void reserve_names(const Known& known, Dimensions& dimensions) {
+void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
   const auto reserve = [&](const SymInt& size) {
     for (const std::string& name : size.symbols()) dimensions.narrow(name, dimensions.range(name));
   };
   if (const TensorInfo* info = known.tensor()) std::ranges::for_each(info->sizes, reserve);
   if (const SymInt* integer = known.integer()) reserve(*integer);
   if (const auto* items = known.sequence()) {
-    for (const Known& item : *items) reserve_names(item, dimensions);
+    for (const AbstractValue& item : *items) reserve_names(item, dimensions);
   }
   if (const auto* dict = known.dict()) {
-    for (const Known& item : dict->values) reserve_names(item, dimensions);
+    for (const AbstractValue& item : dict->values) reserve_names(item, dimensions);
   }
 }
 
 // Autocast gives others than the operators say.
-void forget_float_types(Known& known) {
+void forget_float_types(AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     if (info->dtype && is_floating(*info->dtype)) info->dtype.reset();
   }
-  if (auto* items = std::get_if<Known::Sequence>(&known.value))
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value))
     std::ranges::for_each(*items, forget_float_types);
 }
 
@@ -58,10 +58,10 @@ bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::Ten
 
 }  // namespace
 
-Known Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
+AbstractValue Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
   if (!shapes_) return {};
   const auto result = run_abstractly(function, arguments);
-  return result ? known_of_value(*result) : Known{};
+  return result ? known_of_value(*result) : AbstractValue{};
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
@@ -123,9 +123,9 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
   return true;
 }
 
-std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::FunctionSchema& schema,
-                                              const Values& values) {
-  std::vector<Known> results(node->outputs().size());
+std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const c10::FunctionSchema& schema,
+                                                      const Values& values) {
+  std::vector<AbstractValue> results(node->outputs().size());
   if (!shapes_ || results.empty()) return results;
   const bool gives_tensor =
       std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto& item) {
@@ -161,23 +161,23 @@ std::vector<Known> Interpreter::infer_results(const IrNode* node, const c10::Fun
     const Proxy* proxy = find_proxy(values[i]);
     if (alias == nullptr || !alias->isWrite() || proxy == nullptr || !proxy->known) continue;
     const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments()[i].type());
-    change_known(*proxy, same ? results[0] : Known{});
+    change_known(*proxy, same ? results[0] : AbstractValue{});
   }
   return results;
 }
 
 // What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
 bool Interpreter::change_list(const c10::FunctionSchema& schema, const Values& values,
-                              std::vector<Known>& results) {
+                              std::vector<AbstractValue>& results) {
   const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
-  const Known::Sequence* sequence = proxy == nullptr ? nullptr : known_of(values[0]).sequence();
+  const AbstractValue::Sequence* sequence = proxy == nullptr ? nullptr : known_of(values[0]).sequence();
   if (sequence == nullptr || proxy->type->kind() != c10::TypeKind::ListType) return false;
   auto changed = changed_list(schema, values);
   if (!changed) return false;
   if (schema.name() == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
-  if (schema.name() == "aten::add_") results[0] = Known{changed->rest};
-  change_known(*proxy, Known{std::move(changed->rest)});
+  if (schema.name() == "aten::add_") results[0] = AbstractValue{changed->rest};
+  change_known(*proxy, AbstractValue{std::move(changed->rest)});
   return true;
 }
 
@@ -194,10 +194,10 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
   };
   for (const at::IValue& value : values) {
     if (is_plain(value)) continue;
-    const Known known = known_of_value(value);
+    const AbstractValue known = known_of_value(value);
     if (known.tensor() != nullptr) add(*known.tensor());
     if (known.sequence() == nullptr) continue;
-    for (const Known& item : *known.sequence()) {
+    for (const AbstractValue& item : *known.sequence()) {
       if (item.tensor() != nullptr) add(*item.tensor());
     }
   }
@@ -218,11 +218,11 @@ void Interpreter::report_invalid(const IrNode* node, const std::string& what, co
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
   if (!shapes_) return;
-  const std::vector<Known>& known = bound_->calls().use(root).known;
+  const std::vector<AbstractValue>& known = bound_->calls().use(root).known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown()) continue;
-    Known input = known[i];
+    AbstractValue input = known[i];
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->ref.node, meta(proxy->type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
@@ -246,7 +246,7 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
   const std::string& name = schema.name();
   const auto type = find_proxy(values[0])->type->cast<c10::DictType>();
   if (!type) return false;
-  const auto part = [&](const at::IValue& key, const Known& known) {
+  const auto part = [&](const at::IValue& key, const AbstractValue& known) {
     return record_call("operator.getitem", {argument(values[0], node), argument(key, node)}, {},
                        type->getValueType(), node, known);
   };
@@ -264,17 +264,17 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
     }
     if (!is_there) return false;
     const auto index = static_cast<std::size_t>(found - dict->keys.begin());
-    set(node->output(), part(values[1], Known(dict->values[index])));
+    set(node->output(), part(values[1], AbstractValue(dict->values[index])));
     return true;
   }
   const bool keys = name == "aten::keys" || name == "aten::items";
   const bool items = name == "aten::values" || name == "aten::items";
   if (!keys && !items) return false;
-  const Known::Dict entries = *dict;  // recording may change what is known
+  const AbstractValue::Dict entries = *dict;  // recording may change what is known
   c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
   for (std::size_t i = 0; i < entries.keys.size(); ++i) {
     const at::IValue key = plain_value(entries.keys[i]);
-    const Known& known = entries.values[i];
+    const AbstractValue& known = entries.values[i];
     if (!items) {
       list.push_back(key);
     } else if (!keys) {
@@ -346,8 +346,8 @@ std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, cons
 }
 
 void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema& schema,
-                                   const Values& values, std::vector<Known>& results) const {
-  const auto is_known_small = [](const Known& result) {
+                                   const Values& values, std::vector<AbstractValue>& results) const {
+  const auto is_known_small = [](const AbstractValue& result) {
     const TensorInfo* info = result.tensor();
     if (info == nullptr || !info->is_static()) return false;
     std::int64_t elements = 1;
@@ -377,7 +377,7 @@ void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema
   }
 }
 
-void Interpreter::change_known(const Proxy& proxy, Known known) {
+void Interpreter::change_known(const Proxy& proxy, AbstractValue known) {
   if (const TensorInfo* info = proxy.known->tensor(); info != nullptr && info->content) {
     // Who else sees that memory is not known.
     *contents_valid_ = false;
@@ -385,7 +385,7 @@ void Interpreter::change_known(const Proxy& proxy, Known known) {
   }
   if (*proxy.known == known) return;
   if (!records() && proxy.ref.valid()) {
-    *proxy.known = Known{};  // a leaf does that to its argument, and may do it again
+    *proxy.known = AbstractValue{};  // a leaf does that to its argument, and may do it again
     return;
   }
   changes_.add([target = proxy.known, before = *proxy.known] { *target = before; });
@@ -393,7 +393,7 @@ void Interpreter::change_known(const Proxy& proxy, Known known) {
 }
 
 std::string Interpreter::explain(const at::IValue& value) const {
-  const Known& known = known_of(value);
+  const AbstractValue& known = known_of(value);
   std::string text;
   std::vector<SymInt> parts;
   if (const auto* condition = std::get_if<Condition>(&known.value)) {

@@ -8,14 +8,14 @@ at::IValue make_proxy(NodeRef value, c10::TypePtr type, NumberMeaning meaning) {
   return at::IValue::make_capsule(c10::make_intrusive<Proxy>(value, std::move(type), meaning));
 }
 
-at::IValue make_proxy(NodeRef value, c10::TypePtr type, Known known) {
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, AbstractValue known) {
   auto proxy = c10::make_intrusive<Proxy>(value, std::move(type));
-  if (!known.is_unknown()) proxy->known = std::make_shared<Known>(std::move(known));
+  if (!known.is_unknown()) proxy->known = std::make_shared<AbstractValue>(std::move(known));
   return at::IValue::make_capsule(std::move(proxy));
 }
 
-const Known& known_of(const at::IValue& value) {
-  static const Known unknown;
+const AbstractValue& known_of(const at::IValue& value) {
+  static const AbstractValue unknown;
   const Proxy* proxy = find_proxy(value);
   return proxy != nullptr && proxy->known ? *proxy->known : unknown;
 }

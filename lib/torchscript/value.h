@@ -6,8 +6,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include "shapes/abstract_value.h"
 #include "torchscript/number_meanings.h"
-#include "torchscript/shapes/known.h"
 #include "trace/graph_builder.h"
 
 namespace fxtrace {
@@ -21,14 +21,14 @@ struct Proxy : torch::CustomClassHolder {
   c10::TypePtr type;
   NumberMeaning meaning;  // of an integer
   // Null when nothing is known.  Proxies of the same value share it: lists change, and tensors change shape.
-  std::shared_ptr<Known> known;
+  std::shared_ptr<AbstractValue> known;
 };
 
 at::IValue make_proxy(NodeRef value, c10::TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
-at::IValue make_proxy(NodeRef value, c10::TypePtr type, Known known);
+at::IValue make_proxy(NodeRef value, c10::TypePtr type, AbstractValue known);
 
 // What is known of the proxy that `value` is; unknown for anything else.
-const Known& known_of(const at::IValue& value);
+const AbstractValue& known_of(const at::IValue& value);
 
 // The proxy that `value` is; null for anything else.
 const Proxy* find_proxy(const at::IValue& value);

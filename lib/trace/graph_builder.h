@@ -1,4 +1,4 @@
-// Builds one graph: its nodes, constants and guards, and the bodies of its operators.
+// Builds one graph: its nodes, constants and guards, and the subgraphs of its operators.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fxtrace {
 
-// One of the graphs that are recorded together: a module's, or a body in it.  Ids are given once.
+// One of the graphs that are recorded together: a module's, or a subgraph in it.  Ids are given once.
 struct GraphId {
   std::uint32_t index = UINT32_MAX;
   bool operator==(const GraphId&) const = default;

@@ -95,14 +95,14 @@ NodeId GraphTracer::constant(const void* identity, const std::function<Constant(
 
 NodeId GraphTracer::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                                   std::optional<SourceLocation> source, std::string name_hint) {
-  return call_with_bodies(std::move(target), std::move(args), std::move(kwargs), std::move(meta),
-                          std::move(source), std::move(name_hint), {});
+  return call_with_subgraphs(std::move(target), std::move(args), std::move(kwargs), std::move(meta),
+                             std::move(source), std::move(name_hint), {});
 }
 
-NodeId GraphTracer::call_with_bodies(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                                     std::optional<SourceLocation> source, std::string name_hint,
-                                     const std::vector<NodeId>& for_bodies) {
-  use_parameters(args, kwargs, for_bodies);
+NodeId GraphTracer::call_with_subgraphs(std::string target, std::vector<Argument> args, Kwargs kwargs,
+                                        Meta meta, std::optional<SourceLocation> source,
+                                        std::string name_hint, const std::vector<NodeId>& for_subgraphs) {
+  use_parameters(args, kwargs, for_subgraphs);
   return append({Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs),
                  calls_.back().scope, std::move(meta), std::move(source), std::move(name_hint)});
 }
@@ -139,28 +139,28 @@ void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names)
   builder().graph().set_program_nodes(call, std::move(names));
 }
 
-// --- bodies of higher-order operators ---
+// --- subgraphs of higher-order operators ---
 
-void GraphTracer::begin_body(std::string name) {
+void GraphTracer::begin_subgraph(std::string name) {
   open_builder(current_module());
-  body_names_.push_back(std::move(name));
+  subgraph_names_.push_back(std::move(name));
   journal_.add([this] {
     builders_.pop_back();
-    body_names_.pop_back();
+    subgraph_names_.pop_back();
   });
 }
 
-std::vector<NodeId> GraphTracer::end_body() {
-  const std::shared_ptr<GraphBuilder> body = std::move(builders_.back());
+std::vector<NodeId> GraphTracer::end_subgraph() {
+  const std::shared_ptr<GraphBuilder> subgraph = std::move(builders_.back());
   builders_.pop_back();
-  std::string name = std::move(body_names_.back());
-  body_names_.pop_back();
-  std::vector<NodeId> captured = body->captured();
-  builder().add_subgraph(name, body->take());
-  journal_.add([this, body, name] {
-    body->put_back(builder().take_last_subgraph());
-    builders_.push_back(body);
-    body_names_.push_back(name);
+  std::string name = std::move(subgraph_names_.back());
+  subgraph_names_.pop_back();
+  std::vector<NodeId> captured = subgraph->captured();
+  builder().add_subgraph(name, subgraph->take());
+  journal_.add([this, subgraph, name] {
+    subgraph->put_back(builder().take_last_subgraph());
+    builders_.push_back(subgraph);
+    subgraph_names_.push_back(name);
   });
   return captured;
 }
@@ -277,12 +277,12 @@ void GraphTracer::resume_call(ModuleId module, std::int64_t call) {
 
 void GraphTracer::leave_call() { calls_.pop_back(); }
 
-bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body) {
+bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& run) {
   const Journal::Mark mark = journal_.mark();
   const std::size_t depth = calls_.size();
   try {
     enter_call(module);
-    body();
+    run();
     leave_call();
     return true;
   } catch (TraceFailure& thrown) {
@@ -295,10 +295,10 @@ bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& body
   }
 }
 
-void GraphTracer::look_at(const std::function<void()>& body) {
+void GraphTracer::look_at(const std::function<void()>& run) {
   const Journal::Mark mark = journal_.mark();
   const Restore restore([&] { journal_.undo_to(mark); });
-  body();
+  run();
 }
 
 ModuleGraph GraphTracer::take() {

@@ -82,25 +82,25 @@ class GraphTracer {
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
 
-  // --- bodies of higher-order operators ---
-  // From begin_body() to end_body() nodes go to a graph of their own, which becomes the subgraph `name` of
-  // the one around it.  Calls that fail in between take back what they recorded, the body too where they
-  // began it.
-  void begin_body(std::string name);
-  // The values from around that the body has captured: the operator's operands for its inputs, in order.
-  std::vector<NodeId> end_body();
+  // --- subgraphs of higher-order operators ---
+  // From begin_subgraph() to end_subgraph() nodes go to a graph of their own, which becomes the subgraph
+  // `name` of the one around it.  Calls that fail in between take back what they recorded, the subgraph too
+  // where they began it.
+  void begin_subgraph(std::string name);
+  // The values from around that the subgraph has captured: the operator's operands for its inputs, in order.
+  std::vector<NodeId> end_subgraph();
   // A value, to be used in the graph that is being recorded: itself, or, where it is from a graph around, the
-  // input of the body that stands for it.
+  // input of the subgraph that stands for it.
   NodeId use(const NodeRef& value);
-  // A node of the graph that is being recorded, for use() in bodies.
+  // A node of the graph that is being recorded, for use() in subgraphs.
   NodeRef ref(NodeId node) const { return {builder().id(), node}; }
   const Graph& graph_of(const NodeRef& value) const;
-  // The call of the operator whose bodies were recorded.  Parameters among `for_bodies` are used where the
-  // bodies use them, not by the call.
-  NodeId call_with_bodies(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                          std::optional<SourceLocation> source, std::string name_hint,
-                          const std::vector<NodeId>& for_bodies);
-  // Using this node is using the parameter: a body gets parameters as its inputs.
+  // The call of the operator whose subgraphs were recorded.  Parameters among `for_subgraphs` are used where
+  // the subgraphs use them, not by the call.
+  NodeId call_with_subgraphs(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                             std::optional<SourceLocation> source, std::string name_hint,
+                             const std::vector<NodeId>& for_subgraphs);
+  // Using this node is using the parameter: a subgraph gets parameters as its inputs.
   void stands_for_parameter(NodeId node, const std::string& qualified_name);
 
   // --- modules ---
@@ -111,11 +111,11 @@ class GraphTracer {
   // `method`: what runs instead of forward (see Node::method).
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                    std::optional<SourceLocation> source, std::string method = {});
-  // Runs `body` as the forward of `module`.  False when that failed: then everything recorded since is gone,
+  // Runs `run` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
-  bool inline_call(ModuleId module, const std::function<void()>& body);
-  // Runs `body`, which calls no module, and takes back what it recorded.
-  void look_at(const std::function<void()>& body);
+  bool inline_call(ModuleId module, const std::function<void()>& run);
+  // Runs `run`, which calls no module, and takes back what it recorded.
+  void look_at(const std::function<void()>& run);
   // As inline_call() for a front end that knows that nothing will fail: what is recorded until leave_call()
   // is the module's.  A call whose nodes do not stand together is entered once and resumed later.
   // enter_call() gives the number that resume_call() asks for.
@@ -160,8 +160,8 @@ class GraphTracer {
 
   Journal journal_;
   ExecutionLog log_;
-  std::vector<std::shared_ptr<GraphBuilder>> builders_;  // the graph, then the bodies that are open
-  std::vector<std::string> body_names_;                  // of the latter
+  std::vector<std::shared_ptr<GraphBuilder>> builders_;  // the graph, then the subgraphs that are open
+  std::vector<std::string> subgraph_names_;              // of the latter
   std::uint32_t next_graph_ = 0;
   std::vector<OpenCall> calls_;
 

@@ -316,9 +316,9 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
   }
 }
 
-Dimensions make_dimensions(const TraceOptions& options) {
-  Dimensions dimensions;
-  // Dimensions without a range too: unknown sizes must not get their names.
+ShapeEnv make_dimensions(const TraceOptions& options) {
+  ShapeEnv dimensions;
+  // ShapeEnv without a range too: unknown sizes must not get their names.
   for (const auto& name : named_dimensions(options.inputs)) dimensions.narrow(name, {0, std::nullopt});
   for (const DimensionRange& range : options.dimensions) {
     if (dimensions.narrow(range.name, {range.low.value_or(0), range.high})) continue;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 #include "trace/options.h"
 
@@ -46,6 +46,6 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
 
 // The ranges that were asked for; 0.. where one is open.  Throws Error(kUsage) for two that have nothing in
 // common.
-Dimensions make_dimensions(const TraceOptions& options);
+ShapeEnv make_dimensions(const TraceOptions& options);
 
 }  // namespace fxtrace

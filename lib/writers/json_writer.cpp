@@ -317,9 +317,9 @@ class Writer {
     json_.close('}');
     json_.key("subgraphs");
     json_.open_lines('{');
-    for (const auto& [name, body] : graph.subgraphs) {
+    for (const auto& [name, subgraph] : graph.subgraphs) {
       json_.key(name);
-      this->graph(body);
+      this->graph(subgraph);
     }
     json_.close('}');
     lines("guards", graph.guards, [this](const Guard& guard) {
@@ -344,7 +344,7 @@ class Writer {
 
   void signature_entry(const Graph& graph, const GraphSignature::Entry& entry) {
     json_.open('{');
-    text("role", entry.role);
+    text("role", to_string(entry.role));
     text("name", entry.name);
     if (entry.target) text("target", *entry.target);
     if (entry.persistent) {
@@ -352,7 +352,8 @@ class Writer {
       json_.boolean(*entry.persistent);
     }
     // A model's only output has a path too: an empty one.
-    if (!entry.path.empty() || entry.role == "user_input" || entry.role == "user_output") {
+    if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
+        entry.role == SignatureRole::kUserOutput) {
       json_.key("path");
       items(graph, entry.path);
     }

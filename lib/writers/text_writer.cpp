@@ -149,8 +149,8 @@ class Writer {
       section("graph_signature outputs", graph.signature->outputs, write);
     }
     if (graph.execution) execution(*graph.execution);
-    for (const auto& [name, body] : graph.subgraphs) {
-      this->graph("subgraph " + name + " of " + path_text(body.module), body);
+    for (const auto& [name, subgraph] : graph.subgraphs) {
+      this->graph("subgraph " + name + " of " + path_text(subgraph.module), subgraph);
     }
     --depth_;
   }
@@ -193,7 +193,7 @@ class Writer {
   }
 
   void signature_entry(const Graph& graph, const GraphSignature::Entry& entry) {
-    std::string text = entry.role;
+    std::string text = to_string(entry.role);
     if (!entry.name.empty()) text += " " + entry.name;
     if (entry.target) text += ", target " + *entry.target;
     if (entry.persistent) text += *entry.persistent ? ", persistent" : ", not persistent";

@@ -312,7 +312,7 @@ TEST_CASE("schedule: effects keep their order", "[exported]") {
 
 namespace {
 
-// f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a body that has the sizes too.
+// f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a subgraph that has the sizes too.
 ProgramGraph sized_program() {
   ProgramGraph graph;
   const auto value = [](ProgramGraph& to, const char* type, const char* text) {
@@ -345,9 +345,9 @@ ProgramGraph sized_program() {
   }
   graph.operations.push_back(operation("aten.sym_constrain_range_for_size.default", {ValueId{2}}));
   Operation cond = operation("higher_order.cond", {});
-  ProgramBody body{"true_graph_0", {}};
-  value(body.graph, "int", "s0*s1");
-  cond.bodies.push_back(std::move(body));
+  ProgramSubgraph subgraph{"true_graph_0", {}};
+  value(subgraph.graph, "int", "s0*s1");
+  cond.subgraphs.push_back(std::move(subgraph));
   graph.operations.push_back(std::move(cond));
   return graph;
 }
@@ -418,8 +418,8 @@ TEST_CASE("program dimensions: one value", "[exported]") {
   CHECK(narrowed.value(5) == "u0 <= 5");
   CHECK(narrowed.value(7) == "5/2");
   CHECK_FALSE(narrowed.fixed(7));
-  const ProgramGraph& body = narrowed.graph.operations[3].bodies[0].graph;
-  CHECK(body.values[0].meta.value->text() == "s1*5");
+  const ProgramGraph& subgraph = narrowed.graph.operations[3].subgraphs[0].graph;
+  CHECK(subgraph.values[0].meta.value->text() == "s1*5");
 }
 
 TEST_CASE("program dimensions: asserts that what is asked for decides", "[exported]") {
@@ -438,7 +438,7 @@ TEST_CASE("program dimensions: a concrete integer is a dimension with one value"
   const Narrowed narrowed({}, {{"n", 3}});
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1", "s1 == 3"});
   CHECK(narrowed.fixed(1) == Argument(3));
-  CHECK(narrowed.graph.operations[3].bodies[0].graph.values[0].meta.value->text() == "s0*3");
+  CHECK(narrowed.graph.operations[3].subgraphs[0].graph.values[0].meta.value->text() == "s0*3");
 }
 
 TEST_CASE("program dimensions: errors", "[exported]") {

@@ -39,8 +39,8 @@ class Recording {
   NodeId weight(const std::string& module) {
     return tracer_->get_attr(module.empty() ? "weight" : module + ".weight", {}, std::nullopt);
   }
-  bool inline_call(const std::string& module, const std::function<void()>& body) {
-    return tracer_->inline_call(program_.find(module), body);
+  bool inline_call(const std::string& module, const std::function<void()>& run) {
+    return tracer_->inline_call(program_.find(module), run);
   }
   ModuleGraph take() {
     ModuleGraph graph = tracer_->take();
@@ -49,7 +49,7 @@ class Recording {
   }
   static void lint_all(const ModuleGraph& graph) {
     lint(graph.graph);
-    for (const Subgraph& body : graph.subgraphs) lint_all(body.graph);
+    for (const Subgraph& subgraph : graph.subgraphs) lint_all(subgraph.graph);
   }
   bool has_failed(const std::string& module) const { return failed_.contains(program_.find(module)); }
 
@@ -67,10 +67,10 @@ class Recording {
 
 [[noreturn]] void fail() { throw TraceFailure(Failure{}); }
 
-// As print_graph(), with the bodies below.
+// As print_graph(), with the subgraphs below.
 std::string text(const ModuleGraph& graph) {
   std::string result = print_graph(graph.graph);
-  for (const Subgraph& body : graph.subgraphs) result += body.name + ":\n" + text(body.graph);
+  for (const Subgraph& subgraph : graph.subgraphs) result += subgraph.name + ":\n" + text(subgraph.graph);
   return result;
 }
 
@@ -159,9 +159,9 @@ TEST_CASE("graph tracer: a module that was inlined before it failed makes the gr
   CHECK(r.tracer().stale());
 }
 
-TEST_CASE("graph tracer: a call that fails in a body takes back its own part of it", "[trace]") {
+TEST_CASE("graph tracer: a call that fails in a subgraph takes back its own part of it", "[trace]") {
   Recording r;
-  r.tracer().begin_body("true_graph_0");
+  r.tracer().begin_subgraph("true_graph_0");
   const NodeId inner = r.tracer().placeholder("y", {}, {});
   CHECK_FALSE(r.inline_call("a", [&] {
     r.call("aten.relu.default", {inner});
@@ -169,7 +169,7 @@ TEST_CASE("graph tracer: a call that fails in a body takes back its own part of 
     fail();
   }));
   r.tracer().output(r.call("aten.neg.default", {inner}), {});
-  CHECK(r.tracer().end_body().empty());
+  CHECK(r.tracer().end_subgraph().empty());
   r.tracer().output(r.x, {});
   CHECK(text(r.take()) ==
         "%x = placeholder[x]()\n"
@@ -180,22 +180,22 @@ TEST_CASE("graph tracer: a call that fails in a body takes back its own part of 
         "%output = output[output](%neg)\n");
 }
 
-TEST_CASE("graph tracer: a call that fails takes back the bodies it made and left open", "[trace]") {
+TEST_CASE("graph tracer: a call that fails takes back the subgraphs it made and left open", "[trace]") {
   for (const bool ended : {false, true}) {
     Recording r;
     r.call("aten.relu.default", {r.x});
     CHECK_FALSE(r.inline_call("a", [&] {
-      r.tracer().begin_body("outer");
-      r.tracer().begin_body("inner");
+      r.tracer().begin_subgraph("outer");
+      r.tracer().begin_subgraph("inner");
       const NodeId y = r.tracer().use(r.tracer().ref(r.tracer().placeholder("y", {}, {})));
       r.call("aten.neg.default", {y});
       r.weight("a");
       r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt);
       if (ended) {
         r.tracer().output(y, {});
-        r.tracer().end_body();
+        r.tracer().end_subgraph();
         r.call("aten.sin.default", {Argument(1)});
-        r.tracer().end_body();
+        r.tracer().end_subgraph();
         r.call("aten.cos.default", {r.x});
       }
       fail();
@@ -211,24 +211,24 @@ TEST_CASE("graph tracer: a call that fails takes back the bodies it made and lef
   }
 }
 
-TEST_CASE("graph tracer: a body captures what it uses from around it", "[trace]") {
+TEST_CASE("graph tracer: a subgraph captures what it uses from around it", "[trace]") {
   Recording r;
   GraphTracer& tracer = r.tracer();
   const NodeRef x = tracer.ref(r.x);
   const NodeRef w = tracer.ref(r.weight(""));
   CHECK(tracer.use(x) == r.x);
-  tracer.begin_body("outer");
+  tracer.begin_subgraph("outer");
   r.call("aten.relu.default", {tracer.use(x)});
-  tracer.begin_body("inner");
+  tracer.begin_subgraph("inner");
   r.call("aten.add.Tensor", {tracer.use(x), tracer.use(w)});
   tracer.output(r.call("aten.mul.Tensor", {tracer.use(w), tracer.use(x)}), {});
-  const std::vector<NodeId> inner = tracer.end_body();
+  const std::vector<NodeId> inner = tracer.end_subgraph();
   CHECK(inner == std::vector<NodeId>{tracer.use(x), tracer.use(w)});
   tracer.output(r.call("wrapped", {tracer.use(w)}), {});
-  const std::vector<NodeId> outer = tracer.end_body();
+  const std::vector<NodeId> outer = tracer.end_subgraph();
   CHECK(outer == std::vector<NodeId>{x.node, w.node});
   std::vector<Argument> operands(outer.begin(), outer.end());
-  tracer.output(tracer.call_with_bodies("wrap", std::move(operands), {}, {}, std::nullopt, "", outer), {});
+  tracer.output(tracer.call_with_subgraphs("wrap", std::move(operands), {}, {}, std::nullopt, "", outer), {});
   const ModuleGraph graph = r.take();
   CHECK(text(graph) ==
         "%x = placeholder[x]()\n"
@@ -255,20 +255,20 @@ TEST_CASE("graph tracer: what a failing call captured is not captured", "[trace]
   GraphTracer& tracer = r.tracer();
   const NodeRef x = tracer.ref(r.x);
   const NodeRef w = tracer.ref(r.weight(""));
-  tracer.begin_body("body");
+  tracer.begin_subgraph("subgraph");
   CHECK_FALSE(r.inline_call("a", [&] {
     r.call("aten.relu.default", {tracer.use(w)});
     fail();
   }));
   r.call("aten.relu.default", {tracer.use(x)});
-  CHECK(tracer.end_body() == std::vector<NodeId>{x.node});
+  CHECK(tracer.end_subgraph() == std::vector<NodeId>{x.node});
 }
 
-TEST_CASE("graph tracer: values of a body end with it", "[trace]") {
+TEST_CASE("graph tracer: values of a subgraph end with it", "[trace]") {
   Recording r;
-  r.tracer().begin_body("body");
+  r.tracer().begin_subgraph("subgraph");
   const NodeRef y = r.tracer().ref(r.tracer().placeholder("y", {}, {}));
-  r.tracer().end_body();
+  r.tracer().end_subgraph();
   CHECK_THROWS_AS(r.tracer().use(y), Error);
   CHECK_THROWS_AS(r.tracer().graph_of(y), Error);
 }

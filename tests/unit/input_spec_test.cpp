@@ -156,7 +156,7 @@ TEST_CASE("dimensions: of the specs, with their ranges", "[input_spec]") {
   options.inputs = {read_input_spec("x=float32[batch,seq*2]"), read_input_spec("n=seq+u0")};
   options.dimensions = {range("batch", 1, 64), range("batch", std::nullopt, 8)};
   CHECK(named_dimensions(options.inputs) == std::vector<std::string>{"batch", "seq", "u0"});
-  Dimensions dimensions = make_dimensions(options);
+  ShapeEnv dimensions = make_dimensions(options);
   CHECK(dimensions.range("batch") == Range{1, 8});
   CHECK(dimensions.range("seq") == Range{0, std::nullopt});
   CHECK_FALSE(dimensions.fresh().text() == "u0");  // the user has that name

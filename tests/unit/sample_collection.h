@@ -141,17 +141,23 @@ inline fxtrace::GraphCollection exported_collection() {
 
   GraphSignature signature;
   signature.inputs = {
-      {"parameter", "p_l_weight", "l.weight", {}, {}, {}, {}},
-      {"buffer", "b_count", "count", false, {}, {}, id("count")},
-      {"constant_tensor", "c_lifted_tensor_0", "lifted_tensor_0", {}, {}, {}, id("lifted_tensor_0")},
-      {"custom_obj", "obj_queue", "queue", {}, {}, {}, {}},
-      {"user_input", "x", {}, {}, {"d", 0}, {}, id("x")},
-      {"user_input", "n", {}, {}, {"n"}, Argument(3), id("n")},
+      {SignatureRole::kParameter, "p_l_weight", "l.weight", {}, {}, {}, {}},
+      {SignatureRole::kBuffer, "b_count", "count", false, {}, {}, id("count")},
+      {SignatureRole::kConstantTensor,
+       "c_lifted_tensor_0",
+       "lifted_tensor_0",
+       {},
+       {},
+       {},
+       id("lifted_tensor_0")},
+      {SignatureRole::kCustomObject, "obj_queue", "queue", {}, {}, {}, {}},
+      {SignatureRole::kUserInput, "x", {}, {}, {"d", 0}, {}, id("x")},
+      {SignatureRole::kUserInput, "n", {}, {}, {"n"}, Argument(3), id("n")},
   };
   signature.outputs = {
-      {"buffer_mutation", "add", "count", {}, {}, {}, id("copy_")},
-      {"user_output", "out_dtype", {}, {}, {"y"}, {}, id("out_dtype")},
-      {"user_output", "", {}, {}, {}, Argument(), {}},
+      {SignatureRole::kBufferMutation, "add", "count", {}, {}, {}, id("copy_")},
+      {SignatureRole::kUserOutput, "out_dtype", {}, {}, {"y"}, {}, id("out_dtype")},
+      {SignatureRole::kUserOutput, "", {}, {}, {}, Argument(), {}},
   };
   root.signature = std::move(signature);
   collection.graphs.push_back(std::move(root));

@@ -127,8 +127,8 @@ ParsedCall parse_call(std::string_view text) {
   return call;
 }
 
-Dimensions dimensions() {
-  Dimensions result;
+ShapeEnv dimensions() {
+  ShapeEnv result;
   for (const char* name : {"n", "m", "h", "w"}) result.narrow(name, {1, std::nullopt});
   return result;
 }
@@ -198,7 +198,7 @@ std::string to_text(const AbstractValue& value) {
 std::string shapes_of(std::string_view call) {
   const ParsedCall parsed = parse_call(call);
   const AbstractArguments arguments(parsed.arguments);
-  Dimensions known = dimensions();
+  ShapeEnv known = dimensions();
   const Inferred inferred = infer_shapes(RuleArguments(parsed.op, arguments, known));
   if (!inferred.error.empty()) return "raises: " + inferred.error;
   std::string text;

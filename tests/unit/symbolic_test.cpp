@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "catch.h"
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
-using fxtrace::Dimensions;
 using fxtrace::Range;
 using fxtrace::Relation;
+using fxtrace::ShapeEnv;
 using fxtrace::SymbolicError;
 using fxtrace::SymInt;
 
@@ -40,9 +40,9 @@ std::string normal(const std::string& text) {
   return value.text();
 }
 
-// Dimensions by ranges as "batch=1..64".
-Dimensions with(const std::vector<std::pair<std::string, Range>>& ranges) {
-  Dimensions dimensions;
+// ShapeEnv by ranges as "batch=1..64".
+ShapeEnv with(const std::vector<std::pair<std::string, Range>>& ranges) {
+  ShapeEnv dimensions;
   for (const auto& [name, range] : ranges) REQUIRE(dimensions.narrow(name, range));
   return dimensions;
 }
@@ -67,22 +67,22 @@ Question question(const std::string& text) {
 }
 
 // "yes", "no" or "unknown"
-std::string decided(const Dimensions& dimensions, const std::string& text) {
+std::string decided(const ShapeEnv& dimensions, const std::string& text) {
   const Question asked = question(text);
   const auto answer = dimensions.decide(asked.relation, asked.left, asked.right);
   return answer ? (*answer ? "yes" : "no") : "unknown";
 }
 
-bool assume(Dimensions& dimensions, const std::string& text) {
+bool assume(ShapeEnv& dimensions, const std::string& text) {
   const Question told = question(text);
   return dimensions.assume(told.relation, told.left, told.right);
 }
 
-std::string bounds(const Dimensions& dimensions, const std::string& text) {
+std::string bounds(const ShapeEnv& dimensions, const std::string& text) {
   return to_string(dimensions.bounds(parsed(text)));
 }
 
-std::string simple(const Dimensions& dimensions, const std::string& text) {
+std::string simple(const ShapeEnv& dimensions, const std::string& text) {
   return dimensions.simplify(parsed(text)).text();
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("symbolic integers do not grow without limit", "[symbolic]") {
 }
 
 TEST_CASE("ranges of dimensions", "[symbolic]") {
-  Dimensions dimensions;
+  ShapeEnv dimensions;
   CHECK(to_string(dimensions.range("n")) == "0..");
   REQUIRE(dimensions.narrow("n", {1, 64}));
   CHECK(to_string(dimensions.range("n")) == "1..64");
@@ -285,7 +285,7 @@ TEST_CASE("ranges of dimensions", "[symbolic]") {
   REQUIRE(dimensions.narrow("u1", {2, 2}));
   CHECK(dimensions.fresh().text() == "u0");
   CHECK(dimensions.fresh({1, 4}).text() == "u2");
-  Dimensions copy = dimensions;
+  ShapeEnv copy = dimensions;
   CHECK(copy.fresh().text() == "u3");
   CHECK(copy.narrow("n", {3, 3}));
   CHECK(dimensions.fresh().text() == "u3");  // copies are independent
@@ -303,7 +303,7 @@ TEST_CASE("relations", "[symbolic]") {
     CHECK(negated(negated(relation)) == relation);
     CHECK(negated(relation) != relation);
     for (const int left : {1, 2, 3}) {
-      CHECK(Dimensions().decide(relation, left, 2) != Dimensions().decide(negated(relation), left, 2));
+      CHECK(ShapeEnv().decide(relation, left, 2) != ShapeEnv().decide(negated(relation), left, 2));
     }
   }
   CHECK(std::string(to_string(Relation::kLessEqual)) == "<=");
@@ -312,7 +312,7 @@ TEST_CASE("relations", "[symbolic]") {
 }
 
 TEST_CASE("bounds of expressions", "[symbolic]") {
-  const Dimensions dimensions =
+  const ShapeEnv dimensions =
       with({{"batch", {1, 64}}, {"x", {0, {}}}, {"m", {2, 9}}, {"k", {1, {}}}, {"d", {-3, 5}}});
   CHECK(bounds(dimensions, "batch*2 + 1") == "3..129");
   CHECK(bounds(dimensions, "3 - batch") == "-61..2");
@@ -340,7 +340,7 @@ TEST_CASE("bounds of expressions", "[symbolic]") {
   CHECK(bounds(dimensions, "k*batch - batch") == "0..");
   CHECK(bounds(dimensions, "k*k - k") == "0..");
   // Beyond 64 bits there is no bound, and never a wrong one.
-  const Dimensions far = with({{"a", {1, kMost}}, {"b", {2, kMost}}, {"c", {kLeast, {}}}});
+  const ShapeEnv far = with({{"a", {1, kMost}}, {"b", {2, kMost}}, {"c", {kLeast, {}}}});
   CHECK(bounds(far, "a*b") == "2..");
   CHECK(bounds(far, "a*b*a*b*a*b") == "8..");
   CHECK(bounds(far, "c*c") == "0..");
@@ -350,7 +350,7 @@ TEST_CASE("bounds of expressions", "[symbolic]") {
 }
 
 TEST_CASE("comparisons that ranges decide", "[symbolic]") {
-  const Dimensions dimensions = with({{"batch", {1, 64}}, {"n", {0, {}}}, {"k", {1, {}}}});
+  const ShapeEnv dimensions = with({{"batch", {1, 64}}, {"n", {0, {}}}, {"k", {1, {}}}});
   CHECK(decided(dimensions, "batch > 0") == "yes");
   CHECK(decided(dimensions, "batch*2 > 128") == "no");
   CHECK(decided(dimensions, "batch == 3") == "unknown");
@@ -369,7 +369,7 @@ TEST_CASE("comparisons that ranges decide", "[symbolic]") {
 }
 
 TEST_CASE("sizes as models compute them", "[symbolic]") {
-  Dimensions dimensions = with({{"w", {1, {}}}, {"h", {1, {}}}, {"b", {1, {}}}});
+  ShapeEnv dimensions = with({{"w", {1, {}}}, {"h", {1, {}}}, {"b", {1, {}}}});
   // Convolutions and pools, one after the other.
   CHECK(simple(dimensions, "(w + 2*1 - 1*(3 - 1) - 1)//2 + 1") == "(w+1)//2");
   CHECK(simple(dimensions, "((((w+1)//2+1)//2+1)//2+1)//2") == "(w+15)//16");
@@ -392,7 +392,7 @@ TEST_CASE("sizes as models compute them", "[symbolic]") {
 }
 
 TEST_CASE("what is assumed is known from then on", "[symbolic]") {
-  Dimensions dimensions;
+  ShapeEnv dimensions;
   REQUIRE(assume(dimensions, "x - 1 > 0"));
   CHECK(to_string(dimensions.range("x")) == "2..");
   REQUIRE(assume(dimensions, "2*x <= 31"));
@@ -416,7 +416,7 @@ TEST_CASE("what is assumed is known from then on", "[symbolic]") {
 }
 
 TEST_CASE("facts about several dimensions", "[symbolic]") {
-  Dimensions dimensions = with({{"n", {0, {}}}, {"m", {0, 20}}, {"k", {0, {}}}});
+  ShapeEnv dimensions = with({{"n", {0, {}}}, {"m", {0, 20}}, {"k", {0, {}}}});
   REQUIRE(assume(dimensions, "2*n <= m"));
   CHECK(to_string(dimensions.range("n")) == "0..10");
   CHECK(decided(dimensions, "n <= m") == "yes");
@@ -431,7 +431,7 @@ TEST_CASE("facts about several dimensions", "[symbolic]") {
   REQUIRE(assume(dimensions, "m >= 12"));
   CHECK(to_string(dimensions.range("k")) == "12..");
 
-  Dimensions sizes;
+  ShapeEnv sizes;
   REQUIRE(assume(sizes, "batch*seq != 0"));
   CHECK(to_string(sizes.range("batch")) == "1..");
   CHECK(to_string(sizes.range("seq")) == "1..");
@@ -444,7 +444,7 @@ TEST_CASE("facts about several dimensions", "[symbolic]") {
 }
 
 TEST_CASE("dimensions that are equal to expressions", "[symbolic]") {
-  Dimensions dimensions = with({{"h", {4, 10}}, {"w", {1, 7}}, {"n", {1, 9}}});
+  ShapeEnv dimensions = with({{"h", {4, 10}}, {"w", {1, 7}}, {"n", {1, 9}}});
   REQUIRE(assume(dimensions, "w == h"));
   CHECK(simple(dimensions, "h*w") == "h**2");
   CHECK(decided(dimensions, "w == h") == "yes");
@@ -465,19 +465,19 @@ TEST_CASE("dimensions that are equal to expressions", "[symbolic]") {
   CHECK(simple(dimensions, "w + u0") == "19");
   CHECK_FALSE(assume(dimensions, "h == 5"));
   // An unnamed one gives way to one with a name, whichever comes first.
-  Dimensions others;
+  ShapeEnv others;
   const SymInt size = others.fresh();
   REQUIRE(others.assume(Relation::kEqual, parsed("zeta"), size));
   CHECK(others.simplify(size).text() == "zeta");
   // Not to itself.
-  Dimensions self;
+  ShapeEnv self;
   REQUIRE(assume(self, "n == m*(n//2)"));
   CHECK(decided(self, "n == m*(n//2)") == "yes");
   CHECK_FALSE(assume(self, "a*2 == b*2 + 1"));
 }
 
 TEST_CASE("known remainders", "[symbolic]") {
-  Dimensions dimensions;
+  ShapeEnv dimensions;
   REQUIRE(assume(dimensions, "n % 8 == 0"));
   CHECK(simple(dimensions, "n//8*8") == "n");
   CHECK(simple(dimensions, "batch*(n//8)*16") == "batch*n*2");
@@ -496,7 +496,7 @@ TEST_CASE("known remainders", "[symbolic]") {
   REQUIRE(assume(dimensions, "n < 30"));
   CHECK(to_string(dimensions.range("n")) == "8..24");
 
-  Dimensions others;
+  ShapeEnv others;
   REQUIRE(assume(others, "(h*w) % 49 == 0"));
   CHECK(simple(others, "h*w//49*49") == "h*w");
   REQUIRE(assume(others, "n % m == 0"));
@@ -513,7 +513,7 @@ TEST_CASE("known remainders", "[symbolic]") {
 }
 
 TEST_CASE("expressions are simplified by what is known", "[symbolic]") {
-  const Dimensions dimensions = with({{"n", {1, 7}}, {"m", {0, 2}}, {"one", {1, 1}}, {"k", {9, {}}}});
+  const ShapeEnv dimensions = with({{"n", {1, 7}}, {"m", {0, 2}}, {"one", {1, 1}}, {"k", {9, {}}}});
   CHECK(simple(dimensions, "max(1, n)") == "n");
   CHECK(simple(dimensions, "min(n, 7, k)") == "n");
   CHECK(simple(dimensions, "n%8") == "n");
@@ -658,7 +658,7 @@ Case random_case(Generator& generator, const std::vector<std::string>& names, in
 }
 
 bool holds(Relation relation, std::int64_t a, std::int64_t b) {
-  return Dimensions().decide(relation, a, b).value();
+  return ShapeEnv().decide(relation, a, b).value();
 }
 
 const std::vector<Relation> kRelations{Relation::kEqual,     Relation::kNotEqual, Relation::kLess,
@@ -722,7 +722,7 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
   const std::vector<Range> choices{{0, {}}, {1, 6}, {-3, 4}, {2, {}}, {{}, 3}, {5, 5}, {0, 9}, {-6, -1}};
   int decisions = 0, simpler = 0;
   for (int i = 0; i < 800; ++i) {
-    Dimensions dimensions;
+    ShapeEnv dimensions;
     std::map<std::string, Range> ranges;
     for (const std::string& name : names) {
       ranges[name] = generator.one_of(choices);

@@ -66,14 +66,14 @@ at::IValue meta_tensor(const TensorInfo& info) {
 at::IValue size_list(const TensorInfo& info) { return numbers(info); }
 
 // Throws CannotTell when a number or a size is missing.  `type` is the parameter's.
-at::IValue concrete(const Known& known, const c10::TypePtr& type, MakeTensor make_tensor) {
+at::IValue concrete(const AbstractValue& known, const c10::TypePtr& type, MakeTensor make_tensor) {
   if (const TensorInfo* info = known.tensor()) return make_tensor(*info);
   if (const SymInt* integer = known.integer()) return number_of(*integer);
-  const Known::Sequence* sequence = known.sequence();
+  const AbstractValue::Sequence* sequence = known.sequence();
   const auto* list_type = without_optional(type.get())->castRaw<c10::ListType>();
   if (sequence == nullptr || !list_type) throw CannotTell{};
   std::vector<at::IValue> items;
-  for (const Known& item : *sequence)
+  for (const AbstractValue& item : *sequence)
     items.push_back(concrete(item, list_type->getElementType(), make_tensor));
   c10::TypePtr item_type = list_type->getElementType();
   if (!items.empty() && items[0].isIntList()) item_type = c10::ListType::ofInts();
@@ -85,7 +85,7 @@ at::IValue concrete(const Known& known, const c10::TypePtr& type, MakeTensor mak
 at::IValue concrete(const at::IValue& value, const c10::TypePtr& type, MakeTensor make_tensor) {
   if (value.isNone() || is_plain(value)) return value;
   if (!value.isList()) return concrete(known_of_value(value), type, make_tensor);
-  // Not through Known: elements may be None.
+  // Not through AbstractValue: elements may be None.
   c10::TypePtr item_type = element_type(type);
   std::vector<at::IValue> items;
   for (const at::IValue& item : value.toListRef()) items.push_back(concrete(item, item_type, make_tensor));
@@ -97,7 +97,7 @@ at::IValue concrete(const at::IValue& value, const c10::TypePtr& type, MakeTenso
 
 // ---- LibTorch's meta kernels ----
 
-Known known_result(const at::IValue& value) {
+AbstractValue known_result(const at::IValue& value) {
   if (value.isTensor() || value.isInt() || value.isTensorList() || value.isIntList())
     return known_of_value(value);
   return {};
@@ -248,7 +248,7 @@ void forget_literals(AbstractValue& value) {
 }  // namespace
 
 Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
-                      Dimensions& dimensions) {
+                      ShapeEnv& dimensions) {
   const InterpreterArguments arguments(values);
   CalledOperator other;
   LibTorchKernels kernels(schema, values);
@@ -256,7 +256,7 @@ Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::I
 }
 
 Evaluated evaluate_plain(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
-                         const Dimensions& dimensions) {
+                         const ShapeEnv& dimensions) {
   Evaluated result = evaluate_plain(schema.name(), InterpreterArguments(values), dimensions);
   forget_literals(result.known);
   return result;

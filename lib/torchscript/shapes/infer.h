@@ -16,10 +16,10 @@
 namespace fxtrace {
 
 Inferred infer_shapes(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
-                      Dimensions& dimensions);
+                      ShapeEnv& dimensions);
 
 Evaluated evaluate_plain(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values,
-                         const Dimensions& dimensions);
+                         const ShapeEnv& dimensions);
 
 std::optional<ChangedList> changed_list(const c10::FunctionSchema& schema,
                                         const std::vector<at::IValue>& values);

@@ -1,4 +1,4 @@
-#include "symbolic/dimensions.h"
+#include "symbolic/shape_env.h"
 
 #include "symbolic/bounds.h"
 #include "symbolic/knowledge.h"
@@ -56,12 +56,12 @@ Relation negated(Relation relation) {
   return relation;
 }
 
-Dimensions::Dimensions() {
+ShapeEnv::ShapeEnv() {
   static const auto nothing = std::make_shared<Knowledge>();
   known_ = nothing;
 }
 
-bool Dimensions::narrow(const std::string& name, const Range& range) {
+bool ShapeEnv::narrow(const std::string& name, const Range& range) {
   if (range.low && range.high && *range.low > *range.high) return false;
   // What is said of a new name contradicts nothing, so there is nothing to come back to.
   const bool is_new =
@@ -77,7 +77,7 @@ bool Dimensions::narrow(const std::string& name, const Range& range) {
   return true;
 }
 
-Range Dimensions::range(const std::string& name) const {
+Range ShapeEnv::range(const std::string& name) const {
   const Interval own = known_->range(name);
   const auto found = known_->values().find(name);
   if (found == known_->values().end()) return own.range();
@@ -85,19 +85,19 @@ Range Dimensions::range(const std::string& name) const {
   return both(own, known_->bounds(found->second)).range();
 }
 
-std::vector<std::pair<std::string, Range>> Dimensions::ranges() const {
+std::vector<std::pair<std::string, Range>> ShapeEnv::ranges() const {
   std::vector<std::pair<std::string, Range>> result;
   for (const auto& [name, own] : known_->ranges()) result.emplace_back(name, range(name));
   return result;
 }
 
-SymInt Dimensions::fresh(const Range& range) {
+SymInt ShapeEnv::fresh(const Range& range) {
   if (known_.use_count() > 1) known_ = std::make_shared<Knowledge>(*known_);
   known_->allow(kLesson);
   return known_->fresh(range);
 }
 
-Range Dimensions::bounds(const SymInt& value) const {
+Range ShapeEnv::bounds(const SymInt& value) const {
   if (const auto number = value.number()) return {number, number};
   known_->allow(kQuestion);
   try {
@@ -107,7 +107,7 @@ Range Dimensions::bounds(const SymInt& value) const {
   }
 }
 
-std::optional<bool> Dimensions::decide(Relation relation, const SymInt& left, const SymInt& right) const {
+std::optional<bool> ShapeEnv::decide(Relation relation, const SymInt& left, const SymInt& right) const {
   if (left.is_number() && right.is_number()) {
     const std::int64_t a = *left.number();
     const std::int64_t b = *right.number();
@@ -132,7 +132,7 @@ std::optional<bool> Dimensions::decide(Relation relation, const SymInt& left, co
   }
 }
 
-bool Dimensions::assume(Relation relation, const SymInt& left, const SymInt& right) {
+bool ShapeEnv::assume(Relation relation, const SymInt& left, const SymInt& right) {
   if (const auto decided = decide(relation, left, right)) return *decided;
   auto known = std::make_shared<Knowledge>(*known_);
   known->allow(kLesson);
@@ -145,7 +145,7 @@ bool Dimensions::assume(Relation relation, const SymInt& left, const SymInt& rig
   return true;
 }
 
-SymInt Dimensions::simplify(const SymInt& value) const {
+SymInt ShapeEnv::simplify(const SymInt& value) const {
   if (value.is_number()) return value;
   known_->allow(kQuestion);
   try {

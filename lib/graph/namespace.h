@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-class Names {
+class Namespace {
  public:
   // A unique name from `candidate`: characters that no Python identifier has become "_", Python's keywords
   // and builtins get a number, and so does a name that is taken.
@@ -30,8 +30,8 @@ class Names {
   std::vector<Entry> log_;
 };
 
-// The candidate that torch.fx would take for a node with this target, in snake case; Names::create() makes it
-// a name.  `__magic__` loses its underscores.
+// The candidate that torch.fx would take for a node with this target, in snake case; Namespace::create()
+// makes it a name.  `__magic__` loses its underscores.
 //   not a function: the whole target ("a.b" -> "a.b", which create() makes "a_b");
 //   an operator:    the name without namespace and overload ("aten.add.Tensor" -> "add");
 //   a Python name:  the last part ("torch.nn.functional.relu" -> "relu", "higher_order.cond" -> "cond").

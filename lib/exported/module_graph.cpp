@@ -1,4 +1,4 @@
-#include "exported/recorder.h"
+#include "exported/module_graph.h"
 
 #include <algorithm>
 #include <functional>
@@ -23,8 +23,8 @@ constexpr CallId kUnknown = UINT32_MAX;
 constexpr CallId kNoLeaf = UINT32_MAX - 1;
 
 // A graph that is being recorded.
-struct Frame {
-  explicit Frame(const ProgramGraph& g)
+struct Environment {
+  explicit Environment(const ProgramGraph& g)
       : graph(g), nodes(g.values.size()), uses(count_uses(g)), origin(origins(g)) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
     for (std::uint32_t i = 0; i < g.values.size(); ++i) {
@@ -40,15 +40,15 @@ struct Frame {
   std::unordered_map<std::uint32_t, std::string> objects;
   std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
   std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
-  std::unordered_map<std::string_view, const ProgramGraph*> bodies;
+  std::unordered_map<std::string_view, const ProgramGraph*> subgraphs;
 };
 
 template <class Key>
 using Items = std::vector<std::pair<std::vector<Key>, NodeId>>;
 
-class Recorder {
+class ModuleGraphBuilder {
  public:
-  Recorder(const BoundExportedProgram& bound, GraphTracer& tracer)
+  ModuleGraphBuilder(const BoundExportedProgram& bound, GraphTracer& tracer)
       : bound_(bound),
         program_(bound.program()),
         calls_(program_.hierarchy().calls()),
@@ -58,27 +58,27 @@ class Recorder {
 
   void record_model(bool is_leaf) {
     const ProgramGraph& graph = bound_.graph();
-    Frame frame(graph);
+    Environment env(graph);
     for (const auto& input : graph.inputs) {
       if (const auto* lifted = program_.find_lifted(input.value))
-        frame.lifted.emplace(input.value.index, lifted);
+        env.lifted.emplace(input.value.index, lifted);
     }
     GraphSignature signature = program_.signature();
-    std::vector<Argument> placeholders = record_user_inputs(frame, signature);
+    std::vector<Argument> placeholders = record_user_inputs(env, signature);
     for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       tracer_.set_signature(std::move(signature));
       return;
     }
-    const auto steps = steps_of(frame);
+    const auto steps = steps_of(env);
     const auto changed = mutable_inputs(signature);
-    const auto absorbed = absorbed_mutations(frame, steps, signature, changed);
-    for (const Step& step : steps) record(frame, step);
+    const auto absorbed = absorbed_mutations(env, steps, signature, changed);
+    for (const Step& step : steps) record(env, step);
     go_to(kRootCall);
-    record_mutations(frame, signature, changed, absorbed);
-    record_output(frame, signature);
-    finish(frame, signature);
+    record_mutations(env, signature, changed, absorbed);
+    record_output(env, signature);
+    finish(env, signature);
   }
 
   // The first call of a module, as a graph of its own.
@@ -91,19 +91,19 @@ class Recorder {
     base_ = *call;
     const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
     const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
-    Frame frame(graph);
+    Environment env(graph);
     for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
       const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
-      if (lifted != nullptr) frame.lifted.emplace(i, lifted);
+      if (lifted != nullptr) env.lifted.emplace(i, lifted);
     }
-    std::vector<Argument> placeholders = record_inputs(frame);
+    std::vector<Argument> placeholders = record_inputs(env);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       return;
     }
-    record_all(frame);
+    record_all(env);
     go_to(base_);
-    record_outputs(frame);
+    record_outputs(env);
   }
 
  private:
@@ -153,29 +153,29 @@ class Recorder {
   // --- values ---
 
   // Parameters, buffers and constants of the model: every module reaches its own.
-  static bool is_models_own(const Frame& frame, ValueId value) {
-    const std::uint32_t origin = frame.origin[value.index].index;
-    return frame.lifted.count(origin) != 0 || frame.objects.count(origin) != 0;
+  static bool is_models_own(const Environment& env, ValueId value) {
+    const std::uint32_t origin = env.origin[value.index].index;
+    return env.lifted.count(origin) != 0 || env.objects.count(origin) != 0;
   }
 
-  NodeId node_of(Frame& frame, ValueId value) {
-    if (frame.nodes[value.index].valid()) return frame.nodes[value.index];
-    const ValueId origin = frame.origin[value.index];
-    if (frame.nodes[origin.index].valid()) return frame.nodes[origin.index];
-    const Meta& meta = frame.graph.values[origin.index].meta;
-    const auto object = frame.objects.find(origin.index);
-    if (object != frame.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
-    const auto lifted = frame.lifted.find(origin.index);
-    if (lifted == frame.lifted.end()) {
+  NodeId node_of(Environment& env, ValueId value) {
+    if (env.nodes[value.index].valid()) return env.nodes[value.index];
+    const ValueId origin = env.origin[value.index];
+    if (env.nodes[origin.index].valid()) return env.nodes[origin.index];
+    const Meta& meta = env.graph.values[origin.index].meta;
+    const auto object = env.objects.find(origin.index);
+    if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
+    const auto lifted = env.lifted.find(origin.index);
+    if (lifted == env.lifted.end()) {
       throw Error(ErrorKind::kInternal,
-                  "nothing holds the value '" + frame.graph.values[value.index].name + "'");
+                  "nothing holds the value '" + env.graph.values[value.index].name + "'");
     }
     const LiftedInput& input = *lifted->second;
     const NodeId node =
-        input.constant ? tracer_.get_constant(
-                             input.target, [&] { return constant(input, frame.graph.values[origin.index]); })
+        input.constant ? tracer_.get_constant(input.target,
+                                              [&] { return constant(input, env.graph.values[origin.index]); })
                        : tracer_.get_attr(input.target, meta, std::nullopt);
-    frame.own_nodes.emplace(origin.index, node);
+    env.own_nodes.emplace(origin.index, node);
     return node;
   }
 
@@ -188,11 +188,11 @@ class Recorder {
   }
 
   // The operand with nodes in the place of values.
-  Argument with_nodes(Frame& frame, const Operand& operand) {
+  Argument with_nodes(Environment& env, const Operand& operand) {
     return map_references<NodeId>(operand, [&](ValueId value) -> Argument {
-      const auto fixed = frame.fixed.find(value.index);
-      if (fixed != frame.fixed.end()) return fixed->second;
-      return node_of(frame, value);
+      const auto fixed = env.fixed.find(value.index);
+      if (fixed != env.fixed.end()) return fixed->second;
+      return node_of(env, value);
     });
   }
 
@@ -219,8 +219,8 @@ class Recorder {
 
   // --- steps ---
 
-  std::vector<Step> steps_of(const Frame& frame) {
-    return schedule(frame.graph, [&](const Operation& operation) -> std::optional<CallId> {
+  std::vector<Step> steps_of(const Environment& env) {
+    return schedule(env.graph, [&](const Operation& operation) -> std::optional<CallId> {
       if (!operation.has_stack) return std::nullopt;
       const CallId leaf = leaf_of(operation.call);
       if (leaf == kNoLeaf) return std::nullopt;
@@ -228,181 +228,181 @@ class Recorder {
     });
   }
 
-  void record_all(Frame& frame) {
-    for (const Step& step : steps_of(frame)) record(frame, step);
+  void record_all(Environment& env) {
+    for (const Step& step : steps_of(env)) record(env, step);
   }
 
   // Inputs and outputs of a graph that is not the program's own.
-  std::vector<Argument> record_inputs(Frame& frame) {
+  std::vector<Argument> record_inputs(Environment& env) {
     std::vector<Argument> placeholders;
-    for (std::size_t i = 0; i < frame.graph.inputs.size(); ++i) {
-      const ValueId value = frame.graph.inputs[i].value;
-      const auto& [name, meta, fixed] = frame.graph.values[value.index];
+    for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
+      const ValueId value = env.graph.inputs[i].value;
+      const auto& [name, meta, fixed] = env.graph.values[value.index];
       const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
-      frame.nodes[value.index] = node;
-      const auto lifted = frame.lifted.find(value.index);
-      if (lifted != frame.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
+      env.nodes[value.index] = node;
+      const auto lifted = env.lifted.find(value.index);
+      if (lifted != env.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
       placeholders.emplace_back(node);
     }
     return placeholders;
   }
-  void record_outputs(Frame& frame) {
+  void record_outputs(Environment& env) {
     std::vector<Argument> outputs;
-    for (const Operand& output : frame.graph.outputs) outputs.push_back(with_nodes(frame, output));
-    const bool is_single = frame.graph.single_output;
+    for (const Operand& output : env.graph.outputs) outputs.push_back(with_nodes(env, output));
+    const bool is_single = env.graph.single_output;
     tracer_.output(is_single ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
   }
 
-  void record(Frame& frame, const Step& step) {
+  void record(Environment& env, const Step& step) {
     if (step.leaf) {
-      record_leaf(frame, *step.leaf, step.operations);
+      record_leaf(env, *step.leaf, step.operations);
     } else {
-      for (const auto index : step.operations) record_operation(frame, frame.graph.operations[index]);
+      for (const auto index : step.operations) record_operation(env, env.graph.operations[index]);
     }
   }
 
-  void record_operation(Frame& frame, const Operation& operation) {
+  void record_operation(Environment& env, const Operation& operation) {
     // What belongs to no module stands where the operation before it does.
     if (operation.has_stack) go_to(operation.call);
-    if (is_decided(frame, operation)) return;
+    if (is_decided(env, operation)) return;
     std::vector<Argument> args;
-    for (const auto& argument : operation.args) args.push_back(with_nodes(frame, argument));
+    for (const auto& argument : operation.args) args.push_back(with_nodes(env, argument));
     Kwargs kwargs;
     for (const auto& [name, argument] : operation.kwargs)
-      kwargs.emplace_back(name, with_nodes(frame, argument));
+      kwargs.emplace_back(name, with_nodes(env, argument));
     // What only sees plain values is carried out.
     if (operation.outputs.size() == 1 && kwargs.empty()) {
       if (auto result = fold(operation.target.text(), args)) {
-        frame.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
+        env.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
         return;
       }
     }
     if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
       return;
     const auto source = innermost_frame(operation.stack_trace);
-    const Expression* condition = asserted_condition(operation, frame.graph);
+    const Expression* condition = asserted_condition(operation, env.graph);
     if (condition != nullptr && !bound_.dimensions().says(*condition)) tracer_.guard(*condition, source);
-    for (const ProgramBody& body : operation.bodies) record_body(frame, operation, body);
-    std::vector<NodeId> for_bodies;
-    for (const ProgramBody& body : operation.bodies) {
-      for_each_lasting_operand(operation, body.graph, [&](ValueId, const Operand& operand) {
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) record_subgraph(env, operation, subgraph);
+    std::vector<NodeId> for_subgraphs;
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      for_each_lasting_operand(operation, subgraph.graph, [&](ValueId, const Operand& operand) {
         const auto* value = operand.get_if<ValueId>();
-        if (value != nullptr && frame.nodes[value->index].valid())
-          for_bodies.push_back(frame.nodes[value->index]);
-        if (value != nullptr && is_models_own(frame, *value)) for_bodies.push_back(node_of(frame, *value));
+        if (value != nullptr && env.nodes[value->index].valid())
+          for_subgraphs.push_back(env.nodes[value->index]);
+        if (value != nullptr && is_models_own(env, *value)) for_subgraphs.push_back(node_of(env, *value));
       });
     }
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
-    const Meta meta = is_single ? frame.graph.values[operation.outputs[0].value.index].meta : Meta{};
-    const NodeId node = tracer_.call_with_bodies(operation.target.text(), std::move(args), std::move(kwargs),
-                                                 meta, source, operation.name, for_bodies);
+    const Meta meta = is_single ? env.graph.values[operation.outputs[0].value.index].meta : Meta{};
+    const NodeId node =
+        tracer_.call_with_subgraphs(operation.target.text(), std::move(args), std::move(kwargs), meta, source,
+                                    operation.name, for_subgraphs);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
-        frame.nodes[value.index] = node;
-      } else if (frame.uses[value.index] > 0 && frame.fixed.count(value.index) == 0) {
-        const ProgramValue& made_value = frame.graph.values[value.index];
-        frame.nodes[value.index] = item(node, path, made, made_value.meta, source, made_value.name);
+        env.nodes[value.index] = node;
+      } else if (env.uses[value.index] > 0 && env.fixed.count(value.index) == 0) {
+        const ProgramValue& made_value = env.graph.values[value.index];
+        env.nodes[value.index] = item(node, path, made, made_value.meta, source, made_value.name);
       }
     }
   }
 
   // Whether the dimensions leave nothing of the operation to do: what it makes is known, what it checks
   // holds.
-  static bool is_decided(const Frame& frame, const Operation& operation) {
+  static bool is_decided(const Environment& env, const Operation& operation) {
     if (operation.holds) return true;
     const Effect effect = effect_of(operation);
     if (operation.outputs.empty() || (effect != Effect::kSymbolic && effect != Effect::kPure)) return false;
     return std::all_of(operation.outputs.begin(), operation.outputs.end(), [&](const auto& output) {
-      return frame.graph.values[output.value.index].fixed.has_value();
+      return env.graph.values[output.value.index].fixed.has_value();
     });
   }
 
-  void record_body(Frame& outer, const Operation& operation, const ProgramBody& body) {
+  void record_subgraph(Environment& outer, const Operation& operation, const ProgramSubgraph& subgraph) {
     const CallId call = open_.empty() ? base_ : open_.back();
-    const ProgramGraph& graph = body.graph;
-    // One body may serve several operators; the program repeats it.
-    const auto [known, is_new] = outer.bodies.emplace(body.name, &graph);
+    const ProgramGraph& graph = subgraph.graph;
+    // One subgraph may serve several operators; the program repeats it.
+    const auto [known, is_new] = outer.subgraphs.emplace(subgraph.name, &graph);
     if (!is_new) {
       const ProgramGraph& same = *known->second;
       if (same.operations.size() == graph.operations.size() && same.values.size() == graph.values.size())
         return;
-      throw input_error("two different subgraphs are named '" + body.name + "'");
+      throw input_error("two different subgraphs are named '" + subgraph.name + "'");
     }
-    tracer_.begin_body(body.name);
-    Frame frame(graph);
-    bind_inputs(outer, operation, frame);
-    record_inputs(frame);
-    record_all(frame);
+    tracer_.begin_subgraph(subgraph.name);
+    Environment env(graph);
+    bind_inputs(outer, operation, env);
+    record_inputs(env);
+    record_all(env);
     go_to(call);
-    record_outputs(frame);
-    tracer_.end_body();
+    record_outputs(env);
+    tracer_.end_subgraph();
   }
 
-  // Inputs of a body that are the model's own tensors in every run of it.
-  static void bind_inputs(const Frame& outer, const Operation& operation, Frame& body) {
-    for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Operand& operand) {
+  // Inputs of a subgraph that are the model's own tensors in every run of it.
+  static void bind_inputs(const Environment& outer, const Operation& operation, Environment& subgraph) {
+    for_each_lasting_operand(operation, subgraph.graph, [&](ValueId input, const Operand& operand) {
       const auto* value = operand.get_if<ValueId>();
       if (value == nullptr) return;
       const auto lifted = outer.lifted.find(outer.origin[value->index].index);
-      if (lifted != outer.lifted.end()) body.lifted.emplace(input.index, lifted->second);
+      if (lifted != outer.lifted.end()) subgraph.lifted.emplace(input.index, lifted->second);
     });
   }
 
   // --- leaves ---
 
-  void record_leaf(Frame& frame, CallId leaf, const std::vector<std::uint32_t>& operations) {
+  void record_leaf(Environment& env, CallId leaf, const std::vector<std::uint32_t>& operations) {
     go_to(calls_[leaf].parent);
-    const auto reached = reached_modules(frame.graph, operations, leaf);
-    const auto is_own = [&](ValueId value) { return is_leafs_own(frame, value, reached); };
-    const Boundary boundary = boundary_of(frame.graph, operations, frame.uses, is_own);
-    const Operation& first = frame.graph.operations[operations.front()];
+    const auto reached = reached_modules(env.graph, operations, leaf);
+    const auto is_own = [&](ValueId value) { return is_leafs_own(env, value, reached); };
+    const Boundary boundary = boundary_of(env.graph, operations, env.uses, is_own);
+    const Operation& first = env.graph.operations[operations.front()];
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
 
     const auto is_there = [&](ValueId value) {
-      return frame.nodes[value.index].valid() || frame.fixed.count(value.index) != 0 ||
-             is_models_own(frame, value);
+      return env.nodes[value.index].valid() || env.fixed.count(value.index) != 0 || is_models_own(env, value);
     };
-    const LeafOperations body{frame.graph, operations, boundary};
+    const LeafOperations inside{env.graph, operations, boundary};
     std::optional<LeafCall> call;
-    if (&frame.graph == &bound_.graph()) {
+    if (&env.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
-      if (signature != nullptr) call = recorded_call(body, *signature, is_there);
+      if (signature != nullptr) call = recorded_call(inside, *signature, is_there);
     }
     if (!call) {
       const auto name_of_own = [&](ValueId value) -> std::string_view {
-        const auto lifted = frame.lifted.find(frame.origin[value.index].index);
-        return lifted != frame.lifted.end() ? std::string_view(lifted->second->target) : std::string_view();
+        const auto lifted = env.lifted.find(env.origin[value.index].index);
+        return lifted != env.lifted.end() ? std::string_view(lifted->second->target) : std::string_view();
       };
       const auto path_of_call = [&](const Operation& operation) -> std::string_view {
         return program_.modules()[calls_[operation.call].module.index].path;
       };
       const ModuleInfo& module = program_.modules()[calls_[leaf].module.index];
-      call = torch_nn_call(body, module.type, {name_of_own, path_of_call});
+      call = torch_nn_call(inside, module.type, {name_of_own, path_of_call});
     }
     if (!call) call = plain_call(boundary);
 
     std::vector<Argument> args;
-    for (const auto& argument : call->args) args.push_back(with_nodes(frame, argument));
+    for (const auto& argument : call->args) args.push_back(with_nodes(env, argument));
     Kwargs kwargs;
-    for (const auto& [name, argument] : call->kwargs) kwargs.emplace_back(name, with_nodes(frame, argument));
+    for (const auto& [name, argument] : call->kwargs) kwargs.emplace_back(name, with_nodes(env, argument));
     const auto& results = call->results;
     const bool is_single = results.size() == 1 && results[0].path.empty();
     const NodeId node =
         tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
-                          is_single ? frame.graph.values[results[0].value.index].meta : Meta{}, source);
+                          is_single ? env.graph.values[results[0].value.index].meta : Meta{}, source);
     std::vector<std::string> names;
-    for (const auto index : operations) names.push_back(name_of(frame, frame.graph.operations[index]));
+    for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
     tracer_.set_program_nodes(node, std::move(names));
     Items<Argument> made;
     for (const auto& [value, path] : results) {
-      if (frame.fixed.count(value.index) != 0) continue;
-      const Meta& meta = frame.graph.values[value.index].meta;
-      frame.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
+      if (env.fixed.count(value.index) != 0) continue;
+      const Meta& meta = env.graph.values[value.index].meta;
+      env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
     }
-    for (const auto& [value, same] : call->handed_on) frame.nodes[value.index] = frame.nodes[same.index];
+    for (const auto& [value, same] : call->handed_on) env.nodes[value.index] = env.nodes[same.index];
   }
 
   // The leaf's module, and the modules that run within its call.
@@ -415,8 +415,8 @@ class Recorder {
            call = calls_[call].parent) {
         reached.push_back(calls_[call].module);
       }
-      for (const ProgramBody& inner : operation.bodies) {
-        for (const Operation& in_body : inner.graph.operations) self(in_body, self);
+      for (const ProgramSubgraph& inner : operation.subgraphs) {
+        for (const Operation& in_subgraph : inner.graph.operations) self(in_subgraph, self);
       }
     };
     for (const auto index : operations) look(graph.operations[index], look);
@@ -425,10 +425,10 @@ class Recorder {
 
   // Whether the leaf reaches the value without being given it: the parameters and buffers of its modules, and
   // what a forward has in itself.
-  bool is_leafs_own(const Frame& frame, ValueId value, const std::vector<ModuleId>& reached) const {
-    const std::uint32_t origin = frame.origin[value.index].index;
-    const auto lifted = frame.lifted.find(origin);
-    if (lifted == frame.lifted.end()) return frame.objects.count(origin) != 0;
+  bool is_leafs_own(const Environment& env, ValueId value, const std::vector<ModuleId>& reached) const {
+    const std::uint32_t origin = env.origin[value.index].index;
+    const auto lifted = env.lifted.find(origin);
+    if (lifted == env.lifted.end()) return env.objects.count(origin) != 0;
     if (lifted->second->constant || lifted->second->kind == ParameterKind::kCustomObject) return true;
     const auto is_below = [&](ModuleId module) {
       const std::string prefix = program_.modules()[module.index].path + ".";
@@ -440,17 +440,17 @@ class Recorder {
   }
 
   // Older files have no names for operations with several results.
-  static std::string name_of(const Frame& frame, const Operation& operation) {
+  static std::string name_of(const Environment& env, const Operation& operation) {
     if (!operation.name.empty()) return operation.name;
     if (operation.outputs.empty()) return operation.target.text();
-    return frame.graph.values[operation.outputs.front().value.index].name;
+    return env.graph.values[operation.outputs.front().value.index].name;
   }
 
   // --- inputs and outputs of the program ---
 
-  std::vector<Argument> record_user_inputs(Frame& frame, const GraphSignature& signature) {
+  std::vector<Argument> record_user_inputs(Environment& env, const GraphSignature& signature) {
     const InputChoice choice = input_choice();
-    const auto& inputs = frame.graph.inputs;
+    const auto& inputs = env.graph.inputs;
     // Python wants parameters with defaults behind those without.
     std::size_t defaults_from = inputs.size();
     while (defaults_from > 0) {
@@ -460,40 +460,41 @@ class Recorder {
     }
     std::vector<Argument> placeholders;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (frame.lifted.count(inputs[i].value.index) != 0) continue;
+      if (env.lifted.count(inputs[i].value.index) != 0) continue;
       const auto& entry = signature.inputs[i];
-      if (fix_input(frame, choice, inputs[i].value, entry)) {
-        placeholders.emplace_back(frame.fixed.at(inputs[i].value.index));
+      if (fix_input(env, choice, inputs[i].value, entry)) {
+        placeholders.emplace_back(env.fixed.at(inputs[i].value.index));
         continue;
       }
       std::vector<Argument> default_value;
       if (entry.value && i >= defaults_from) default_value.push_back(*entry.value);
       const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
       const NodeId node =
-          tracer_.placeholder(name, std::move(default_value), frame.graph.values[inputs[i].value.index].meta);
-      frame.nodes[inputs[i].value.index] = node;
+          tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
+      env.nodes[inputs[i].value.index] = node;
       placeholders.emplace_back(node);
     }
     return placeholders;
   }
 
   // --concrete and --input-names: whether the input is no placeholder.
-  bool fix_input(Frame& frame, const InputChoice& choice, ValueId value, const GraphSignature::Entry& entry) {
+  bool fix_input(Environment& env, const InputChoice& choice, ValueId value,
+                 const GraphSignature::Entry& entry) {
     const auto decision = choice.decide(entry.name);
     using Kind = InputChoice::Decision::Kind;
     if (decision.kind == Kind::kRemains) return false;
     if (decision.kind == Kind::kFixed) {
-      const Meta& meta = frame.graph.values[value.index].meta;
+      const Meta& meta = env.graph.values[value.index].meta;
       check_concrete(entry, meta, *decision.value);
       const auto* number = decision.value->get_if<std::int64_t>();
       if (meta.value && !meta.value->number() && number != nullptr) {
         tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt);
       }
-      frame.fixed.emplace(value.index, *decision.value);
+      env.fixed.emplace(value.index, *decision.value);
       return true;
     }
     if (!entry.value) fail_inputs(InputChoice::no_default(entry.name));
-    frame.fixed.emplace(value.index, *entry.value);
+    env.fixed.emplace(value.index, *entry.value);
     return true;
   }
 
@@ -530,11 +531,11 @@ class Recorder {
   }
 
   static bool is_user_output(const GraphSignature::Entry& entry) {
-    return entry.role == "user_output" || entry.role == "loss_output";
+    return entry.role == SignatureRole::kUserOutput || entry.role == SignatureRole::kLossOutput;
   }
   static bool is_mutation(const GraphSignature::Entry& entry) {
-    return entry.role == "buffer_mutation" || entry.role == "parameter_mutation" ||
-           entry.role == "user_input_mutation";
+    return entry.role == SignatureRole::kBufferMutation || entry.role == SignatureRole::kParameterMutation ||
+           entry.role == SignatureRole::kUserInputMutation;
   }
 
   // What mutations change, by qualified name or input; nothing when there are none.
@@ -551,18 +552,18 @@ class Recorder {
 
   // Outputs, by index, whose new value for a buffer is a leaf's own business: it is made there and used
   // nowhere else, and nobody reads the old value afterwards.
-  std::unordered_set<std::size_t> absorbed_mutations(Frame& frame, const std::vector<Step>& steps,
+  std::unordered_set<std::size_t> absorbed_mutations(Environment& env, const std::vector<Step>& steps,
                                                      const GraphSignature& signature,
                                                      const std::unordered_map<std::string, ValueId>& inputs) {
     std::unordered_set<std::size_t> absorbed;
     if (inputs.empty()) return absorbed;
     constexpr std::size_t kNever = SIZE_MAX;
-    std::vector<std::size_t> made_in(frame.graph.values.size(), kNever);
-    std::vector<std::size_t> last_use(frame.graph.values.size(), 0);
-    std::vector<std::uint32_t> uses_in_maker(frame.graph.values.size(), 0);
+    std::vector<std::size_t> made_in(env.graph.values.size(), kNever);
+    std::vector<std::size_t> last_use(env.graph.values.size(), 0);
+    std::vector<std::uint32_t> uses_in_maker(env.graph.values.size(), 0);
     for (std::size_t at = 0; at < steps.size(); ++at) {
       for (const auto index : steps[at].operations) {
-        const Operation& operation = frame.graph.operations[index];
+        const Operation& operation = env.graph.operations[index];
         for_each_use(operation, [&](ValueId value) {
           last_use[value.index] = at;
           if (made_in[value.index] == at) ++uses_in_maker[value.index];
@@ -570,25 +571,26 @@ class Recorder {
         for (const auto& output : operation.outputs) made_in[output.value.index] = at;
       }
     }
-    for (const Operand& output : frame.graph.outputs) {
+    for (const Operand& output : env.graph.outputs) {
       for_each_reference(output, [&](ValueId value) { last_use[value.index] = kNever; });
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
-      const auto* value = frame.graph.outputs[i].get_if<ValueId>();
+      const auto* value = env.graph.outputs[i].get_if<ValueId>();
       const auto changed = entry.target ? inputs.find(*entry.target) : inputs.end();
-      if (entry.role != "buffer_mutation" || value == nullptr || changed == inputs.end()) continue;
+      if (entry.role != SignatureRole::kBufferMutation || value == nullptr || changed == inputs.end())
+        continue;
       const std::size_t maker = made_in[value->index];
       if (maker == kNever || !steps[maker].leaf) continue;
-      if (frame.uses[value->index] != uses_in_maker[value->index] + 1) continue;
+      if (env.uses[value->index] != uses_in_maker[value->index] + 1) continue;
       if (last_use[changed->second.index] > maker) continue;
-      --frame.uses[value->index];
+      --env.uses[value->index];
       absorbed.insert(i);
     }
     return absorbed;
   }
 
-  void record_mutations(Frame& frame, const GraphSignature& signature,
+  void record_mutations(Environment& env, const GraphSignature& signature,
                         const std::unordered_map<std::string, ValueId>& inputs,
                         const std::unordered_set<std::size_t>& absorbed) {
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
@@ -598,39 +600,39 @@ class Recorder {
       if (changed == inputs.end()) {
         throw input_error("the program changes '" + *entry.target + "', which is none of its inputs");
       }
-      const NodeId target = node_of(frame, changed->second);
-      tracer_.call_function("aten.copy_.default", {target, with_nodes(frame, frame.graph.outputs[i])}, {},
-                            frame.graph.values[changed->second.index].meta, std::nullopt);
+      const NodeId target = node_of(env, changed->second);
+      tracer_.call_function("aten.copy_.default", {target, with_nodes(env, env.graph.outputs[i])}, {},
+                            env.graph.values[changed->second.index].meta, std::nullopt);
     }
   }
 
-  void record_output(Frame& frame, const GraphSignature& signature) {
+  void record_output(Environment& env, const GraphSignature& signature) {
     std::vector<Argument> leaves;
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      if (is_user_output(signature.outputs[i])) leaves.push_back(with_nodes(frame, frame.graph.outputs[i]));
+      if (is_user_output(signature.outputs[i])) leaves.push_back(with_nodes(env, env.graph.outputs[i]));
     }
     const auto& spec = program_.out_spec();
     Meta meta;
     if (spec && spec->kind == TreeSpec::Kind::kLeaf) {
-      const auto* value = frame.graph.outputs.back().get_if<ValueId>();
-      if (value != nullptr) meta = frame.graph.values[value->index].meta;
+      const auto* value = env.graph.outputs.back().get_if<ValueId>();
+      if (value != nullptr) meta = env.graph.values[value->index].meta;
     }
     tracer_.output(spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{std::move(leaves)}),
                    std::move(meta));
   }
 
-  void finish(Frame& frame, GraphSignature& signature) {
+  void finish(Environment& env, GraphSignature& signature) {
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      const ValueId value = frame.graph.inputs[i].value;
-      const auto own = frame.own_nodes.find(value.index);
-      signature.inputs[i].node = own != frame.own_nodes.end() ? own->second : frame.nodes[value.index];
+      const ValueId value = env.graph.inputs[i].value;
+      const auto own = env.own_nodes.find(value.index);
+      signature.inputs[i].node = own != env.own_nodes.end() ? own->second : env.nodes[value.index];
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      const auto* value = frame.graph.outputs[i].get_if<ValueId>();
+      const auto* value = env.graph.outputs[i].get_if<ValueId>();
       if (value == nullptr) continue;
-      signature.outputs[i].node = frame.nodes[value->index];
-      const auto fixed = frame.fixed.find(value->index);
-      if (fixed != frame.fixed.end()) signature.outputs[i].value = fixed->second;
+      signature.outputs[i].node = env.nodes[value->index];
+      const auto fixed = env.fixed.find(value->index);
+      if (fixed != env.fixed.end()) signature.outputs[i].value = fixed->second;
     }
     tracer_.set_signature(std::move(signature));
   }
@@ -647,13 +649,13 @@ class Recorder {
 
 }  // namespace
 
-void record_module(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
-                   GraphTracer& tracer) {
-  Recorder recorder(program, tracer);
+void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
+                        GraphTracer& tracer) {
+  ModuleGraphBuilder builder(program, tracer);
   if (root.index == 0) {
-    recorder.record_model(root_is_leaf);
+    builder.record_model(root_is_leaf);
   } else {
-    recorder.record_call(root, root_is_leaf);
+    builder.record_call(root, root_is_leaf);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "graph/names.h"
+#include "graph/namespace.h"
 
 #include <algorithm>
 #include <iterator>
@@ -280,7 +280,7 @@ std::string_view strip_magic(std::string_view name) {
 
 }  // namespace
 
-std::string Names::create(std::string_view candidate) {
+std::string Namespace::create(std::string_view candidate) {
   std::string name = to_identifier(candidate);
   auto [base, number] = split_number(name);
 
@@ -298,7 +298,7 @@ std::string Names::create(std::string_view candidate) {
   return name;
 }
 
-void Names::roll_back(std::size_t mark) {
+void Namespace::roll_back(std::size_t mark) {
   while (log_.size() > mark) {
     const Entry& entry = log_.back();
     used_.erase(entry.name);

@@ -1,4 +1,4 @@
-#include "graph/names.h"
+#include "graph/namespace.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "catch.h"
 
 using fxtrace::name_candidate;
-using fxtrace::Names;
+using fxtrace::Namespace;
 
 TEST_CASE("names are made as torch.fx makes them", "[names]") {
   struct Case {
@@ -33,7 +33,7 @@ TEST_CASE("names are made as torch.fx makes them", "[names]") {
        {"_t_", "gr_e"}},
   };
   for (const auto& [candidates, expected] : cases) {
-    Names names;
+    Namespace names;
     std::vector<std::string> made;
     for (const auto& candidate : candidates) made.push_back(names.create(candidate));
     CHECK(made == expected);
@@ -41,18 +41,18 @@ TEST_CASE("names are made as torch.fx makes them", "[names]") {
 }
 
 TEST_CASE("a number that no integer holds is a part of the name", "[names]") {
-  Names names;
+  Namespace names;
   CHECK(names.create("x_99999999999999999999") == "x_99999999999999999999");
   CHECK(names.create("x_99999999999999999999") == "x_99999999999999999999_1");
 }
 
 TEST_CASE("None is no name", "[names]") {
-  Names names;
+  Namespace names;
   CHECK(names.create("None") == "None_1");
 }
 
 TEST_CASE("names can be taken back", "[names]") {
-  Names names;
+  Namespace names;
   names.create("add");
   names.create("x_5");
   const auto mark = names.mark();

@@ -34,9 +34,9 @@ Relation negated(Relation relation);
 // they know until one of them learns more, so a copy costs next to nothing.
 //
 // Nothing here throws SymbolicError: what grows too large to be said is not known.
-class Dimensions {
+class ShapeEnv {
  public:
-  Dimensions();
+  ShapeEnv();
 
   // Gives a dimension its range, or narrows it.  False when nothing remains; then nothing changes.
   bool narrow(const std::string& name, const Range& range);
