@@ -41,9 +41,8 @@ def sample_cases() -> dict[str, str]:
     for sample in samples:
         method = "" if sample["method"] == "forward" else f" --method {sample['method']}"
         model = f" --model {sample['model']}" if "model" in sample else ""
-        for kind in ("json", "dot"):
-            name = f"{kind}_{os.path.splitext(sample['file'])[0]}"
-            cases[name] = f"trace sample_models/{sample['file']} -f {kind}{method}{model}\n"
+        name = f"json_{os.path.splitext(sample['file'])[0]}"
+        cases[name] = f"trace sample_models/{sample['file']} -f json{method}{model}\n"
     return cases
 
 
