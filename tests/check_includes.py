@@ -108,7 +108,7 @@ def not_linked(root):
                 yield f"{lists.relative_to(root)}: {library} is not linked; {path.relative_to(root)} includes it"
 
 
-FILE_NAME = re.compile(r"(?<![\w./<-])((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
+FILE_NAME = re.compile(r"(?<![\w./<*-])((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
 
 
 def not_there(root):
