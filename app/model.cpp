@@ -32,7 +32,7 @@ TraceResult trace_file(const InputFile& input, const FileInfo& info, const Confi
   for (const auto& warning : result.warnings) console.warning(warning);
   for (const auto& note : result.notes) console.remark("note", note);
   result.collection.model.file = input.base_name();
-  result.collection.options_json = options_json(config.options, config.strict);
+  result.collection.options_json = options_json(config);
   return result;
 }
 

@@ -1,16 +1,16 @@
 // The options of a trace on the command line, shared by the commands that load a model.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "trace/config.h"
+#include "trace/option_table.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace fxtrace::cli {
 
@@ -23,26 +23,15 @@ class TraceArguments {
   Config resolve() const;
 
  private:
-  struct Rule {
-    enum class Kind { kLeaf, kNoLeaf, kWrap, kNoWrap };
-    Kind kind;
+  struct Given {
+    const OptionRow* row;
     std::string text;
   };
 
+  CLI::Option* add_row(CLI::App& app, const OptionRow& row);
+
   std::optional<std::string> config_file_;
-  std::optional<std::string> method_, model_;
-  std::vector<Rule> rules_;  // in the order given, across the options
-  bool no_default_leaves_ = false;
-  std::optional<std::int64_t> max_depth_;
-  std::optional<std::string> hooks_, defaults_;
-  std::vector<std::string> concrete_;  // NAME=VALUE
-  std::optional<std::string> input_names_;
-  std::vector<std::string> inputs_;      // NAME=SPEC, SPEC
-  std::vector<std::string> dimensions_;  // NAME=LO..HI
-  bool param_shapes_constant_ = false;
-  std::vector<std::string> op_libraries_, op_schemas_;
-  bool strict_ = false;
-  std::optional<std::int64_t> max_iterations_, max_nodes_, max_call_depth_;
+  std::vector<Given> given_;
 };
 
 }  // namespace fxtrace::cli

@@ -10,6 +10,8 @@
 
 #include "catch.h"
 #include "support/error.h"
+#include "trace/option_table.h"
+#include "trace/rule_json.h"
 
 using namespace fxtrace;
 
@@ -45,7 +47,7 @@ TEST_CASE("config: concrete arguments", "[config]") {
   state.items.push_back({"n", -3});
   CHECK(config.options.concrete[1].value == Argument(state));
   CHECK(config.options.input_names == std::vector<std::string>{"x", "y"});
-  CHECK(options_json(config.options) == text);
+  CHECK(options_json(config) == text);
   CHECK_THROWS_AS(read(R"({"concrete": [1]})"), Error);
   CHECK(parse_concrete("[1, {}]", "it") == Argument(Argument::List{{1, Argument::Dict{}}}));
   CHECK_THROWS_AS(parse_concrete("[1", "it"), Error);
@@ -94,7 +96,7 @@ TEST_CASE("config: everything", "[config]") {
 }
 
 TEST_CASE("config: there and back", "[config]") {
-  CHECK(options_json(TraceOptions{}) == "{}");
+  CHECK(options_json(Config()) == "{}");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"method": "encode"})", R"({"method":"encode"})"},
       {R"({"max_depth": 1, "model": "b", "method": "encode"})",
@@ -114,9 +116,9 @@ TEST_CASE("config: there and back", "[config]") {
   for (const auto& [text, json] : cases) {
     CAPTURE(text);
     const Config config = read(text);
-    CHECK(options_json(config.options, config.strict) == json);
+    CHECK(options_json(config) == json);
     const Config again = read(json);
-    CHECK(options_json(again.options, again.strict) == json);
+    CHECK(options_json(again) == json);
   }
 }
 
@@ -132,13 +134,13 @@ TEST_CASE("config: dummy inputs and dimensions", "[config]") {
   const std::string json =
       R"({"input":{"x":"float32[batch,3]","1":"int64[batch*2]@cuda:0","past.0.k":"float16[]","n":"seq"},)"
       R"("dim":{"batch":"1..64","seq":"8..","u":"4"},"param_shapes_constant":true})";
-  CHECK(options_json(config.options) == json);
-  CHECK(options_json(read(json).options) == json);
+  CHECK(options_json(config) == json);
+  CHECK(options_json(read(json)) == json);
 
   // What the command line adds replaces an input, and narrows a dimension.
   Config more = config;
   read_config(R"({"input": {"x": "int8[1]"}, "dim": {"batch": "..8", "seq": "..16"}})", "c.json", more);
-  const auto options = nlohmann::json::parse(options_json(more.options));
+  const auto options = nlohmann::json::parse(options_json(more));
   CHECK(options["input"]["x"] == "int8[1]");
   CHECK(options["dim"]["batch"] == "1..8");
   CHECK(options["dim"]["seq"] == "8..16");
@@ -199,7 +201,7 @@ TEST_CASE("config: a byte order mark is skipped", "[config]") {
   CHECK(read("\xef\xbb\xbf{\"method\": \"f\"}").options.method == "f");
 }
 
-TEST_CASE("config: the schema has the same keys", "[config]") {
+TEST_CASE("config: the schema has the options of the table, and the keys of a rule", "[config]") {
   std::ifstream file(FXTRACE_SOURCE_DIR "/schemas/config.schema.json");
   const auto schema = nlohmann::json::parse(file);
   const auto keys_of = [](const nlohmann::json& object) {
@@ -207,10 +209,52 @@ TEST_CASE("config: the schema has the same keys", "[config]") {
     for (const auto& [key, value] : object.items()) keys.insert(key);
     return keys;
   };
-  const auto known = config_keys();
-  CHECK(keys_of(schema["properties"]) == std::set<std::string>(known.begin(), known.end()));
+  std::set<std::string> known{"$schema"};
+  for (const OptionRow& row : option_table()) {
+    if (row.key == nullptr) continue;
+    CAPTURE(row.key);
+    CHECK(known.insert(row.key).second);
+    auto property = schema["properties"][row.key];
+    REQUIRE(property.is_object());
+    CHECK(property.contains("description"));
+    if (property.contains("$ref")) {
+      property = schema.at(nlohmann::json::json_pointer(property["$ref"].get<std::string>().substr(1)));
+    }
+    using Kind = OptionValue::Kind;
+    CHECK((property["type"] == "boolean") == (row.value.kind == Kind::kFlag));
+    CHECK((property["type"] == "integer") == (row.value.kind == Kind::kInteger));
+    CHECK(property.value("minimum", std::int64_t{0}) == row.value.least);
+    CHECK(property.value("enum", std::vector<std::string>()) == row.value.choices);
+  }
+  CHECK(keys_of(schema["properties"]) == known);
   auto rule = keys_of(schema["$defs"]["module_rule"]["properties"]);
   rule.merge(keys_of(schema["$defs"]["function_rule"]["properties"]));
   const auto known_rule = rule_keys();
   CHECK(rule == std::set<std::string>(known_rule.begin(), known_rule.end()));
+}
+
+TEST_CASE("config: README has a row for every option of the table", "[config]") {
+  // Of the output, which has tables of its own: app/formats.cpp.
+  std::set<std::string> known{"-o FILE", "-f json|dot|text", "--max-label N", "--show-parameters", "-v"};
+  for (const OptionRow& row : option_table()) {
+    if (row.name == nullptr) continue;
+    CHECK(known.insert(row.name + (row.type == nullptr ? "" : std::string(" ") + row.type)).second);
+  }
+  std::set<std::string> rows;
+  std::ifstream file(FXTRACE_SOURCE_DIR "/README.md");
+  std::string line;
+  while (line != "| option | meaning |" && std::getline(file, line)) {
+  }
+  while (std::getline(file, line) && line.starts_with("|")) {
+    // | `--leaf RULE`, `--no-leaf RULE` | ... |
+    const std::string cell = line.substr(2, line.find(" | ") - 2);
+    for (std::size_t start = 0; (start = cell.find('`', start)) != std::string::npos;) {
+      const std::size_t end = cell.find('`', start + 1);
+      std::string name = cell.substr(start + 1, end - start - 1);
+      std::erase(name, '\\');  // in front of |
+      CHECK(rows.insert(name).second);
+      start = end + 1;
+    }
+  }
+  CHECK(rows == known);
 }

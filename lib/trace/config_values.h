@@ -1,0 +1,46 @@
+// Values of a configuration, with messages for people.  All throw the Error of JsonValue::fail().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "graph/argument.h"
+#include "support/error.h"
+#include "support/json_document.h"
+
+namespace fxtrace {
+
+// `what` is what was expected: "an array of rules".
+JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
+JsonValue::Range array_items(const JsonValue& value, const std::string& what);
+void check_keys(const JsonValue& object, const std::vector<std::string>& known, const std::string& what);
+
+std::string read_string(const JsonValue& value);
+bool read_boolean(const JsonValue& value);
+std::int64_t read_integer(const JsonValue& value, std::int64_t least);
+std::string read_choice(const JsonValue& value, const std::vector<std::string>& choices);
+// One string, or an array of strings.
+void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
+
+Argument read_plain(const JsonValue& value);     // no objects
+Argument read_argument(const JsonValue& value);  // any JSON
+nlohmann::ordered_json to_json(const Argument& value);
+
+// On one line.  Options come from command lines too, which need not be UTF-8.
+std::string dump(const nlohmann::ordered_json& json);
+
+// Runs f and gives its errors the place of `value`.
+template <class F>
+void at_place_of(const JsonValue& value, F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    value.fail(error.what(), error.hints());
+  }
+}
+
+}  // namespace fxtrace
