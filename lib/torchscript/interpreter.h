@@ -31,7 +31,7 @@ class Interpreter {
   Interpreter(const TorchScriptProgram& program, const TraceOptions& options, BoundTorchScriptProgram* bound,
               GraphTracer* tracer);
 
-  // Records the graph of a method (see Program::run).
+  // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
   // Follows object.__setstate__(state); what cannot be followed leaves attributes without values.
   void set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state);
@@ -184,11 +184,6 @@ class Interpreter {
     at::IValue container, proxy;
   };
 
-  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
-  std::string describe(const at::IValue& value) const;     // for messages
-  Expression condition_of(const at::IValue& value) const;  // for guards
-  std::optional<SourceLocation> location(const IrNode* node);
-
   // What `with` switches for the operators inside.
   struct Switches {
     struct Autocast {
@@ -216,6 +211,12 @@ class Interpreter {
   Checkpoint checkpoint();
   // Takes back what was done since.
   void back_to(Checkpoint before);
+
+  // --- recording and telling ---
+  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
+  std::string describe(const at::IValue& value) const;     // for messages
+  Expression condition_of(const at::IValue& value) const;  // for guards
+  std::optional<SourceLocation> location(const IrNode* node);
 
   bool records() const { return mode_ == Mode::kRecord; }
   NodeRef ref(NodeId node) const { return records() ? tracer_->ref(node) : NodeRef{}; }
