@@ -89,35 +89,6 @@ struct Drawing {
   std::unordered_map<std::string, std::size_t> body_at;  // subgraphs by name
 };
 
-// Calls f for the argument and everything in it.
-template <class F>
-void for_each_argument(const Argument& argument, const F& f) {
-  f(argument);
-  const auto all = [&](const std::vector<Argument>& items) {
-    for (const auto& item : items) for_each_argument(item, f);
-  };
-  if (const auto* list = argument.get_if<Argument::List>()) all(list->items);
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) all(tuple->items);
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    for (const auto& [key, value] : dict->items) {
-      for_each_argument(key, f);
-      for_each_argument(value, f);
-    }
-  }
-}
-
-// What stands in the node's arguments as a T, in their order.
-template <class T>
-std::vector<std::string> names_in(const Node& node) {
-  std::vector<std::string> found;
-  const auto take = [&](const Argument& argument) {
-    if (const auto* value = argument.get_if<T>()) found.push_back(value->name);
-  };
-  for (const auto& argument : node.args) for_each_argument(argument, take);
-  for (const auto& [key, argument] : node.kwargs) for_each_argument(argument, take);
-  return found;
-}
-
 class Writer {
  public:
   Writer(const GraphCollection& collection, std::ostream& out, const DotOptions& options)
@@ -278,10 +249,10 @@ class Writer {
   // The subgraphs that the node runs.
   static std::vector<std::size_t> bodies_of(const Drawing& drawing, const Node& node) {
     std::vector<std::size_t> found;
-    for (const auto& name : names_in<Argument::GraphRef>(node)) {
-      const auto body = drawing.body_at.find(name);
+    for_each_of<Argument::GraphRef>(node, [&](const auto& graph) {
+      const auto body = drawing.body_at.find(graph.name);
       if (body != drawing.body_at.end()) found.push_back(body->second);
-    }
+    });
     return found;
   }
 
@@ -358,7 +329,8 @@ class Writer {
     }
     if (!named_by_target && node.name != node.target) lines.push_back(quiet(node.name));
     // An operator that is called by this one.
-    for (const auto& function : names_in<Argument::Function>(node)) lines.push_back(quiet("of " + function));
+    for_each_of<Argument::Function>(
+        node, [&](const auto& function) { lines.push_back(quiet("of " + function.name)); });
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
     if (!node.program_nodes.empty()) {
       const std::size_t count = node.program_nodes.size();
