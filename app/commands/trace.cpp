@@ -38,9 +38,7 @@ std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
       if (!is_unknown(node)) continue;
       ++unknown;
       bool begins_here = true;
-      const auto visit = [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); };
-      for (const Argument& argument : node.args) for_each_reference(argument, visit);
-      for (const auto& [name, argument] : node.kwargs) for_each_reference(argument, visit);
+      for_each_input(node, [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); });
       if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + node.target : node.target];
     }
   }

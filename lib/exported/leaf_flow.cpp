@@ -6,7 +6,7 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 
 Values used_by(const Operation& operation) {
   Values used;
-  for_each_use(operation, [&](ValueId value) { used.push_back(value); });
+  for_each_input(operation, [&](ValueId value) { used.push_back(value); });
   return used;
 }
 

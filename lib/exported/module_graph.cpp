@@ -564,7 +564,7 @@ class ModuleGraphBuilder {
     for (std::size_t at = 0; at < steps.size(); ++at) {
       for (const auto index : steps[at].operations) {
         const Operation& operation = env.graph.operations[index];
-        for_each_use(operation, [&](ValueId value) {
+        for_each_input(operation, [&](ValueId value) {
           last_use[value.index] = at;
           if (made_in[value.index] == at) ++uses_in_maker[value.index];
         });

@@ -87,7 +87,7 @@ Argument constant_argument(const Operand& operand) {
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph) {
   std::vector<std::uint32_t> uses(graph.values.size(), 0);
   const auto count = [&](ValueId value) { ++uses[value.index]; };
-  for (const Operation& operation : graph.operations) for_each_use(operation, count);
+  for (const Operation& operation : graph.operations) for_each_input(operation, count);
   for (const Operand& output : graph.outputs) for_each_reference(output, count);
   return uses;
 }
@@ -112,7 +112,7 @@ Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>
   bool changes_something = false;
   for (const auto index : operations) {
     const Operation& operation = graph.operations[index];
-    for_each_use(operation, [&](ValueId value) {
+    for_each_input(operation, [&](ValueId value) {
       const auto made_here = inside.find(value.index);
       if (made_here != inside.end()) {
         ++made_here->second;

@@ -87,13 +87,6 @@ struct ProgramSubgraph {
   ProgramGraph graph;
 };
 
-// Calls f(ValueId) for every value that an operation uses, in order.
-template <class F>
-void for_each_use(const Operation& operation, F&& f) {
-  for (const auto& argument : operation.args) for_each_reference(argument, f);
-  for (const auto& [name, argument] : operation.kwargs) for_each_reference(argument, f);
-}
-
 // By value: how often operations and the graph's outputs use it.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 

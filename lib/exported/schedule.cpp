@@ -69,8 +69,8 @@ class Scheduler {
   bool uses(const Step& step, std::uint32_t mark) const {
     bool found = false;
     for (const auto index : step.operations) {
-      for_each_use(graph_.operations[index],
-                   [&](ValueId value) { found = found || mark_[value.index] == mark; });
+      for_each_input(graph_.operations[index],
+                     [&](ValueId value) { found = found || mark_[value.index] == mark; });
     }
     return found;
   }

@@ -103,24 +103,46 @@ struct BasicArgument<Reference>::DictItem {
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
 
+// Calls f for `argument` and everything in it, in order, what holds others first.
+template <class Reference, class F>
+void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
+  using Any = BasicArgument<Reference>;
+  const auto all = [&](const std::vector<Any>& items) {
+    for (const Any& item : items) for_each_value(item, f);
+  };
+  f(argument);
+  if (const auto* list = argument.template get_if<typename Any::List>()) {
+    all(list->items);
+  } else if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) {
+    all(tuple->items);
+  } else if (const auto* slice = argument.template get_if<typename Any::Slice>()) {
+    all(slice->parts);
+  } else if (const auto* dict = argument.template get_if<typename Any::Dict>()) {
+    for (const auto& [key, item] : dict->items) {
+      for_each_value(key, f);
+      for_each_value(item, f);
+    }
+  }
+}
+
 // Calls f(Reference) for every reference in `argument`, in order, nested ones included.
 template <class Reference, class F>
 void for_each_reference(const BasicArgument<Reference>& argument, F&& f) {
-  using Any = BasicArgument<Reference>;
-  if (const auto* reference = argument.template get_if<Reference>()) {
-    f(*reference);
-  } else if (const auto* list = argument.template get_if<typename Any::List>()) {
-    for (const auto& item : list->items) for_each_reference(item, f);
-  } else if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) {
-    for (const auto& item : tuple->items) for_each_reference(item, f);
-  } else if (const auto* slice = argument.template get_if<typename Any::Slice>()) {
-    for (const auto& part : slice->parts) for_each_reference(part, f);
-  } else if (const auto* dict = argument.template get_if<typename Any::Dict>()) {
-    for (const auto& [key, item] : dict->items) {
-      for_each_reference(key, f);
-      for_each_reference(item, f);
-    }
-  }
+  for_each_value(argument, [&](const BasicArgument<Reference>& value) {
+    if (const auto* reference = value.template get_if<Reference>()) f(*reference);
+  });
+}
+
+// Of a node, or of whatever else has args and kwargs: calls f for each argument.
+template <class Call, class F>
+void for_each_argument(const Call& call, F&& f) {
+  for (const auto& argument : call.args) f(argument);
+  for (const auto& [name, argument] : call.kwargs) f(argument);
+}
+// Likewise f(Reference) for every reference in them.
+template <class Call, class F>
+void for_each_input(const Call& call, F&& f) {
+  for_each_argument(call, [&](const auto& argument) { for_each_reference(argument, f); });
 }
 
 // The argument with f(Reference), a BasicArgument<To>, in the place of every reference.

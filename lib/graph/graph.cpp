@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
 
-template <class F>
-void for_each_input(const Node& node, F&& f) {
-  for (const auto& arg : node.args) for_each_reference(arg, f);
-  for (const auto& [name, arg] : node.kwargs) for_each_reference(arg, f);
-}
-
 Error defect(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
 }  // namespace
@@ -36,13 +30,11 @@ std::vector<NodeId> Graph::order() const {
 // --- making nodes ---
 
 void Graph::check_arguments(const NodeSpec& spec) const {
-  const auto check = [&](NodeId input) {
+  for_each_input(spec, [&](NodeId input) {
     if (contains(input)) return;
     throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + spec.target +
                  "] is no node of the graph");
-  };
-  for (const auto& arg : spec.args) for_each_reference(arg, check);
-  for (const auto& [name, arg] : spec.kwargs) for_each_reference(arg, check);
+  });
 }
 
 NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }

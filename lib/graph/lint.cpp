@@ -17,24 +17,6 @@ using Used = std::unordered_map<std::string_view, bool>;  // name, whether somet
 
 Error defect(const std::string& message) { return {ErrorKind::kInternal, "lint: " + message}; }
 
-template <class F>
-void for_each_argument(const Node& node, F&& f) {
-  for (const auto& arg : node.args) f(arg);
-  for (const auto& [name, arg] : node.kwargs) f(arg);
-}
-
-void collect_subgraphs(const Argument& argument, std::vector<std::string_view>& names) {
-  const auto all = [&](const std::vector<Argument>& items) {
-    for (const Argument& item : items) collect_subgraphs(item, names);
-  };
-  if (const auto* graph = argument.get_if<Argument::GraphRef>()) names.push_back(graph->name);
-  if (const auto* list = argument.get_if<Argument::List>()) all(list->items);
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) all(tuple->items);
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    for (const auto& [key, item] : dict->items) collect_subgraphs(item, names);
-  }
-}
-
 class CollectionLint {
  public:
   explicit CollectionLint(const GraphCollection& collection) : collection_(collection) {
@@ -166,7 +148,7 @@ class CollectionLint {
 
   static void check_subgraphs(const Node& node, Used& subgraphs, const std::string& here) {
     std::vector<std::string_view> names;
-    for_each_argument(node, [&](const Argument& argument) { collect_subgraphs(argument, names); });
+    for_each_of<Argument::GraphRef>(node, [&](const auto& graph) { names.push_back(graph.name); });
     for (const std::string_view name : names) {
       const auto found = subgraphs.find(name);
       if (found == subgraphs.end()) throw defect(here + " runs no subgraph: '" + std::string(name) + "'");
@@ -233,12 +215,10 @@ void lint(const Graph& graph) {
     if (graph.previous(id) != previous || (previous.valid() && !graph.is_before(previous, id))) {
       throw defect(node.name + " is not in its place");
     }
-    for_each_argument(node, [&](const Argument& argument) {
-      for_each_reference(argument, [&](NodeId input) {
-        const auto found = users.find(input.index);
-        if (found == users.end()) throw defect(node.name + " uses a node that is not defined before it");
-        if (found->second.empty() || found->second.back() != id) found->second.push_back(id);
-      });
+    for_each_input(node, [&](NodeId input) {
+      const auto found = users.find(input.index);
+      if (found == users.end()) throw defect(node.name + " uses a node that is not defined before it");
+      if (found->second.empty() || found->second.back() != id) found->second.push_back(id);
     });
     if (node.op == Opcode::kPlaceholder) {
       if (placeholders_are_over) throw defect("placeholder " + node.name + " comes after other nodes");

@@ -67,4 +67,14 @@ struct Node {
   std::vector<std::string> program_nodes;
 };
 
+// Calls f(T) for everything in the node's arguments that is a T, such as Argument::GraphRef.
+template <class T, class F>
+void for_each_of(const Node& node, F&& f) {
+  for_each_argument(node, [&](const Argument& argument) {
+    for_each_value(argument, [&](const Argument& value) {
+      if (const auto* found = value.get_if<T>()) f(*found);
+    });
+  });
+}
+
 }  // namespace fxtrace

@@ -140,9 +140,7 @@ void Interpreter::ask(const at::IValue& value) const {
     if (input != fixable_.end()) asked.insert(*input);
     const auto& made_by = graph.node(id);
     if (made_by.op != Opcode::kCallFunction || made_by.meta.type == "Tensor") continue;
-    const auto visit = [&](NodeId used) { pending.push_back(used); };
-    for (const Argument& argument : made_by.args) for_each_reference(argument, visit);
-    for (const auto& [name, argument] : made_by.kwargs) for_each_reference(argument, visit);
+    for_each_input(made_by, [&](NodeId used) { pending.push_back(used); });
   }
   if (asked.empty()) return;
   std::vector<FixedInput> inputs;

@@ -218,16 +218,12 @@ class Builder {
   NodeId common_rank_source(const Node& node, NodeId otherwise, int depth) {
     NodeId common;
     bool is_common = true;
-    const auto look = [&](const Argument& argument) {
-      for_each_reference(argument, [&](NodeId input) {
-        if (graph_.node(input).meta.type != "Tensor") return;
-        const NodeId source = rank_source(input, depth + 1);
-        is_common = is_common && (!common.valid() || common == source);
-        common = source;
-      });
-    };
-    for (const Argument& argument : node.args) look(argument);
-    for (const auto& [name, argument] : node.kwargs) look(argument);
+    for_each_input(node, [&](NodeId input) {
+      if (graph_.node(input).meta.type != "Tensor") return;
+      const NodeId source = rank_source(input, depth + 1);
+      is_common = is_common && (!common.valid() || common == source);
+      common = source;
+    });
     return is_common && common.valid() ? common : otherwise;
   }
 
@@ -259,8 +255,7 @@ class Builder {
   }
   bool is_repeatable(const Node& node) const {
     std::size_t elements = 0;
-    for (const Argument& arg : node.args) count_elements(arg, elements);
-    for (const auto& [name, arg] : node.kwargs) count_elements(arg, elements);
+    for_each_argument(node, [&](const Argument& arg) { count_elements(arg, elements); });
     if (elements > size_.elements) return false;
     return node.op != Opcode::kCallFunction || parse_target(node.target).kind == TargetKind::kPython ||
            repeatable(node) != nullptr;

@@ -1,6 +1,5 @@
 #include "writers/dot_writer.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "graph/text_form.h"
+#include "pictures/scope_tree.h"
 #include "writers/dot_text.h"
 #include "writers/utf8.h"
 
@@ -50,78 +50,18 @@ constexpr Style kFailedStyle = {"component", "#fbdcda", kFailure};
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 
-// Nodes of one graph by the cluster they stand in.
-struct Cluster {
-  std::string path;
-  std::size_t parent = 0;          // the graph's own cluster, the first, is its own parent
-  std::vector<std::size_t> nodes;  // positions in the graph's order
-  std::vector<std::size_t> children;
-  std::vector<std::size_t> bodies;  // positions in the graph's subgraphs
-};
-
 // One graph on its way to the paper.
 struct Drawing {
-  Drawing(const ModuleGraph& of, std::string prefix, std::vector<std::string> outside)
-      : graph(of),
-        id(std::move(prefix)),
-        around(std::move(outside)),
-        order(of.graph.order()),
-        clusters(1),
-        cluster_of(order.size()),
-        first_drawn(of.subgraphs.size()) {
-    for (std::size_t i = 0; i < of.subgraphs.size(); ++i) body_at.emplace(of.subgraphs[i].name, i);
-    for (const auto& [name, value] : of.constants) shown.insert(name);
-    if (!of.signature) return;
-    for (const auto& output : of.signature->outputs) {
-      if (output.target) shown.insert(*output.target);
-    }
-  }
-
   const ModuleGraph& graph;
-  std::string id;                   // begins the names of its nodes and clusters
-  std::vector<std::string> around;  // modules in whose clusters the whole graph stands, when it is a body
-  std::vector<NodeId> order;
-  std::vector<Cluster> clusters;
-  std::vector<std::size_t> cluster_of;                   // by position: the cluster of a drawn node
-  std::vector<std::optional<std::size_t>> first_drawn;   // by subgraph: position of its first drawn node
-  std::unordered_map<std::string, std::string> type_of;  // modules by path, as the nodes tell
-  std::unordered_set<std::string> shown;  // constants of the code, and what the program changes
-  std::unordered_map<std::string, std::size_t> body_at;  // subgraphs by name
+  std::string id;                                       // begins the names of its nodes and clusters
+  ScopeTree tree;                                       // a cluster for each scope
+  std::vector<std::optional<std::size_t>> first_drawn;  // by subgraph: position of its first drawn node
 };
-
-// Calls f for the argument and everything in it.
-template <class F>
-void for_each_argument(const Argument& argument, const F& f) {
-  f(argument);
-  const auto all = [&](const std::vector<Argument>& items) {
-    for (const auto& item : items) for_each_argument(item, f);
-  };
-  if (const auto* list = argument.get_if<Argument::List>()) all(list->items);
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) all(tuple->items);
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    for (const auto& [key, value] : dict->items) {
-      for_each_argument(key, f);
-      for_each_argument(value, f);
-    }
-  }
-}
-
-// What stands in the node's arguments as a T, in their order.
-template <class T>
-std::vector<std::string> names_in(const Node& node) {
-  std::vector<std::string> found;
-  const auto take = [&](const Argument& argument) {
-    if (const auto* value = argument.get_if<T>()) found.push_back(value->name);
-  };
-  for (const auto& argument : node.args) for_each_argument(argument, take);
-  for (const auto& [key, argument] : node.kwargs) for_each_argument(argument, take);
-  return found;
-}
 
 class Writer {
  public:
   Writer(const GraphCollection& collection, std::ostream& out, const DotOptions& options)
-      : collection_(collection), out_(out), options_(options) {
+      : collection_(collection), out_(out), options_(options), scopes_(collection) {
     for (const auto& module : collection.modules) modules_.emplace(module.path, &module);
     for (const auto& parameter : collection.parameters) {
       parameters_.insert(parameter.name);
@@ -156,12 +96,12 @@ class Writer {
       std::string id = "g";
       id += std::to_string(i);
       if (collection_.graphs.size() == 1) {
-        body({graph, id, {}}, "  ", 0);
+        body(graph, id, {}, "  ", 0);
         continue;
       }
       out_ << "  subgraph cluster_" << id << " {\n";
       graph_cluster(graph, graph.module.empty() ? "graph of the root" : "graph of " + graph.module);
-      body({graph, id, {}}, "    ", 0);
+      body(graph, id, {}, "    ", 0);
       out_ << "  }\n";
     }
     out_ << "}\n";
@@ -205,127 +145,56 @@ class Writer {
     return small("<B>failed: " + dot_html(kind) + "</B>", kFailure);
   }
 
-  bool is_drawn(const Drawing& drawing, const Node& node) const {
-    return options_.parameters || node.op != Opcode::kGetAttr || !parameters_.contains(node.target) ||
-           drawing.shown.contains(node.target);
-  }
-
-  // The modules around a node, outermost first, without the graph's own root and what is around the graph.
-  std::vector<std::string> enclosing(const Drawing& drawing, const Node& node) const {
-    std::vector<std::string> found;
-    const std::string& path = node.scope.module_path;
-    const std::string& module = drawing.graph.module;
-    if (path.empty() || path == module) return found;
-    const std::string root = module.empty() ? "" : module + ".";
-    for (std::size_t end = path.find('.');; end = path.find('.', end + 1)) {
-      const bool whole = end == std::string::npos;
-      // A call of a module has the called module as its scope, but stands in the caller's cluster.
-      if (whole && node.op == Opcode::kCallModule) break;
-      std::string prefix = path.substr(0, end);
-      const bool is_around =
-          prefix == module || (prefix.size() < root.size() && root.starts_with(prefix + ".")) ||
-          std::find(drawing.around.begin(), drawing.around.end(), prefix) != drawing.around.end();
-      const bool is_known = modules_.contains(prefix) || (whole && node.scope.module_type);
-      if (!is_around && is_known) found.push_back(std::move(prefix));
-      if (whole) break;
-    }
-    return found;
-  }
-
   // The position of the first node that is drawn, if any is.
-  std::optional<std::size_t> body(Drawing drawing, const std::string& indent, std::size_t depth) {
-    std::unordered_map<std::string, std::size_t> cluster_at;  // by path
-    std::optional<std::size_t> first;
-    for (std::size_t i = 0; i < drawing.order.size(); ++i) {
-      const Node& node = drawing.graph.graph.node(drawing.order[i]);
-      if (!is_drawn(drawing, node)) continue;
-      std::size_t at = 0;
-      for (auto& path : enclosing(drawing, node)) {
-        const auto [found, is_new] = cluster_at.emplace(path, drawing.clusters.size());
-        if (is_new) {
-          drawing.clusters[at].children.push_back(drawing.clusters.size());
-          drawing.clusters.push_back({path, at, {}, {}, {}});
-        }
-        at = found->second;
-      }
-      drawing.clusters[at].nodes.push_back(i);
-      drawing.cluster_of[i] = at;
-      if (!first) first = i;
-      if (node.op != Opcode::kCallModule && node.scope.module_type) {
-        drawing.type_of.emplace(node.scope.module_path, *node.scope.module_type);
+  std::optional<std::size_t> body(const ModuleGraph& graph, const std::string& id,
+                                  std::vector<std::string> around, const std::string& indent,
+                                  std::size_t depth) {
+    std::unordered_set<std::string_view> shown;  // constants of the code, and what the program changes
+    for (const auto& [name, value] : graph.constants) shown.insert(name);
+    if (graph.signature) {
+      for (const auto& output : graph.signature->outputs) {
+        if (output.target) shown.insert(*output.target);
       }
     }
-    place_bodies(drawing);
+    const auto is_drawn = [&](const Node& node) {
+      return options_.parameters || node.op != Opcode::kGetAttr || !parameters_.contains(node.target) ||
+             shown.contains(node.target);
+    };
+    Drawing drawing{graph, id, scopes_.tree(graph, is_drawn, std::move(around)), {}};
+    drawing.first_drawn.resize(graph.subgraphs.size());
     cluster(drawing, 0, indent, depth);
     edges(drawing, indent);
-    return first;
-  }
-
-  // A body stands in the innermost cluster that holds all operators that use it.
-  static void place_bodies(Drawing& drawing) {
-    std::vector<std::optional<std::size_t>> place(drawing.first_drawn.size());
-    for (std::size_t i = 0; i < drawing.order.size() && !place.empty(); ++i) {
-      for (const auto body : bodies_of(drawing, drawing.graph.graph.node(drawing.order[i]))) {
-        place[body] = common_cluster(drawing.clusters, place[body].value_or(drawing.cluster_of[i]),
-                                     drawing.cluster_of[i]);
-      }
+    for (std::size_t i = 0; i < drawing.tree.order.size(); ++i) {
+      if (drawing.tree.scope_of[i] != ScopeTree::kNowhere) return i;
     }
-    for (std::size_t i = 0; i < place.size(); ++i) {
-      drawing.clusters[place[i].value_or(0)].bodies.push_back(i);
-    }
-  }
-
-  // The subgraphs that the node runs.
-  static std::vector<std::size_t> bodies_of(const Drawing& drawing, const Node& node) {
-    std::vector<std::size_t> found;
-    for (const auto& name : names_in<Argument::GraphRef>(node)) {
-      const auto body = drawing.body_at.find(name);
-      if (body != drawing.body_at.end()) found.push_back(body->second);
-    }
-    return found;
-  }
-
-  // A parent has a smaller index than its children.
-  static std::size_t common_cluster(const std::vector<Cluster>& clusters, std::size_t a, std::size_t b) {
-    while (a != b) (a > b ? a : b) = clusters[std::max(a, b)].parent;
-    return a;
+    return std::nullopt;
   }
 
   void cluster(Drawing& drawing, std::size_t at, const std::string& indent, std::size_t depth) {
-    const Cluster& cluster = drawing.clusters[at];
-    for (const auto position : cluster.nodes) {
-      node(drawing.graph.graph.node(drawing.order[position]), drawing.id + "_n" + std::to_string(position),
+    const ScopeTree& tree = drawing.tree;
+    for (const auto position : tree.scopes[at].nodes) {
+      node(drawing.graph.graph.node(tree.order[position]), drawing.id + "_n" + std::to_string(position),
            indent);
     }
-    for (const auto child : cluster.children) {
-      const std::string& path = drawing.clusters[child].path;
-      const auto* module = find_module(path);
-      const auto type = drawing.type_of.find(path);
-      const std::string type_text = module != nullptr               ? module->type
-                                    : type != drawing.type_of.end() ? type->second
-                                                                    : "";
+    for (const auto child : tree.scopes[at].children) {
+      const std::string& path = tree.scopes[child].path;
+      const std::string& type = tree.scopes[child].type;
       out_ << indent << "subgraph cluster_" << drawing.id << "_c" << child << " {\n"
            << indent << "  label=<" << bold(path);
-      if (!type_text.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type_text);
-      out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip="
-           << dot_quoted(type_text.empty() ? path : path + ": " + type_text)
+      if (!type.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type);
+      out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(type.empty() ? path : path + ": " + type)
            << R"(; style="rounded,filled"; fillcolor=")" << kClusterFills[depth % 2]
            << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
       this->cluster(drawing, child, indent + "  ", depth + 1);
       out_ << indent << "}\n";
     }
-    if (cluster.bodies.empty()) return;
-    std::vector<std::string> around = drawing.around;
-    for (std::size_t i = at; i != 0; i = drawing.clusters[i].parent) {
-      around.push_back(drawing.clusters[i].path);
-    }
-    for (const auto i : cluster.bodies) {
+    for (const auto i : tree.scopes[at].bodies) {
       const auto& [name, inner] = drawing.graph.subgraphs[i];
       const std::string id = body_id(drawing, i);
       out_ << indent << "subgraph cluster_" << id << " {\n"
            << indent << "  label=<" << bold(name) << R"(<BR ALIGN="LEFT"/>>; style="rounded,dashed"; color=")"
            << kBody << "\"; penwidth=1.2; margin=10;\n";
-      drawing.first_drawn[i] = body({inner, id, around}, indent + "  ", depth + 1);
+      drawing.first_drawn[i] = body(inner, id, tree.modules_around(at), indent + "  ", depth + 1);
       out_ << indent << "}\n";
     }
   }
@@ -358,7 +227,8 @@ class Writer {
     }
     if (!named_by_target && node.name != node.target) lines.push_back(quiet(node.name));
     // An operator that is called by this one.
-    for (const auto& function : names_in<Argument::Function>(node)) lines.push_back(quiet("of " + function));
+    for_each_of<Argument::Function>(
+        node, [&](const auto& function) { lines.push_back(quiet("of " + function.name)); });
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
     if (!node.program_nodes.empty()) {
       const std::size_t count = node.program_nodes.size();
@@ -403,23 +273,24 @@ class Writer {
   }
 
   void edges(const Drawing& drawing, const std::string& indent) {
-    const Graph& graph = drawing.graph.graph;
+    const ScopeTree& tree = drawing.tree;
     std::map<NodeId, std::size_t> position;
-    for (std::size_t i = 0; i < drawing.order.size(); ++i) position.emplace(drawing.order[i], i);
-    for (std::size_t i = 0; i < drawing.order.size(); ++i) {
-      const Node& node = graph.node(drawing.order[i]);
-      if (!is_drawn(drawing, node)) continue;
-      for (const NodeId user : node.users) {
+    for (std::size_t i = 0; i < tree.order.size(); ++i) position.emplace(tree.order[i], i);
+    for (std::size_t i = 0; i < tree.order.size(); ++i) {
+      if (tree.scope_of[i] == ScopeTree::kNowhere) continue;
+      for (const NodeId user : drawing.graph.graph.node(tree.order[i]).users) {
         out_ << indent << drawing.id << "_n" << i << " -> " << drawing.id << "_n" << position.at(user)
              << ";\n";
       }
-      body_edges(drawing, node, i, indent);
+      body_edges(drawing, i, indent);
     }
   }
 
   // From an operator to the bodies that it runs.
-  void body_edges(const Drawing& drawing, const Node& node, std::size_t position, const std::string& indent) {
-    for (const auto i : bodies_of(drawing, node)) {
+  void body_edges(const Drawing& drawing, std::size_t position, const std::string& indent) {
+    const auto runs = drawing.tree.runs.find(position);
+    if (runs == drawing.tree.runs.end()) return;
+    for (const auto i : runs->second) {
       if (!drawing.first_drawn[i]) continue;  // nor is there a box
       const std::string id = body_id(drawing, i);
       out_ << indent << drawing.id << "_n" << position << " -> " << id << "_n" << *drawing.first_drawn[i]
@@ -430,6 +301,7 @@ class Writer {
   const GraphCollection& collection_;
   std::ostream& out_;
   const DotOptions& options_;
+  ScopeTrees scopes_;
   std::unordered_map<std::string, const ModuleRecord*> modules_;
   std::unordered_set<std::string> parameters_;
   std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;  // by module, when drawn

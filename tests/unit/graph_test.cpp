@@ -54,6 +54,23 @@ TEST_CASE("a node knows its users once each, in order", "[graph]") {
   lint(graph);
 }
 
+TEST_CASE("everything in a node's arguments is visited once, in order", "[graph]") {
+  const Graph graph = parse_graph(R"(
+      %x = placeholder[x]()
+      %f = call_function[operator.f]([%x, graph("a")], (slice(1, graph("b"), None),), k={graph("c"): %x}))");
+  const Node& node = graph.node(graph.last());
+  std::string names;
+  for_each_of<Argument::GraphRef>(node, [&](const auto& found) { names += found.name; });
+  CHECK(names == "abc");
+  int values = 0;
+  int inputs = 0;
+  for_each_argument(
+      node, [&](const Argument& argument) { for_each_value(argument, [&](const Argument&) { ++values; }); });
+  for_each_input(node, [&](NodeId) { ++inputs; });
+  CHECK(values == 11);
+  CHECK(inputs == 2);
+}
+
 TEST_CASE("a name hint comes before the target", "[graph]") {
   Graph graph;
   Graph::NodeSpec spec;
