@@ -13,22 +13,22 @@ std::size_t common_scope(const std::vector<ScopeTree::Scope>& scopes, std::size_
   return a;
 }
 
-void place_bodies(ScopeTree& tree, const ModuleGraph& graph) {
+void place_subgraphs(ScopeTree& tree, const ModuleGraph& graph) {
   if (graph.subgraphs.empty()) return;
-  std::unordered_map<std::string_view, std::size_t> body_at;
-  for (std::size_t i = 0; i < graph.subgraphs.size(); ++i) body_at.emplace(graph.subgraphs[i].name, i);
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < graph.subgraphs.size(); ++i) by_name.emplace(graph.subgraphs[i].name, i);
   std::vector<std::optional<std::size_t>> place(graph.subgraphs.size());
   for (std::size_t i = 0; i < tree.order.size(); ++i) {
     for_each_of<Argument::GraphRef>(graph.graph.node(tree.order[i]), [&](const auto& ref) {
-      const auto body = body_at.find(ref.name);
-      if (body == body_at.end()) return;
-      tree.runs[i].push_back(body->second);
+      const auto subgraph = by_name.find(ref.name);
+      if (subgraph == by_name.end()) return;
+      tree.runs[i].push_back(subgraph->second);
       const std::size_t here = tree.scope_of[i] == ScopeTree::kNowhere ? 0 : tree.scope_of[i];
-      auto& scope = place[body->second];
+      auto& scope = place[subgraph->second];
       scope = common_scope(tree.scopes, scope.value_or(here), here);
     });
   }
-  for (std::size_t i = 0; i < place.size(); ++i) tree.scopes[place[i].value_or(0)].bodies.push_back(i);
+  for (std::size_t i = 0; i < place.size(); ++i) tree.scopes[place[i].value_or(0)].subgraphs.push_back(i);
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ ScopeTree ScopeTrees::tree(const ModuleGraph& graph, const std::function<bool(co
     if (!is_call && scope.path == whole) scope.calls = std::max(scope.calls, node.scope.call);
     tree.scope_of[i] = at;
   }
-  place_bodies(tree, graph);
+  place_subgraphs(tree, graph);
   return tree;
 }
 

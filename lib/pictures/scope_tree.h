@@ -24,17 +24,17 @@ struct ScopeTree {
     std::size_t parent = 0;                  // the first scope is its own; a parent comes before its children
     std::vector<std::size_t> nodes = {};     // positions in `order` of those with no scope further in
     std::vector<std::size_t> children = {};  // by their first nodes
-    std::vector<std::size_t> bodies = {};    // positions in the graph's subgraphs
+    std::vector<std::size_t> subgraphs = {};  // positions in the graph's subgraphs
   };
   static constexpr std::size_t kNowhere = SIZE_MAX;
 
   std::vector<NodeId> order;          // all nodes, in execution order
   std::vector<Scope> scopes;          // the first is the graph's own root
   std::vector<std::size_t> scope_of;  // by position: where the node stands; kNowhere when it is left out
-  std::map<std::size_t, std::vector<std::size_t>> runs;  // operators by position: the bodies that they run
-  std::vector<std::string> around;                       // modules around the whole graph, when it is a body
+  std::map<std::size_t, std::vector<std::size_t>> runs;  // operators by position: the subgraphs that they run
+  std::vector<std::string> around;  // modules around the whole graph, when it is a subgraph
 
-  // The modules around what stands in the scope, for its bodies.
+  // The modules around what stands in the scope, for its subgraphs.
   std::vector<std::string> modules_around(std::size_t scope) const;
 };
 
@@ -46,8 +46,8 @@ class ScopeTrees {
 
   // A node stands in the scope of its module; a call of a module stands where it is called from, not in the
   // module.  Modules that the collection does not have are left out, unless a node tells a type; so are the
-  // graph's root, modules around it and those of `around`.  A body stands in the innermost scope that holds
-  // all operators that run it.  `shows` decides which nodes are left out.
+  // graph's root, modules around it and those of `around`.  A subgraph stands in the innermost scope that
+  // holds all operators that run it.  `shows` decides which nodes are left out.
   ScopeTree tree(const ModuleGraph& graph, const std::function<bool(const Node&)>& shows,
                  std::vector<std::string> around = {});
 

@@ -23,9 +23,9 @@ struct Style {
 };
 
 constexpr const char* kText = "#24292f";
-constexpr const char* kQuiet = "#5f6b7a";    // secondary text
-constexpr const char* kFailure = "#b3261e";  // text of a failure
-constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
+constexpr const char* kQuiet = "#5f6b7a";     // secondary text
+constexpr const char* kFailure = "#b3261e";   // text of a failure
+constexpr const char* kSubgraph = "#7d5fb2";  // around subgraphs of control flow
 
 Style style_of(Opcode op) {
   switch (op) {
@@ -188,18 +188,18 @@ class Writer {
       this->cluster(drawing, child, indent + "  ", depth + 1);
       out_ << indent << "}\n";
     }
-    for (const auto i : tree.scopes[at].bodies) {
+    for (const auto i : tree.scopes[at].subgraphs) {
       const auto& [name, inner] = drawing.graph.subgraphs[i];
-      const std::string id = body_id(drawing, i);
+      const std::string id = subgraph_id(drawing, i);
       out_ << indent << "subgraph cluster_" << id << " {\n"
            << indent << "  label=<" << bold(name) << R"(<BR ALIGN="LEFT"/>>; style="rounded,dashed"; color=")"
-           << kBody << "\"; penwidth=1.2; margin=10;\n";
+           << kSubgraph << "\"; penwidth=1.2; margin=10;\n";
       drawing.first_drawn[i] = body(inner, id, tree.modules_around(at), indent + "  ", depth + 1);
       out_ << indent << "}\n";
     }
   }
 
-  static std::string body_id(const Drawing& drawing, std::size_t subgraph) {
+  static std::string subgraph_id(const Drawing& drawing, std::size_t subgraph) {
     return drawing.id + "s" + std::to_string(subgraph);
   }
 
@@ -282,19 +282,19 @@ class Writer {
         out_ << indent << drawing.id << "_n" << i << " -> " << drawing.id << "_n" << position.at(user)
              << ";\n";
       }
-      body_edges(drawing, i, indent);
+      subgraph_edges(drawing, i, indent);
     }
   }
 
-  // From an operator to the bodies that it runs.
-  void body_edges(const Drawing& drawing, std::size_t position, const std::string& indent) {
+  // From an operator to the subgraphs that it runs.
+  void subgraph_edges(const Drawing& drawing, std::size_t position, const std::string& indent) {
     const auto runs = drawing.tree.runs.find(position);
     if (runs == drawing.tree.runs.end()) return;
     for (const auto i : runs->second) {
       if (!drawing.first_drawn[i]) continue;  // nor is there a box
-      const std::string id = body_id(drawing, i);
+      const std::string id = subgraph_id(drawing, i);
       out_ << indent << drawing.id << "_n" << position << " -> " << id << "_n" << *drawing.first_drawn[i]
-           << " [lhead=cluster_" << id << ", style=dashed, color=\"" << kBody << "\"];\n";
+           << " [lhead=cluster_" << id << ", style=dashed, color=\"" << kSubgraph << "\"];\n";
     }
   }
 

@@ -19,8 +19,8 @@ struct DotOptions {
 };
 
 // Writes UTF-8 that Graphviz reads without a warning, whatever the names in the collection are.  The same
-// collection and options give the same bytes.  Identifiers are g<graph>_n<position in the graph>, in bodies
-// of control flow g<graph>s<body>_n<position>.
+// collection and options give the same bytes.  Identifiers are g<graph>_n<position in the graph>, in
+// subgraphs of control flow g<graph>s<subgraph>_n<position>.
 void write_dot(const GraphCollection& collection, std::ostream& out, const DotOptions& options);
 
 }  // namespace fxtrace

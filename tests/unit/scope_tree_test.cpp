@@ -11,7 +11,7 @@ namespace {
 
 bool all(const Node&) { return true; }
 
-// One scope a line, what is inside further in: "a: Sub, calls 1: mul add; bodies 0".
+// One scope a line, what is inside further in: "a: Sub, calls 1: mul add; subgraphs 0".
 std::string text_of(const ScopeTree& tree, const Graph& graph, std::size_t at = 0, std::string indent = "") {
   const ScopeTree::Scope& scope = tree.scopes[at];
   std::string text = indent + (scope.path.empty() ? "(root)" : scope.path) + ": " + scope.type + ", calls " +
@@ -20,8 +20,8 @@ std::string text_of(const ScopeTree& tree, const Graph& graph, std::size_t at = 
     CHECK(tree.scope_of[position] == at);
     text += " " + graph.node(tree.order[position]).name;
   }
-  if (!scope.bodies.empty()) text += "; bodies";
-  for (const std::size_t body : scope.bodies) text += " " + std::to_string(body);
+  if (!scope.subgraphs.empty()) text += "; subgraphs";
+  for (const std::size_t subgraph : scope.subgraphs) text += " " + std::to_string(subgraph);
   text += "\n";
   for (const std::size_t child : scope.children) {
     CHECK(child > at);
@@ -92,22 +92,22 @@ TEST_CASE("scope tree: modules that are in no record, and nodes that are left ou
   CHECK(tree.scope_of[1] == ScopeTree::kNowhere);
 }
 
-TEST_CASE("scope tree: bodies stand in the scope of all that run them", "[scope_tree]") {
+TEST_CASE("scope tree: subgraphs stand in the scope of all that run them", "[scope_tree]") {
   const auto collection = exported_collection();
   const ModuleGraph& graph = collection.graphs[0];
   ScopeTrees trees(collection);
   const ScopeTree tree = trees.tree(graph, all);
   REQUIRE(tree.scopes.size() == 2);
   CHECK(tree.scopes[1].path == "a");
-  CHECK(tree.scopes[1].bodies == std::vector<std::size_t>{0, 1});
+  CHECK(tree.scopes[1].subgraphs == std::vector<std::size_t>{0, 1});
   CHECK(tree.runs.at(6) == std::vector<std::size_t>{0, 1});
   CHECK(tree.runs.size() == 2);
-  // What is around a body is not around its nodes once more.
-  const ModuleGraph& body = graph.subgraphs[0].graph;
-  const ScopeTree inner = trees.tree(body, all, tree.modules_around(1));
-  CHECK(text_of(inner, body.graph) ==
+  // What is around a subgraph is not around its nodes once more.
+  const ModuleGraph& subgraph = graph.subgraphs[0].graph;
+  const ScopeTree inner = trees.tree(subgraph, all, tree.modules_around(1));
+  CHECK(text_of(inner, subgraph.graph) ==
         "(root): pkg.Net, calls 0: y output\n"
-        "  a.inner: pkg.Part, calls 1: map_impl; bodies 0\n");
+        "  a.inner: pkg.Part, calls 1: map_impl; subgraphs 0\n");
 
   ModuleGraph both = module_graph("", "pkg.Net", R"(
       %x = placeholder[x]()
@@ -118,8 +118,8 @@ TEST_CASE("scope tree: bodies stand in the scope of all that run them", "[scope_
   for (const char* name : {"f", "g", "unused"}) both.subgraphs.push_back({name, module_graph("", "", "")});
   const ScopeTree placed = trees.tree(both, all);
   CHECK(text_of(placed, both.graph) ==
-        "(root): pkg.Net, calls 1: x cond_2 output; bodies 1 2\n"
-        "  a: pkg.Gate, calls 1: cond; bodies 0\n"
+        "(root): pkg.Net, calls 1: x cond_2 output; subgraphs 1 2\n"
+        "  a: pkg.Gate, calls 1: cond; subgraphs 0\n"
         "    a.inner: pkg.Part, calls 1: cond_1\n");
 }
 
