@@ -175,7 +175,6 @@ TorchScriptArchive::TorchScriptArchive(const std::string& path)
   }
 }
 
-
 TorchScriptArchive::TorchScriptArchive(torch::jit::Module module)
     : debug_records_(std::make_unique<DebugRecords>([](const std::string&) { return std::nullopt; }, edits_)),
       module_(std::make_unique<torch::jit::Module>(std::move(module))) {}
