@@ -165,10 +165,20 @@ std::vector<NodeId> GraphTracer::end_subgraph() {
   return captured;
 }
 
-NodeId GraphTracer::use(const NodeRef& value) {
-  std::size_t depth = builders_.size();
-  while (depth > 0 && builders_[depth - 1]->id() != value.graph) --depth;
+namespace {
+
+// How many graphs are open down to the one that the value is in.
+std::size_t depth_of(const NodeRef& value, const std::vector<std::shared_ptr<GraphBuilder>>& builders) {
+  std::size_t depth = builders.size();
+  while (depth > 0 && builders[depth - 1]->id() != value.graph) --depth;
   if (depth == 0) throw Error(ErrorKind::kInternal, "a value of a graph that is not around this one");
+  return depth;
+}
+
+}  // namespace
+
+NodeId GraphTracer::use(const NodeRef& value) {
+  std::size_t depth = depth_of(value, builders_);
   NodeId node = value.node;
   for (; depth < builders_.size(); ++depth) {
     const GraphBuilder& outer = *builders_[depth - 1];
@@ -182,10 +192,7 @@ NodeId GraphTracer::use(const NodeRef& value) {
 }
 
 const Graph& GraphTracer::graph_of(const NodeRef& value) const {
-  for (const auto& each : builders_) {
-    if (each->id() == value.graph) return each->graph();
-  }
-  throw Error(ErrorKind::kInternal, "a value of a graph that is not around this one");
+  return builders_[depth_of(value, builders_) - 1]->graph();
 }
 
 void GraphTracer::stands_for_parameter(NodeId node, const std::string& qualified_name) {
