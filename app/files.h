@@ -51,4 +51,14 @@ std::string read_whole_file(const std::string& path);
 // The whole of a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);
 
+// Runs f; errors get the input's name for their place.
+template <class F>
+auto with_input(const InputFile& input, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw input.with_display(error);
+  }
+}
+
 }  // namespace fxtrace::cli

@@ -7,8 +7,8 @@
 
 #include "app/files.h"
 #include "app/formats.h"
-#include "app/model.h"
 #include "app/output.h"
+#include "archive/file_kind.h"
 #include "readers/collection_reader.h"
 #include "support/log.h"
 #include "support/timer.h"
