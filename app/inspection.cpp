@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/console.h"
-#include "graph/dtype.h"
 #include "graph/text_form.h"
+#include "shapes/scalar_type.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
@@ -28,7 +28,8 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
 
 std::int64_t bytes_of(const std::vector<std::int64_t>& shape, const std::string& dtype) {
   std::int64_t bytes = 0;
-  const bool too_many = __builtin_mul_overflow(product(shape), find_itemsize(dtype).value_or(0), &bytes);
+  const Dtype type = find_scalar_type(dtype);
+  const bool too_many = __builtin_mul_overflow(product(shape), type ? item_size(*type) : 0, &bytes);
   return too_many ? INT64_MAX : bytes;
 }
 

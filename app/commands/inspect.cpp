@@ -11,8 +11,9 @@
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
+#include "app/verbose.h"
 #include "exported/archive.h"
-#include "support/log.h"
+#include "graph/summary.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -21,7 +22,7 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   bool json = false;
-  bool verbose = false;
+  VerboseArgument verbose;
 };
 
 // Of an archive that holds several exported programs, when the options name none: all their names.
@@ -47,7 +48,7 @@ void write_models(const Arguments& arguments, const InputFile& input, const File
 }
 
 int run(const Arguments& arguments, Console& console) {
-  log::set_up(console.err(), {arguments.verbose, console.colour()});
+  arguments.verbose.set_up_log(console);
   const Config config = arguments.trace.resolve();
   const TraceOptions& options = config.options;
   const InputFile input(arguments.model, console.in());
@@ -78,11 +79,7 @@ int run(const Arguments& arguments, Console& console) {
       write_inspection_text(inspection, out);
     }
   });
-  const auto& modules = inspection.collection.modules;
-  const bool failed = std::any_of(modules.begin(), modules.end(), [](const ModuleRecord& module) {
-    return module.status == ModuleStatus::kFailed;
-  });
-  return config.strict && failed ? kModuleFailed : kDone;
+  return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
 }
 
 }  // namespace
@@ -101,9 +98,8 @@ Command make_inspect_command(CLI::App& parent) {
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   arguments->trace.add_to(*app);
 
-  const char* output = "Output";
-  app->add_flag("--json", arguments->json, "write JSON instead of text")->group(output);
-  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group(output);
+  app->add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
+  arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -8,6 +8,7 @@
 #include "app/files.h"
 #include "app/formats.h"
 #include "app/output.h"
+#include "app/verbose.h"
 #include "archive/file_kind.h"
 #include "readers/collection_reader.h"
 #include "support/log.h"
@@ -20,7 +21,7 @@ namespace {
 struct Arguments {
   std::string collection;
   FormatArguments format{"render COLLECTION"};
-  bool verbose = false;
+  VerboseArgument verbose;
 };
 
 std::string some_of(const std::set<std::string>& names) {
@@ -53,7 +54,7 @@ GraphCollection read(const InputFile& input, Console& console) {
 }
 
 int run(const Arguments& arguments, Console& console) {
-  log::set_up(console.err(), {arguments.verbose, console.colour()});
+  arguments.verbose.set_up_log(console);
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.collection, console.in());
   const Output output(arguments.format.output(), input, console);
@@ -78,7 +79,7 @@ Command make_render_command(CLI::App& parent) {
   app->add_option("COLLECTION", arguments->collection, "the collection's JSON file, or - for stdin")
       ->required();
   arguments->format.add_to(*app);
-  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group("Output");
+  arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

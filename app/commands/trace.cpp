@@ -11,8 +11,9 @@
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
+#include "app/verbose.h"
+#include "graph/summary.h"
 #include "support/log.h"
-#include "trace/hints.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -21,12 +22,14 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   FormatArguments format{"trace MODEL"};
-  bool verbose = false;
+  VerboseArgument verbose;
 };
 
 // For -v: how many nodes have no known shape, and at which operators that began.
 std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
-  const auto is_unknown = [](const Node& node) { return node.meta.type == "Tensor" && !node.meta.shape; };
+  const auto is_unknown = [](const Node& node) {
+    return node.meta.kind() == ValueKind::kTensor && !node.meta.shape;
+  };
   std::size_t nodes = 0;
   std::size_t unknown = 0;
   std::map<std::string, std::size_t> origins;
@@ -83,7 +86,7 @@ std::string hint_text(const Hint& hint) {
 }
 
 int run(const Arguments& arguments, Console& console) {
-  log::set_up(console.err(), {arguments.verbose, console.colour()});
+  arguments.verbose.set_up_log(console);
   const Config config = arguments.trace.resolve();
   const Format& format = arguments.format.format();
   const InputFile input(arguments.model, console.in());
@@ -134,7 +137,7 @@ Command make_trace_command(CLI::App& parent) {
   arguments->trace.add_to(*app);
 
   arguments->format.add_to(*app);
-  app->add_flag("-v,--verbose", arguments->verbose, "report progress and timings on stderr")->group("Output");
+  arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

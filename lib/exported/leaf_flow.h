@@ -51,7 +51,7 @@ class Flow {
     const auto& entering = leaf_.boundary.entering;
     return std::find(entering.begin(), entering.end(), value) != entering.end();
   }
-  bool is_tensor(ValueId value) const { return meta(value).type == "Tensor"; }
+  bool is_tensor(ValueId value) const { return meta(value).kind() == ValueKind::kTensor; }
   const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
   // The last part of the name of a tensor of the model's own; empty for other values.
   std::string_view own(ValueId value) const {

@@ -503,11 +503,13 @@ class ModuleGraphBuilder {
       if (value != *entry.value) fail_inputs("the program has '" + entry.name + "' fixed to another value");
       return;
     }
-    const std::string type = meta.type.value_or("Tensor");
-    const bool fits = (type == "int" && value.is<std::int64_t>()) || (type == "bool" && value.is<bool>()) ||
-                      (type == "float" && value.is<double>());
-    if (!fits)
-      fail_inputs("'" + entry.name + "': expected " + type + ", got " + print_argument(Graph(), value));
+    const ValueKind kind = meta.kind();
+    const bool fits = (kind == ValueKind::kInt && value.is<std::int64_t>()) ||
+                      (kind == ValueKind::kBool && value.is<bool>()) ||
+                      (kind == ValueKind::kFloat && value.is<double>());
+    if (fits) return;
+    fail_inputs("'" + entry.name + "': expected " + meta.type.value_or("Tensor") + ", got " +
+                print_argument(Graph(), value));
   }
 
   InputChoice input_choice() const {

@@ -117,7 +117,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
       const Meta& meta = graph.values[graph.inputs[i].value.index].meta;
       if (signature.inputs[i].target || signature.inputs[i].name != concrete.name) continue;
-      if (!meta.value || meta.value->number() || meta.type != "int") continue;
+      if (!meta.value || meta.value->number() || meta.kind() != ValueKind::kInt) continue;
       fix(*meta.value, *number, "--concrete " + concrete.name + "=" + std::to_string(*number));
     }
   }
@@ -221,10 +221,11 @@ void ProgramDimensions::apply_to(ProgramValue& value) {
     for (auto& size : *meta.shape) size = narrowed(size);
   }
   if (!meta.value || meta.value->number()) return;
-  if (meta.type == "int") {
+  if (meta.kind() == ValueKind::kInt) {
     meta.value = narrowed(*meta.value);
     if (const auto number = meta.value->number()) value.fixed = *number;
-  } else if (const auto decided = meta.type == "bool" ? decide(given_, *meta.value) : std::nullopt) {
+  } else if (const auto decided =
+                 meta.kind() == ValueKind::kBool ? decide(given_, *meta.value) : std::nullopt) {
     value.fixed = *decided;
     meta.value = Expression::boolean(*decided);
   } else {

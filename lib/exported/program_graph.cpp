@@ -165,7 +165,7 @@ const Expression* asserted_condition(const Operation& operation, const ProgramGr
   const auto* value = operation.args.front().get_if<ValueId>();
   if (value == nullptr) return nullptr;
   const Meta& meta = graph.values[value->index].meta;
-  return meta.value && meta.type == "bool" ? &*meta.value : nullptr;
+  return meta.value && meta.kind() == ValueKind::kBool ? &*meta.value : nullptr;
 }
 
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f) {

@@ -20,4 +20,13 @@ const char* to_string(Opcode op) {
   return "";
 }
 
+ValueKind Meta::kind() const {
+  if (type == "Tensor") return ValueKind::kTensor;
+  if (type == "int") return ValueKind::kInt;
+  if (type == "float") return ValueKind::kFloat;
+  if (type == "bool") return ValueKind::kBool;
+  if (type == "str") return ValueKind::kString;
+  return ValueKind::kOther;
+}
+
 }  // namespace fxtrace

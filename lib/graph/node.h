@@ -36,6 +36,9 @@ struct SourceLocation {
   bool operator==(const SourceLocation&) const = default;
 };
 
+// What a value is, where that matters: containers, classes and what is not known are all kOther.
+enum class ValueKind { kTensor, kInt, kFloat, kBool, kString, kOther };
+
 // What is known of a node's value.
 struct Meta {
   using Dim = Expression;           // a number, or an expression of named dimensions
@@ -45,6 +48,8 @@ struct Meta {
   std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
   std::optional<Dim> value;           // of a number or a condition that is known as an expression: batch*2
   bool operator==(const Meta&) const = default;
+
+  ValueKind kind() const;  // of `type`
 };
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order

@@ -13,6 +13,12 @@ std::int64_t count_nodes(const ModuleGraph& graph) {
 
 }  // namespace
 
+std::size_t count_failed(const GraphCollection& collection) {
+  return static_cast<std::size_t>(std::ranges::count_if(collection.modules, [](const ModuleRecord& module) {
+    return module.status == ModuleStatus::kFailed && !module.alias_of;
+  }));
+}
+
 Summary summarize(const GraphCollection& collection) {
   Summary summary;
   summary.graphs = static_cast<std::int64_t>(collection.graphs.size());

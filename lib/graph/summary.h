@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -17,5 +18,8 @@ struct Summary {
 };
 
 Summary summarize(const GraphCollection& collection);
+
+// Modules that failed, shared ones once.
+std::size_t count_failed(const GraphCollection& collection);
 
 }  // namespace fxtrace

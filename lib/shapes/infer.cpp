@@ -135,8 +135,7 @@ std::optional<Device> result_device(const RuleArguments& args) {
   if (name == "cuda") return Device{"cuda"};
   if (args.given("device")) {
     const auto* device = args.value("device").get_if<Device>();
-    // x.device, when nothing was said of it.
-    return device != nullptr && args.is_literal("device") ? std::optional(*device) : std::nullopt;
+    return device != nullptr ? std::optional(*device) : std::nullopt;
   }
   const bool takes_device_of_other = name == "to" || name == "type_as";
   if (takes_device_of_other && args.is_tensor("other")) return args.tensor("other").device;

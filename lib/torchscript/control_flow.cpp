@@ -139,7 +139,7 @@ void Interpreter::ask(const at::IValue& value) const {
     const auto input = fixable_.find(id.index);
     if (input != fixable_.end()) asked.insert(*input);
     const auto& made_by = graph.node(id);
-    if (made_by.op != Opcode::kCallFunction || made_by.meta.type == "Tensor") continue;
+    if (made_by.op != Opcode::kCallFunction || made_by.meta.kind() == ValueKind::kTensor) continue;
     for_each_input(made_by, [&](NodeId used) { pending.push_back(used); });
   }
   if (asked.empty()) return;

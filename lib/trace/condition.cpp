@@ -15,8 +15,8 @@ namespace {
 bool is_immutable(const Graph& graph, const Argument& argument) {
   const auto* id = argument.get_if<NodeId>();
   if (id == nullptr) return true;
-  const std::optional<std::string>& type = graph.node(*id).meta.type;
-  return type == "int" || type == "bool" || type == "str";
+  const ValueKind kind = graph.node(*id).meta.kind();
+  return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kString;
 }
 
 // A tensor's size, where nothing changes the tensor in place.

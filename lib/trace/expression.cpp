@@ -120,7 +120,7 @@ class Builder {
     // Of an input its own name: `input`, not `input_1`.
     const bool is_input = node.op == Opcode::kPlaceholder && is_identifier(node.target);
     const std::string& name = is_input ? node.target : node.name;
-    return node.meta.type == "int" ? Expression::name(name) : Expression::variable(name);
+    return node.meta.kind() == ValueKind::kInt ? Expression::name(name) : Expression::variable(name);
   }
 
   Expression node(const Node& node, int depth) {
@@ -219,7 +219,7 @@ class Builder {
     NodeId common;
     bool is_common = true;
     for_each_input(node, [&](NodeId input) {
-      if (graph_.node(input).meta.type != "Tensor") return;
+      if (graph_.node(input).meta.kind() != ValueKind::kTensor) return;
       const NodeId source = rank_source(input, depth + 1);
       is_common = is_common && (!common.valid() || common == source);
       common = source;

@@ -25,8 +25,9 @@ std::string guard_key(const Guard& guard) {
 
 }  // namespace
 
-GraphBuilder::GraphBuilder(GraphId id, std::string module, std::string type, Journal& journal)
-    : id_(id), journal_(journal) {
+GraphBuilder::GraphBuilder(GraphId id, std::string name, std::string module, std::string type,
+                           Journal& journal)
+    : id_(id), name_(std::move(name)), journal_(journal) {
   result_.module = std::move(module);
   result_.type = std::move(type);
 }

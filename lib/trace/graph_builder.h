@@ -30,13 +30,14 @@ struct NodeRef {
 
 class GraphBuilder {
  public:
-  // `module` and `type` are those of ModuleGraph.  Everything can be undone through the journal, which must
-  // outlive this.
-  GraphBuilder(GraphId id, std::string module, std::string type, Journal& journal);
+  // `name` is that of Subgraph, empty for a module's graph; `module` and `type` are those of ModuleGraph.
+  // Everything can be undone through the journal, which must outlive this.
+  GraphBuilder(GraphId id, std::string name, std::string module, std::string type, Journal& journal);
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   GraphId id() const { return id_; }
+  const std::string& name() const { return name_; }
   const Graph& graph() const { return result_.graph; }
   Graph& graph() { return result_.graph; }
 
@@ -78,6 +79,7 @@ class GraphBuilder {
   void before_growing();
 
   GraphId id_;
+  std::string name_;
   Journal& journal_;
   std::uint64_t epoch_ = UINT64_MAX;  // of the journal, when what grows was last marked
   ModuleGraph result_;

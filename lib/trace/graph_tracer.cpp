@@ -17,13 +17,14 @@ GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::
       root_(root),
       fixed_(fixed),
       log_(facts, journal_, root) {
-  open_builder(root);
+  open_builder(root, "");
   calls_.push_back({root, scope_of(root, 1)});
 }
 
-void GraphTracer::open_builder(ModuleId module) {
+void GraphTracer::open_builder(ModuleId module, std::string name) {
   const ModuleInfo& info = facts_.info(module);
-  builders_.push_back(std::make_shared<GraphBuilder>(GraphId{next_graph_++}, info.path, info.type, journal_));
+  builders_.push_back(std::make_shared<GraphBuilder>(GraphId{next_graph_++}, std::move(name), info.path,
+                                                     info.type, journal_));
 }
 
 bool GraphTracer::is_fixed(const std::string& input) const {
@@ -142,25 +143,18 @@ void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names)
 // --- subgraphs of higher-order operators ---
 
 void GraphTracer::begin_subgraph(std::string name) {
-  open_builder(current_module());
-  subgraph_names_.push_back(std::move(name));
-  journal_.add([this] {
-    builders_.pop_back();
-    subgraph_names_.pop_back();
-  });
+  open_builder(current_module(), std::move(name));
+  journal_.add([this] { builders_.pop_back(); });
 }
 
 std::vector<NodeId> GraphTracer::end_subgraph() {
   const std::shared_ptr<GraphBuilder> subgraph = std::move(builders_.back());
   builders_.pop_back();
-  std::string name = std::move(subgraph_names_.back());
-  subgraph_names_.pop_back();
   std::vector<NodeId> captured = subgraph->captured();
-  builder().add_subgraph(name, subgraph->take());
-  journal_.add([this, subgraph, name] {
+  builder().add_subgraph(subgraph->name(), subgraph->take());
+  journal_.add([this, subgraph] {
     subgraph->put_back(builder().take_last_subgraph());
     builders_.push_back(subgraph);
-    subgraph_names_.push_back(name);
   });
   return captured;
 }

@@ -143,7 +143,7 @@ class GraphTracer {
 
   GraphBuilder& builder() { return *builders_.back(); }
   const GraphBuilder& builder() const { return *builders_.back(); }
-  void open_builder(ModuleId module);
+  void open_builder(ModuleId module, std::string name);
   NodeId append(Graph::NodeSpec spec);
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});
@@ -161,7 +161,6 @@ class GraphTracer {
   Journal journal_;
   ExecutionLog log_;
   std::vector<std::shared_ptr<GraphBuilder>> builders_;  // the graph, then the subgraphs that are open
-  std::vector<std::string> subgraph_names_;              // of the latter
   std::uint32_t next_graph_ = 0;
   std::vector<OpenCall> calls_;
 

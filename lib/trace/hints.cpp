@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "graph/summary.h"
 #include "support/error.h"
 #include "trace/config.h"
 #include "trace/input_spec.h"
@@ -182,12 +184,6 @@ class Search {
 };
 
 }  // namespace
-
-std::size_t count_failed(const GraphCollection& collection) {
-  return static_cast<std::size_t>(std::ranges::count_if(collection.modules, [](const ModuleRecord& module) {
-    return module.status == ModuleStatus::kFailed && !module.alias_of;
-  }));
-}
 
 std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
                               const GraphCollection& result) {

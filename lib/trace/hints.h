@@ -1,7 +1,6 @@
 // After a trace with failures: options that would have helped, found by trying them.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 
 #include "graph/graph_collection.h"
@@ -16,8 +15,5 @@ namespace fxtrace {
 // traces, and nothing when no module failed.
 std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
                               const GraphCollection& result);
-
-// Modules that failed, shared ones once.
-std::size_t count_failed(const GraphCollection& collection);
 
 }  // namespace fxtrace

@@ -173,7 +173,7 @@ class Writer {
   static std::string known_value(const Meta& meta) {
     std::string text = value_text(meta);
     // A dtype tells that it is a tensor.
-    if (meta.dtype && meta.type && *meta.type != "Tensor") text = *meta.type + " " + text;
+    if (meta.dtype && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
     return meta.device ? text + " on " + *meta.device : text;
   }
 

@@ -8,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 

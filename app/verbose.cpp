@@ -1,0 +1,17 @@
+#include "app/verbose.h"
+
+#include <CLI/CLI.hpp>
+
+#include "support/log.h"
+
+namespace fxtrace::cli {
+
+void VerboseArgument::add_to(CLI::App& app) {
+  app.add_flag("-v,--verbose", verbose_, "report progress and timings on stderr")->group("Output");
+}
+
+void VerboseArgument::set_up_log(Console& console) const {
+  log::set_up(console.err(), {verbose_, console.colour()});
+}
+
+}  // namespace fxtrace::cli

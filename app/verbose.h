@@ -1,0 +1,23 @@
+// The option -v of every command.
+#pragma once
+
+#include "app/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+// add_to() fills it while CLI11 parses, so it must stay where it is until then.
+class VerboseArgument {
+ public:
+  void add_to(CLI::App& app);
+  // From now on the log goes to the console.
+  void set_up_log(Console& console) const;
+
+ private:
+  bool verbose_ = false;
+};
+
+}  // namespace fxtrace::cli
