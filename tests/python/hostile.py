@@ -28,6 +28,7 @@ class Case:
     expect: str
     options: tuple[str, ...] = ()
     says: tuple[str, ...] = ()  # what stderr must name
+    command: str = "trace"
 
 
 # --- pickles, opcode by opcode ---

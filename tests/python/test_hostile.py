@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 import hostile
+import hostile_collections
 import hostile_exported
 import pytest
 
@@ -42,7 +43,7 @@ def run(program, case: hostile.Case, folder, limits: Limits) -> tuple[int, str, 
     output.unlink(missing_ok=True)
     with open(messages, "wb") as stderr:
         process = subprocess.Popen(
-            [program.path, "trace", str(model), "-o", str(output), *case.options],
+            [program.path, case.command, str(model), "-o", str(output), *case.options],
             stderr=stderr,
             preexec_fn=limit_memory,
         )
@@ -141,3 +142,17 @@ def test_exported_unknown_fields(program, pair, tmp_path):
     cases = [hostile.Case(name, lambda data=data: data, "traced", options) for data in (plain, extended)]
     collections = [check(program, case, tmp_path, EXPORTED) for case in cases]
     assert collections[0] == collections[1]
+
+
+@pytest.mark.parametrize("case", list(hostile_collections.cases()), ids=lambda case: case.name)
+def test_hostile_collections(program, case, tmp_path):
+    check(program, case, tmp_path, EXPORTED)
+
+
+def test_mutated_collections(program, tmp_path):
+    """What is read is read right: writing it again changes nothing."""
+    read = 0
+    for case in (*hostile_collections.mutated(), *hostile_collections.flipped()):
+        collection = check(program, case, tmp_path, EXPORTED)
+        read += collection is not None
+    assert read > 20

@@ -86,6 +86,10 @@ def test_options_of_readme_exist(program):
     assert len(named) > 20
     assert not {option for option in named if option not in known}
 
+    known = re.sub(r"-h, --help.*", "", known)
+    for names in re.findall(r"^ +((?:-[a-z], )?--[a-z][a-z-]+)", known, re.MULTILINE):
+        assert any(re.search(rf"`{option.strip()}\b", text) for option in names.split(",")), f"README says nothing of {names}"
+
 
 if __name__ == "__main__":
     import tempfile

@@ -1,0 +1,118 @@
+"""Damaged and hostile collections, for `fxtrace render`, by name."""
+
+import glob
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hostile import ROOT, Case
+
+GOLDEN = os.path.join(ROOT, "tests", "golden")
+SMALL = os.path.join(GOLDEN, "json_vision_scripted", "stdout")
+WITH_SUBGRAPHS = os.path.join(GOLDEN, "json_exported_cond", "stdout")
+
+Json = Any
+
+
+def load(path: str) -> Json:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def render(name: str, make: Callable[[], bytes], expect: str = "error", says: tuple[str, ...] = ()) -> Case:
+    return Case(name, make, expect, says=says, command="render")
+
+
+def edited(change: Callable[[Json], None], path: str = SMALL) -> Callable[[], bytes]:
+    def make() -> bytes:
+        document = load(path)
+        change(document)
+        return json.dumps(document).encode()
+
+    return make
+
+
+def nodes(document: Json) -> list[Json]:
+    return document["graphs"][0]["nodes"]
+
+
+def last_call(document: Json) -> Json:
+    return next(node for node in reversed(nodes(document)) if node["op"] != "output")
+
+
+def nested(document: Json, depth: int) -> None:
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+    last_call(document)["args"] = [value]
+
+
+def deep_subgraphs(document: Json, depth: int) -> None:
+    graph = document["graphs"][0]
+    inner = next(iter(graph["subgraphs"].values()))
+    for _ in range(depth):
+        inner = {**inner, "subgraphs": {"true_graph_0": inner}}
+    graph["subgraphs"] = {"true_graph_0": inner}
+
+
+def bidirectional(document: Json) -> None:
+    nodes(document)[0]["name"] = nodes(document)[0]["target"] = "x\u202e\x1b[31m\x00"
+
+
+def cases() -> Iterator[Case]:
+    yield render("empty", lambda: b"")
+    yield render("nothing", lambda: b"null", says=("1:1",))
+    yield render("another document", lambda: b'{"a": 1}')
+    yield render("open lists", lambda: b"[" * 1_000_000)
+    yield render("open objects", lambda: b'{"graphs":' * 200_000)
+    yield render("zeros", lambda: bytes(1 << 20))
+    yield render("half", lambda: open(SMALL, "rb").read()[:-100])
+    yield render("no UTF-8", lambda: open(SMALL, "rb").read().replace(b'"stem', b'"\xff\xfe'))
+    yield render("a huge number", lambda: open(SMALL, "rb").read().replace(b'"line": 1', b'"line": 1' + b"0" * 100_000), "any")
+    yield render("a long string", edited(lambda d: d["model"].update(type="x" * (8 << 20))), "traced")
+    yield render("control characters", edited(bidirectional))
+    yield render("deep arguments", edited(lambda d: nested(d, 900)), "any")
+    yield render("deep subgraphs", edited(lambda d: deep_subgraphs(d, 300), WITH_SUBGRAPHS), "any")
+    yield render("no graphs", edited(lambda d: d.update(graphs=[])))
+    yield render("a node twice", edited(lambda d: nodes(d).append(nodes(d)[-1])))
+    yield render("a node that uses itself", edited(lambda d: last_call(d)["args"].append({"node": last_call(d)["name"]})))
+    yield render("a node that is not there", edited(lambda d: last_call(d)["args"].append({"node": "nobody"})))
+    yield render("users of nobody", edited(lambda d: last_call(d).update(users=["nobody"])))
+    yield render("a subgraph that is not there", edited(lambda d: d["graphs"][0].update(subgraphs={}), WITH_SUBGRAPHS))
+    yield render("sizes below zero", edited(lambda d: nodes(d)[0].update(meta={"type": "Tensor", "shape": [-1]})), "any")
+    yield render("a size that is a program", edited(lambda d: nodes(d)[0].update(meta={"type": "Tensor", "shape": ["(" * 5000]})))
+    yield render("a version to come", edited(lambda d: d.update(version=999)), "any")
+
+
+def mutated(count: int = 150, seed: int = 11) -> Iterator[Case]:
+    """Goldens with one value replaced, deleted or doubled."""
+    generator = random.Random(seed)
+    paths = sorted(glob.glob(os.path.join(GOLDEN, "json_*", "stdout")))
+    junk = (None, True, -1, 1 << 63, 1e308, "", "x", [], {}, [[]], {"node": "x"}, {"graph": "x"}, "\udcff")
+    for number in range(count):
+        path = generator.choice(paths)
+        document = load(path)
+        place, keys = document, ()
+        while isinstance(place, dict | list) and place and (not keys or generator.random() < 0.9):
+            key = generator.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            parent, place, keys = place, place[key], (*keys, key)
+        if generator.random() < 0.2:
+            del parent[key]
+        elif isinstance(parent, list) and generator.random() < 0.3:
+            parent.append(place)
+        else:
+            parent[key] = generator.choice(junk)
+        data = json.dumps(document).encode()
+        where = os.path.basename(os.path.dirname(path)) + ":" + ".".join(map(str, keys))
+        yield render(f"{number} {where}", lambda data=data: data, "any")
+
+
+def flipped(count: int = 50, seed: int = 12) -> Iterator[Case]:
+    generator = random.Random(seed)
+    original = open(WITH_SUBGRAPHS, "rb").read()
+    for number in range(count):
+        data = bytearray(original)
+        data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        yield render(f"bit {number}", lambda data=bytes(data): data, "any")
