@@ -8,6 +8,7 @@
 
 #include "app/checks.h"
 #include "app/files.h"
+#include "app/passes.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -28,6 +29,12 @@ void TraceArguments::add_to(CLI::App& app) {
     for (const OptionRow& row : option_table()) {
       if (row.name != nullptr && row.group == group) add_row(app, row)->group(kOptionGroups[group]);
     }
+  }
+}
+
+void TraceArguments::add_to(CLI::App& app, std::string_view key) {
+  for (const OptionRow& row : option_table()) {
+    if (row.key != nullptr && row.key == key) add_row(app, row)->group(kOptionGroups[row.group]);
   }
 }
 
@@ -61,6 +68,7 @@ Config TraceArguments::resolve() const {
                    [](const Given& a, const Given& b) { return list_of(a.row) < list_of(b.row); });
   OptionSource source{.folder = {}, .read_file = read_small_file};
   for (const auto& [row, text] : given) row->value.from_text(config, text, source);
+  check_passes(config.passes);
   return config;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/option_table.h"
@@ -18,6 +19,8 @@ namespace fxtrace::cli {
 class TraceArguments {
  public:
   void add_to(CLI::App& app);
+  // Of the rows that one alone.
+  void add_to(CLI::App& app, std::string_view key);
 
   // The configuration file, if any, with the command line on top.  Throws Error(kUsage).
   Config resolve() const;

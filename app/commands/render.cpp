@@ -2,12 +2,16 @@
 
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "app/files.h"
 #include "app/formats.h"
 #include "app/output.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
 #include "app/verbose.h"
 #include "archive/file_kind.h"
 #include "readers/collection_reader.h"
@@ -20,6 +24,7 @@ namespace {
 
 struct Arguments {
   std::string collection;
+  TraceArguments trace;  // --pass of these
   FormatArguments format{"render COLLECTION"};
   VerboseArgument verbose;
 };
@@ -56,9 +61,12 @@ GraphCollection read(const InputFile& input, Console& console) {
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   arguments.format.format();  // what is wrong with it is said first
+  const std::vector<std::string> passes = arguments.trace.resolve().passes;
   const InputFile input(arguments.collection, console.in());
   const Output output(arguments.format.output(), input, console);
-  const GraphCollection collection = with_input(input, [&] { return read(input, console); });
+  GraphCollection collection = with_input(input, [&] { return read(input, console); });
+  run_passes(passes, collection, console);
+  add_to_options(passes, collection);
   const Timer timer;
   output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
   log::info("wrote it in " + timer.milliseconds());
@@ -78,6 +86,8 @@ Command make_render_command(CLI::App& parent) {
       "  fxtrace render model.json -o model.txt\n");
   app->add_option("COLLECTION", arguments->collection, "the collection's JSON file, or - for stdin")
       ->required();
+  arguments->trace.add_to(*app, "pass");
+  add_list_of_passes(*app);
   arguments->format.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

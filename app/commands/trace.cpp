@@ -10,6 +10,7 @@
 #include "app/formats.h"
 #include "app/model.h"
 #include "app/output.h"
+#include "app/passes.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "graph/summary.h"
@@ -95,13 +96,14 @@ int run(const Arguments& arguments, Console& console) {
   const Output output(arguments.format.output(), input, console);
   Wanted wanted;
   wanted.hint = true;
-  const TraceResult result = trace_file(input, info, config, wanted, console);
-  const GraphCollection& collection = result.collection;
+  TraceResult result = trace_file(input, info, config, wanted, console);
+  GraphCollection& collection = result.collection;
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
     if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
   }
 
+  run_passes(config.passes, collection, console);
   output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
   const std::size_t failed = count_failed(collection);
   if (failed == 0) return kDone;
@@ -135,6 +137,7 @@ Command make_trace_command(CLI::App& parent) {
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
 
   arguments->trace.add_to(*app);
+  add_list_of_passes(*app);
 
   arguments->format.add_to(*app);
   arguments->verbose.add_to(*app);

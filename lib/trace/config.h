@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/options.h"
 
@@ -13,6 +14,7 @@ namespace fxtrace {
 struct Config {
   TraceOptions options;
   bool strict = false;
+  std::vector<std::string> passes;  // that run on the collection afterwards
 };
 
 // Reads a configuration on top of `config`: single values replace what is there, rules, libraries and schemas

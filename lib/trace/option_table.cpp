@@ -150,6 +150,11 @@ OptionValue op_schemas() {
       write_unless_default(&TraceOptions::op_schemas));
 }
 
+OptionValue pass_names() {
+  return texts([](Config& config, const std::string& name, auto&) { config.passes.push_back(name); },
+               write_unless_default(&Config::passes));
+}
+
 // A library named without a folder is looked for here first, then where the system looks.
 std::string library_path(const std::string& name, const std::filesystem::path& folder) {
   std::error_code failed;
@@ -355,6 +360,9 @@ std::vector<OptionRow> make_table() {
       {"max_call_depth", "--max-call-depth", "N", kLimits,
        with_default("nested calls of modules, methods and functions", &Limits::call_depth),
        integer(1, &Limits::call_depth)},
+
+      {"pass", "--pass", "NAME", kPasses, "run a graph pass; --list-passes lists them. Repeatable",
+       pass_names()},
   };
 }
 

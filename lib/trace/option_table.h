@@ -17,10 +17,14 @@
 namespace fxtrace {
 
 // Headings of --help, in its order, and what stands for them in a row.
-inline constexpr const char* kOptionGroups[] = {"What is traced", "Shapes", "Leaves (kept as a single call)",
-                                                "Custom operators",
-                                                "Limits (a module that exceeds one fails)"};
-enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, kLimits };
+inline constexpr const char* kOptionGroups[] = {
+    "What is traced",
+    "Shapes",
+    "Leaves (kept as a single call)",
+    "Custom operators",
+    "Limits (a module that exceeds one fails)",
+    "Graph passes (run on the traced graphs, in the order given)"};
+enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, kLimits, kPasses };
 
 // One command line, or one file.
 struct OptionSource {

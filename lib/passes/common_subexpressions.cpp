@@ -1,0 +1,135 @@
+#include "passes/common_subexpressions.h"
+
+#include <bit>
+#include <string>
+#include <unordered_map>
+
+#include "passes/memory.h"
+#include "passes/rewrite.h"
+
+namespace fxtrace {
+namespace {
+
+// Equal texts mean equal values, to the bit: 0.0 is not -0.0, and True not 1.
+class Key {
+ public:
+  void add_number(std::uint64_t number) {
+    text_.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  void add_text(std::string_view text) {
+    add_number(text.size());
+    text_ += text;
+  }
+  void add(const Argument& argument) {
+    for_each_value(argument, [&](const Argument& value) {
+      text_ += static_cast<char>(value.value.index());
+      std::visit([&](const auto& held) { add_value(held); }, value.value);
+    });
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void add_value(bool value) { text_ += value ? '1' : '0'; }
+  void add_value(std::int64_t value) { add_number(static_cast<std::uint64_t>(value)); }
+  void add_value(double value) { add_number(std::bit_cast<std::uint64_t>(value)); }
+  void add_value(const std::complex<double>& value) {
+    add_value(value.real());
+    add_value(value.imag());
+  }
+  void add_value(const std::string& value) { add_text(value); }
+  void add_value(NodeId value) { add_number(value.index); }
+  void add_value(const Argument::None&) {}
+  void add_value(const Argument::List& list) { add_number(list.items.size()); }
+  void add_value(const Argument::Tuple& tuple) { add_number(tuple.items.size()); }
+  void add_value(const Argument::Dict& dict) { add_number(dict.items.size()); }
+  void add_value(const Argument::Slice&) {}
+  void add_value(const auto& named) { add_text(named.name); }  // a dtype, a device, a graph, ...
+
+  std::string text_;
+};
+
+class Merge {
+ public:
+  Merge(ModuleGraph& graph, PassContext& context)
+      : graph_(graph), semantics_(context.semantics), memory_(graph, context.semantics) {}
+
+  void run() {
+    for (const NodeId id : graph_.graph.order()) {
+      const Node& node = graph_.graph.node(id);
+      const Effects effects = semantics_.effects(graph_, node);
+      // What is unknown may give a module another tensor for its attribute.
+      if (effects.is_unknown) ++unknown_;
+      if (node.op == Opcode::kGetAttr) {
+        merge_or_keep(id, key_of_attribute(node));
+      } else if (node.op == Opcode::kCallFunction && effects.is_pure() && is_mergeable(id, effects)) {
+        merge_or_keep(id, key_of_call(node, effects));
+      }
+    }
+  }
+
+ private:
+  Key key_of_attribute(const Node& node) const {
+    Key key;
+    key.add_number(unknown_);
+    key.add_text(semantics_.first_name(node.target));
+    return key;
+  }
+
+  Key key_of_call(const Node& node, const Effects& effects) const {
+    Key key;
+    key.add_text(node.target);
+    key.add_number(node.args.size());
+    for (const Argument& argument : node.args) key.add(argument);
+    for (const auto& [name, argument] : node.kwargs) {
+      key.add_text(name);
+      key.add(argument);
+    }
+    const bool reads = effects.reads_elements && !is_view_;
+    for_each_input(node, [&](NodeId input) {
+      key.add_number(reads ? memory_.writes_before(input, node.id)
+                           : memory_.shape_changes_before(input, node.id));
+    });
+    return key;
+  }
+
+  // Whether nobody sees that one result stands for two.
+  bool is_mergeable(NodeId id, const Effects& effects) {
+    is_view_ = false;
+    if (!memory_.has_memory(id)) return true;
+    if (memory_.changes_shape(id)) return false;
+    const OperatorInfo* info = semantics_.find_operator(graph_.graph.node(id).target);
+    is_view_ = info != nullptr && !info->aliases.empty() && !effects.shared.empty();
+    if (is_view_) {
+      for (const Alias& alias : info->aliases) is_view_ = is_view_ && alias.always;
+    }
+    return is_view_ || !memory_.is_written(id);
+  }
+
+  void merge_or_keep(NodeId id, const Key& key) {
+    const auto [place, is_new] = first_.try_emplace(key.text(), id);
+    if (is_new) return;
+    const Graph& graph = graph_.graph;
+    const NodeId first = place->second;
+    // A number that is read again has a symbol of its own.
+    if (graph.node(first).meta != graph.node(id).meta) return;
+    const bool both_given = memory_.is_given_back(first) && memory_.is_given_back(id);
+    if (both_given && !memory_.same_region(first, id)) return;  // whoever gets them may write one
+    replace_node(graph_, id, first);
+  }
+
+  ModuleGraph& graph_;
+  Semantics& semantics_;
+  Memory memory_;
+  std::unordered_map<std::string, NodeId> first_;
+  std::uint64_t unknown_ = 0;
+  bool is_view_ = false;  // of the call that is looked at: it gives the same memory each time
+};
+
+}  // namespace
+
+void merge_common_subexpressions(ModuleGraph& graph, PassContext& context) {
+  context.for_each_graph(graph, [&](ModuleGraph& each) { Merge(each, context).run(); });
+}
+
+}  // namespace fxtrace

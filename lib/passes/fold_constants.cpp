@@ -1,0 +1,141 @@
+#include "passes/fold_constants.h"
+
+#include <optional>
+#include <utility>
+
+#include "operators/python_functions.h"
+#include "passes/memory.h"
+#include "passes/rewrite.h"
+
+namespace fxtrace {
+namespace {
+
+std::optional<PythonNumber> number_of(const Argument& argument) {
+  if (const auto* flag = argument.get_if<bool>()) return *flag;
+  if (const auto* integer = argument.get_if<std::int64_t>()) return *integer;
+  if (const auto* number = argument.get_if<double>()) return *number;
+  return std::nullopt;
+}
+
+class Fold {
+ public:
+  Fold(ModuleGraph& graph, PassContext& context)
+      : graph_(graph), semantics_(context.semantics), memory_(graph, context.semantics) {}
+
+  void run() {
+    std::vector<NodeId> folded;
+    for (const NodeId id : graph_.graph.order()) {
+      values_.apply(graph_, id);
+      const Node& node = graph_.graph.node(id);
+      if (node.op != Opcode::kCallFunction || !semantics_.effects(graph_, node).is_pure()) continue;
+      auto value = value_of(node);
+      if (!value) continue;
+      if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) continue;
+      values_.add(id, std::move(*value));
+      folded.push_back(id);
+    }
+    values_.apply_to_signature(graph_);
+    erase_nodes(graph_, folded);
+  }
+
+ private:
+  std::optional<Argument> value_of(const Node& node) const {
+    if (auto known = known_number(node)) return known;
+    if (auto read_back = tensor_of_number(node)) return read_back;
+    if (node.target == "operator.getitem") return item(node);
+    if (auto size = size_of(node)) return size;
+    if (!node.kwargs.empty()) return std::nullopt;
+    std::vector<PythonNumber> numbers;
+    for (const Argument& argument : node.args) {
+      const auto number = number_of(argument);
+      if (!number) return std::nullopt;
+      numbers.push_back(*number);
+    }
+    const auto result = evaluate_python(node.target, numbers);
+    if (!result) return std::nullopt;
+    return std::visit([](auto value) { return Argument(value); }, *result);
+  }
+
+  // What is said of the node already.
+  static std::optional<Argument> known_number(const Node& node) {
+    if (!node.meta.value) return std::nullopt;
+    const ValueKind kind = node.meta.kind();
+    if (const auto number = node.meta.value->number(); number && kind == ValueKind::kInt) return *number;
+    if (kind != ValueKind::kBool || node.meta.value->kind() != Expression::Kind::kConstant)
+      return std::nullopt;
+    if (*node.meta.value == Expression::boolean(true)) return true;
+    if (*node.meta.value == Expression::boolean(false)) return false;
+    return std::nullopt;
+  }
+
+  // int(n) of an integer, and of the tensor that torch.jit.trace made of one.
+  std::optional<Argument> tensor_of_number(const Node& node) const {
+    if (node.args.size() != 1 || !node.kwargs.empty()) return std::nullopt;
+    const ValueKind kind = node.target == "builtins.int"     ? ValueKind::kInt
+                           : node.target == "builtins.float" ? ValueKind::kFloat
+                           : node.target == "builtins.bool"  ? ValueKind::kBool
+                                                             : ValueKind::kOther;
+    if (kind == ValueKind::kOther) return std::nullopt;
+    Argument value = node.args.front();
+    if (const auto* id = value.get_if<NodeId>()) {
+      const Node& tensor = graph_.graph.node(*id);
+      const bool is_made = tensor.target == "prim.NumToTensor.Scalar" && tensor.args.size() == 1;
+      if (is_made && memory_.is_written(*id)) return std::nullopt;
+      if (is_made) value = tensor.args.front();
+    }
+    return kind_of(value) == kind ? std::optional(std::move(value)) : std::nullopt;
+  }
+
+  ValueKind kind_of(const Argument& value) const {
+    if (const auto* id = value.get_if<NodeId>()) return graph_.graph.node(*id).meta.kind();
+    if (value.is<bool>()) return ValueKind::kBool;
+    if (value.is<std::int64_t>()) return ValueKind::kInt;
+    return value.is<double>() ? ValueKind::kFloat : ValueKind::kOther;
+  }
+
+  // [a, b][1]
+  static std::optional<Argument> item(const Node& node) {
+    if (node.args.size() != 2) return std::nullopt;
+    const auto* index = node.args[1].get_if<std::int64_t>();
+    const auto* list = node.args[0].get_if<Argument::List>();
+    const auto* tuple = node.args[0].get_if<Argument::Tuple>();
+    if (index == nullptr || (list == nullptr && tuple == nullptr)) return std::nullopt;
+    const auto& items = list != nullptr ? list->items : tuple->items;
+    const auto size = static_cast<std::int64_t>(items.size());
+    const std::int64_t at = *index < 0 ? *index + size : *index;
+    if (at < 0 || at >= size) return std::nullopt;
+    return items[static_cast<std::size_t>(at)];
+  }
+
+  std::optional<Argument> size_of(const Node& node) const {
+    const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
+    if (id == nullptr || !node.kwargs.empty()) return std::nullopt;
+    const Meta& meta = graph_.graph.node(*id).meta;
+    if (meta.kind() != ValueKind::kTensor || !meta.shape || memory_.changes_shape(*id)) return std::nullopt;
+    const auto rank = static_cast<std::int64_t>(meta.shape->size());
+    const auto size_at = [&](std::int64_t dim) -> std::optional<Argument> {
+      if (dim < 0) dim += rank;
+      if (dim < 0 || dim >= rank) return std::nullopt;
+      const auto size = (*meta.shape)[static_cast<std::size_t>(dim)].number();
+      return size ? std::optional<Argument>(*size) : std::nullopt;
+    };
+    if (node.target == "aten.dim.default" && node.args.size() == 1) return rank;
+    if (node.target == "builtins.len" && node.args.size() == 1) return size_at(0);
+    const bool is_size = node.target == "aten.size.int" || node.target == "aten.sym_size.int";
+    const auto* dim = is_size && node.args.size() == 2 ? node.args[1].get_if<std::int64_t>() : nullptr;
+    return dim == nullptr ? std::nullopt : size_at(*dim);
+  }
+
+  ModuleGraph& graph_;
+  Semantics& semantics_;
+  Memory memory_;
+  Replacements values_;
+};
+
+}  // namespace
+
+void fold_constants(ModuleGraph& graph, PassContext& context) {
+  context.for_each_graph(graph, [&](ModuleGraph& each) { Fold(each, context).run(); });
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,56 @@
+// Which values of a graph may share memory, and where it is written.
+//
+// Values that may share memory are of one region, whichever way they came to share it (B. Steensgaard,
+// Points-to Analysis in Almost Linear Time, POPL 1996).  Different inputs of a graph share none: torch.export
+// and torch.compile take that for granted too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "passes/effects.h"
+
+namespace fxtrace {
+
+// Of the graph as it is; whoever changes it may go on to ask about nodes that are still there.
+class Memory {
+ public:
+  Memory(const ModuleGraph& graph, Semantics& semantics);
+
+  // False for numbers, text and None: nothing can change these.
+  bool has_memory(NodeId value) const { return region_of_[value.index] != kNone; }
+  bool same_region(NodeId a, NodeId b) const;
+  // An input of the graph, a parameter, buffer or constant, or what may share memory with one.
+  bool is_from_outside(NodeId value) const;
+  // The graph gives it to its caller.
+  bool is_given_back(NodeId value) const;
+  bool is_written(NodeId value) const { return !writes(value).empty(); }
+  bool is_written_after(NodeId value, NodeId node) const {
+    return writes_before(value, node) != writes(value).size();
+  }
+  bool changes_shape(NodeId value) const;  // in place: unsqueeze_, resize_
+  // How often it was written when `node` runs.
+  std::size_t writes_before(NodeId value, NodeId node) const;
+  // The same of its sizes.
+  std::size_t shape_changes_before(NodeId value, NodeId node) const;
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Region {
+    std::vector<std::uint32_t> writes, shape_changes;  // positions, in order
+    bool from_outside = false, given_back = false;
+  };
+
+  std::uint32_t find(std::uint32_t index);
+  void unite(NodeId a, NodeId b);
+  const Region* region(NodeId value) const;
+  const std::vector<std::uint32_t>& writes(NodeId value) const;
+
+  std::vector<std::uint32_t> parent_;     // by node, while regions are being found
+  std::vector<std::uint32_t> region_of_;  // by node
+  std::vector<std::uint32_t> position_;   // by node
+  std::vector<Region> regions_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,68 @@
+#include "passes/pass.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/summary.h"
+#include "passes/common_subexpressions.h"
+#include "passes/dead_code.h"
+#include "passes/fold_constants.h"
+#include "passes/noops.h"
+#include "support/timer.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::array<Pass, 5> kPasses = {{
+    {"remove-noops",
+     "drop operations that give back what they are given: full slices, to the same type, dropout in eval",
+     remove_noops},
+    {"fold-constants", "put numbers that are known in the place of the nodes that compute them",
+     fold_constants},
+    {"common-subexpressions", "compute once what is computed twice from the same values",
+     merge_common_subexpressions},
+    {"eliminate-dead-code", "drop what nobody uses, and checks that stand in the guards",
+     eliminate_dead_code},
+    {"functional", "all of them, in this order", nullptr},
+}};
+
+void run_one(const Pass& pass, GraphCollection& collection, std::vector<PassReport>& reports) {
+  const Timer timer;
+  PassReport report{std::string(pass.name), static_cast<std::size_t>(summarize(collection).nodes), 0, {}, {}};
+  PassContext context(collection);
+  for (ModuleGraph& graph : collection.graphs) pass.run(graph, context);
+  report.nodes_after = static_cast<std::size_t>(summarize(collection).nodes);
+  report.declined = std::move(context.declined);
+  report.time = timer.milliseconds();
+  reports.push_back(std::move(report));
+}
+
+}  // namespace
+
+void PassContext::decline(const ModuleGraph& graph, const Node& node, std::string reason) {
+  std::string place = graph.module;
+  for (const std::string& name : path_) place += "/" + name;
+  declined.push_back({std::move(place), node.name, std::move(reason), node.source});
+}
+
+std::span<const Pass> passes() { return kPasses; }
+
+const Pass* find_pass(std::string_view name) {
+  const auto row = std::ranges::find(kPasses, name, &Pass::name);
+  return row == kPasses.end() ? nullptr : &*row;
+}
+
+std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection) {
+  std::vector<PassReport> reports;
+  if (pass.run != nullptr) {
+    run_one(pass, collection, reports);
+  } else {
+    for (const Pass& other : kPasses) {
+      if (other.run != nullptr) run_one(other, collection, reports);
+    }
+  }
+  return reports;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,78 @@
+// Graph passes: changes of graphs that keep what they mean.  One that cannot show that the meaning stays the
+// same leaves that place as it is, and says why.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "passes/effects.h"
+
+namespace fxtrace {
+
+// A place that a pass left as it was.
+struct Declined {
+  std::string graph;  // path of the module, and the names of subgraphs behind it: "layers.0/true_graph_0"
+  std::string node;
+  std::string reason;
+  std::optional<SourceLocation> source;
+};
+
+// What a pass sees of what is around a graph.
+class PassContext {
+ public:
+  explicit PassContext(const GraphCollection& collection) : semantics(collection), collection_(collection) {}
+
+  const GraphCollection& collection() const { return collection_; }
+  void decline(const ModuleGraph& graph, const Node& node, std::string reason);
+
+  // Runs f for the graph and all subgraphs, the innermost first.
+  template <class F>
+  void for_each_graph(ModuleGraph& graph, F&& f) {
+    for (Subgraph& subgraph : graph.subgraphs) {
+      in_subgraph(subgraph, [&](ModuleGraph& inner) { for_each_graph(inner, f); });
+    }
+    f(graph);
+  }
+  template <class F>
+  void in_subgraph(Subgraph& subgraph, F&& f) {
+    path_.push_back(subgraph.name);
+    f(subgraph.graph);
+    path_.pop_back();
+  }
+
+  Semantics semantics;
+  std::vector<Declined> declined;
+
+ private:
+  const GraphCollection& collection_;
+  std::vector<std::string> path_;
+};
+
+struct Pass {
+  std::string_view name;                    // "remove-inplace"
+  std::string_view help;                    // for --list-passes
+  void (*run)(ModuleGraph&, PassContext&);  // null: all others, in the order of the table
+};
+
+// One row for each; in the order in which `functional` runs them.
+std::span<const Pass> passes();
+const Pass* find_pass(std::string_view name);
+
+struct PassReport {
+  std::string pass;
+  std::size_t nodes_before = 0, nodes_after = 0;  // of all graphs
+  std::vector<Declined> declined;
+  std::string time;  // "0.2 ms"
+};
+
+// Runs the pass on every graph of the collection and their subgraphs: one report for each pass of the table
+// that ran.  Names, scopes, sources and what is known of the nodes that stay are as they were, `execution` is
+// that of the trace, and lint() holds.
+std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection);
+
+}  // namespace fxtrace

@@ -1,0 +1,43 @@
+// A call of cond or while_loop together with its subgraphs: their inputs are its operands, their outputs its
+// results.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+// Of the call's arguments, in their order; nothing for what is no call of a higher-order operator.
+std::vector<ModuleGraph*> find_subgraphs(ModuleGraph& graph, NodeId call);
+
+class SubgraphCall {
+ public:
+  // Nothing for calls of other operators, of another form, and where a subgraph belongs to several calls.
+  static std::optional<SubgraphCall> of(ModuleGraph& graph, NodeId call);
+
+  // Each tells whether there were any.
+  bool drop_unused_results() const;   // of cond
+  bool drop_unused_operands() const;  // that no subgraph reads
+  bool drop_unused_carried() const;   // values of while_loop that only become themselves
+
+ private:
+  SubgraphCall(ModuleGraph& graph, NodeId call, std::vector<ModuleGraph*> subgraphs,
+               std::vector<std::size_t> lists)
+      : graph_(&graph), call_(call), subgraphs_(std::move(subgraphs)), lists_(std::move(lists)) {}
+
+  bool is_loop() const { return lists_.size() == 2; }
+  const Argument::List& operands(std::size_t list) const;
+  std::vector<bool> used_results() const;
+  void drop_results(const std::vector<bool>& keep) const;
+  void drop_operands(const std::vector<bool>& keep) const;
+
+  ModuleGraph* graph_;
+  NodeId call_;
+  std::vector<ModuleGraph*> subgraphs_;
+  std::vector<std::size_t> lists_;  // which arguments are lists of operands
+};
+
+}  // namespace fxtrace
