@@ -143,6 +143,12 @@ class LineParser {
       }
       if (!accept(',') && peek() != ')') fail("expected , or )");
     }
+    if (accept('-')) {
+      expect('>');
+      const auto end_of_value = std::min(line_.find("  #", position_), line_.size());
+      spec.meta = value(trimmed(line_.substr(position_, end_of_value - position_)));
+      position_ = end_of_value;
+    }
     if (accept('#')) {
       auto scope = trimmed(line_.substr(position_));
       constexpr std::string_view kCall = ", call ";
@@ -164,6 +170,28 @@ class LineParser {
   [[noreturn]] void fail(const std::string& what) const {
     throw input_error("graph text, line " + std::to_string(number_) + ", column " +
                       std::to_string(position_ + 1) + ": " + what);
+  }
+
+  // "Tensor", "float32[2, n]", "int 2*n", "bool[] on cuda:0"
+  Meta value(std::string_view text) const {
+    Meta meta;
+    if (const auto on = text.find(" on "); on != std::string_view::npos) {
+      meta.device = text.substr(on + 4);
+      text = text.substr(0, on);
+    }
+    const auto open = text.find('[');
+    const auto space = text.find(' ');
+    if (open != std::string_view::npos && text[0] >= 'a' && text[0] <= 'z' && text.ends_with("]")) {
+      meta.type = "Tensor";
+      meta.dtype = text.substr(0, open);
+      const Expression sizes = Expression::parse(text.substr(open));
+      if (sizes.kind() != Expression::Kind::kList) fail("expected sizes in brackets");
+      meta.shape = sizes.parts();
+    } else {
+      meta.type = text.substr(0, space);
+      if (space != std::string_view::npos) meta.value = Expression::parse(text.substr(space + 1));
+    }
+    return meta;
   }
 
   char peek() {
@@ -337,16 +365,25 @@ class LineParser {
 
 }  // namespace
 
-std::string print_graph(const Graph& graph) {
+namespace {
+
+std::string print(const Graph& graph, bool values) {
   std::string out;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     out += print_node(graph, node);
+    if (const std::string value = values ? known_value_text(node.meta) : ""; !value.empty())
+      out += " -> " + value;
     if (const std::string scope = print_scope(node.scope); !scope.empty()) out += "  # " + scope;
     out += "\n";
   }
   return out;
 }
+
+}  // namespace
+
+std::string print_graph(const Graph& graph) { return print(graph, false); }
+std::string print_graph_with_values(const Graph& graph) { return print(graph, true); }
 
 std::string print_node(const Graph& graph, const Node& node) {
   std::string out;
@@ -381,6 +418,13 @@ std::string value_text(const Meta& meta) {
   }
   text += ']';
   return text;
+}
+
+std::string known_value_text(const Meta& meta) {
+  std::string text = value_text(meta);
+  // A dtype tells that it is a tensor.
+  if (meta.dtype && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
+  return meta.device ? text + " on " + *meta.device : text;
 }
 
 Graph parse_graph(std::string_view text) {

@@ -10,7 +10,8 @@
 // is written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
 // layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").
 // Strings are in double quotes with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold
-// anything but a newline and "](".  Meta and source are not in this form.
+// anything but a newline and "](".  What is known of the value may stand behind " -> ", as value_text() has it;
+// sources are not in this form.
 #pragma once
 
 #include <string>
@@ -21,6 +22,7 @@
 namespace fxtrace {
 
 std::string print_graph(const Graph& graph);
+std::string print_graph_with_values(const Graph& graph);
 
 // One line of that form: the node without its scope, and the scope; empty for the root's first call.
 std::string print_node(const Graph& graph, const Node& node);
@@ -31,6 +33,8 @@ std::string print_argument(const Graph& graph, const Argument& argument);
 
 // What is known of a value, for people: "float32[1, batch]", "int", "int 2*batch"; empty when nothing is.
 std::string value_text(const Meta& meta);
+// The same, and what else there is: "float32[4] on cuda:0".
+std::string known_value_text(const Meta& meta);
 
 // The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
 // Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.

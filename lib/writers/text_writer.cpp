@@ -162,19 +162,12 @@ class Writer {
       if (node.source != source) line("# " + (node.source ? source_text(*node.source) : "no source"));
       source = node.source;
       std::string text = print_node(graph, node);
-      if (const std::string value = known_value(node.meta); !value.empty()) text += " -> " + value;
+      if (const std::string value = known_value_text(node.meta); !value.empty()) text += " -> " + value;
       if (!node.method.empty()) text += ", method " + node.method;
       if (!node.program_nodes.empty()) text += ", program nodes " + names_text(node.program_nodes);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);
     }
-  }
-
-  static std::string known_value(const Meta& meta) {
-    std::string text = value_text(meta);
-    // A dtype tells that it is a tensor.
-    if (meta.dtype && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
-    return meta.device ? text + " on " + *meta.device : text;
   }
 
   void constant(const std::string& name, const Constant& constant) {
