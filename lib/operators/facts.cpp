@@ -290,6 +290,56 @@ constexpr std::string_view kRankKeepers[] = {"aten::_convolution",
                                              "aten::transpose",
                                              "aten::type_as"};
 
+// Besides pointwise ones of one tensor.  Those of floats alone are among them: in place they raise for
+// others.
+constexpr std::string_view kDtypeKeepers[] = {"aten::_index_put_impl",
+                                              "aten::absolute",
+                                              "aten::addbmm",
+                                              "aten::addmm",
+                                              "aten::addmv",
+                                              "aten::addr",
+                                              "aten::alpha_dropout",
+                                              "aten::arccos",
+                                              "aten::arccosh",
+                                              "aten::arcsin",
+                                              "aten::arcsinh",
+                                              "aten::arctan",
+                                              "aten::arctanh",
+                                              "aten::baddbmm",
+                                              "aten::bernoulli",
+                                              "aten::copy",
+                                              "aten::dropout",
+                                              "aten::exponential",
+                                              "aten::feature_alpha_dropout",
+                                              "aten::feature_dropout",
+                                              "aten::fill",
+                                              "aten::fix",
+                                              "aten::hardswish",
+                                              "aten::index_add",
+                                              "aten::index_copy",
+                                              "aten::index_fill",
+                                              "aten::index_put",
+                                              "aten::index_reduce",
+                                              "aten::masked_fill",
+                                              "aten::masked_scatter",
+                                              "aten::negative",
+                                              "aten::normal_functional",
+                                              "aten::put",
+                                              "aten::renorm",
+                                              "aten::scatter",
+                                              "aten::scatter_add",
+                                              "aten::scatter_reduce",
+                                              "aten::tril",
+                                              "aten::triu",
+                                              "aten::uniform",
+                                              "aten::zero"};
+
+constexpr std::string_view kBoolGivers[] = {
+    "aten::eq",          "aten::ge",          "aten::greater",    "aten::greater_equal",
+    "aten::gt",          "aten::le",          "aten::less",       "aten::less_equal",
+    "aten::logical_and", "aten::logical_not", "aten::logical_or", "aten::logical_xor",
+    "aten::lt",          "aten::ne",          "aten::not_equal"};
+
 // Where their schema says alias, it is one only if no copy is needed.
 constexpr std::string_view kMayCopies[] = {"aten::_autocast_to_full_precision",
                                            "aten::_autocast_to_reduced_precision",
@@ -335,7 +385,8 @@ constexpr auto kFacts = table(
     Group{kReadsData, kReaders}, Group{kHiddenWrite, kHiddenWriters}, Group{kGivesSize, kSizes},
     Group{kAsserts, kAssertions}, Group{kCompares, kComparisons}, Group{kDivides, kDivisions},
     Group{kRepeats, kRepetitions}, Group{kJoins, kProducts}, Group{kMayBeArgument, kMayBeArguments},
-    Group{kMayCopy, kMayCopies}, Group{kTensorMethod, kTensorMethods}, Group{kKeepsRank, kRankKeepers});
+    Group{kMayCopy, kMayCopies}, Group{kTensorMethod, kTensorMethods}, Group{kKeepsRank, kRankKeepers},
+    Group{kKeepsDtype, kDtypeKeepers}, Group{kGivesBool, kBoolGivers});
 
 }  // namespace
 

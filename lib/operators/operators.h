@@ -44,6 +44,8 @@ inline constexpr Traits kMayBeArgument = 1U << 19;  // see Alias::may_be_same
 inline constexpr Traits kMayCopy = 1U << 20;        // an alias in the schema may be a copy instead
 inline constexpr Traits kTensorMethod = 1U << 21;   // a method of torch.Tensor with the same arguments
 inline constexpr Traits kKeepsRank = 1U << 22;      // the result has as many dimensions as the first argument
+inline constexpr Traits kKeepsDtype = 1U << 23;     // ... and its dtype, whatever the others have
+inline constexpr Traits kGivesBool = 1U << 24;      // the result is of dtype bool
 }  // namespace traits
 
 // A row.  Rows live as long as the program.

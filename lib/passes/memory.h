@@ -18,9 +18,14 @@ class Memory {
  public:
   Memory(const ModuleGraph& graph, Semantics& semantics);
 
+  bool knows(NodeId node) const { return node.index < region_of_.size(); }  // it was there
   // False for numbers, text and None: nothing can change these.
   bool has_memory(NodeId value) const { return region_of_[value.index] != kNone; }
   bool same_region(NodeId a, NodeId b) const;
+  // Its number; has_memory() must hold.
+  std::size_t region_number(NodeId value) const { return region_of_[value.index]; }
+  std::size_t regions() const { return regions_.size(); }
+  std::size_t position(NodeId node) const { return position_[node.index]; }
   // An input of the graph, a parameter, buffer or constant, or what may share memory with one.
   bool is_from_outside(NodeId value) const;
   // The graph gives it to its caller.

@@ -9,12 +9,15 @@
 #include "passes/dead_code.h"
 #include "passes/fold_constants.h"
 #include "passes/noops.h"
+#include "passes/remove_inplace.h"
 #include "support/timer.h"
 
 namespace fxtrace {
 namespace {
 
-constexpr std::array<Pass, 5> kPasses = {{
+constexpr std::array<Pass, 6> kPasses = {{
+    {"remove-inplace", "make new values of what is written in place, views and inputs included",
+     remove_inplace},
     {"remove-noops",
      "drop operations that give back what they are given: full slices, to the same type, dropout in eval",
      remove_noops},

@@ -38,6 +38,7 @@ class PassContext {
     }
     f(graph);
   }
+  bool is_in_subgraph() const { return !path_.empty(); }
   template <class F>
   void in_subgraph(Subgraph& subgraph, F&& f) {
     path_.push_back(subgraph.name);

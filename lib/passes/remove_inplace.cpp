@@ -1,0 +1,316 @@
+#include "passes/remove_inplace.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operators/function_traits.h"
+#include "passes/rewrite.h"
+#include "passes/tensors.h"
+#include "passes/view_undo.h"
+#include "shapes/scalar_type.h"
+
+namespace fxtrace {
+namespace {
+
+class RemoveInPlace {
+ public:
+  RemoveInPlace(ModuleGraph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        tensors_(graph, context.semantics, context.is_in_subgraph()),
+        states_(tensors_.size()) {}
+
+  void run() {
+    for (const auto& [node, reason] : tensors_.obstacles()) {
+      context_.decline(graph_, graph_.graph.node(node), reason);
+    }
+    for (const NodeId id : graph_.graph.order()) rewrite(id);
+    copy_back();
+    update_signature();
+    drop_what_is_left();
+  }
+
+ private:
+  struct State {
+    NodeId value;               // the node that holds the tensor now
+    std::uint64_t version = 0;  // of the root, when it got it
+    std::uint64_t writes = 0;   // of a root: how often its memory was written
+    TensorNumber became = kNoTensor;
+  };
+
+  Graph& graph() { return graph_.graph; }
+  const Node& node(NodeId id) const { return graph_.graph.node(id); }
+
+  TensorNumber now(NodeId id) const {
+    TensorNumber number = tensors_.tensor_of(id);
+    while (number != kNoTensor && states_[number].became != kNoTensor) number = states_[number].became;
+    return number;
+  }
+  TensorNumber root_of(TensorNumber number) const {
+    while (tensors_.tensor(number).is_view) number = tensors_.tensor(number).parent;
+    return number;
+  }
+  bool is_current(TensorNumber number) const {
+    return states_[number].version == states_[root_of(number)].writes;
+  }
+  void set_value(TensorNumber number, NodeId value) {
+    states_[number].value = value;
+    states_[number].version = states_[root_of(number)].writes;
+  }
+
+  NodeId insert(NodeId before, Graph::NodeSpec spec) {
+    const NodeId id = graph().insert_before(before, std::move(spec));
+    made_.push_back(id);
+    return id;
+  }
+
+  // The node that holds the tensor when `reader` runs: views are made anew where their base was written.
+  NodeId value_of(TensorNumber number, NodeId reader) {
+    std::vector<TensorNumber> stale;
+    while (!is_current(number)) {
+      stale.push_back(number);
+      number = tensors_.tensor(number).parent;
+    }
+    for (; !stale.empty(); stale.pop_back()) {
+      const NodeId base = states_[number].value;
+      number = stale.back();
+      set_value(number, insert(reader, view_again(number, base)));
+    }
+    return states_[number].value;
+  }
+
+  Graph::NodeSpec view_again(TensorNumber number, NodeId base) {
+    const Node& view = node(tensors_.tensor(number).node);
+    Graph::NodeSpec spec{view.op,    view.target, view.args,   view.kwargs,
+                         view.scope, view.meta,   view.source, ""};
+    if (const Write* write = tensors_.find_write(view.id)) spec.target = twin_of(*write).target();
+    spec.args.front() = base;
+    return spec;
+  }
+
+  const Operator& twin_of(const Write& write) {
+    return *functional_twin(*context_.semantics.find_operator(node(write.node).target)->op);
+  }
+
+  // Arguments that mean what they meant.
+  void rewrite(NodeId id) {
+    std::vector<NodeId> inputs;  // before nodes are inserted, which moves others
+    for_each_input(node(id), [&](NodeId input) { inputs.push_back(input); });
+    Replacements current;
+    for (const NodeId input : inputs) {
+      const TensorNumber number = now(input);
+      if (number == kNoTensor) continue;
+      if (const NodeId value = value_of(number, id); value != input) current.add(input, value);
+    }
+    current.apply(graph_, id);
+    if (const Write* write = tensors_.find_write(id)) return rewrite_write(*write);
+    const TensorNumber number = tensors_.tensor_of(id);
+    if (number == kNoTensor) return;
+    if (tensors_.tensor(number).node == id) {
+      set_value(number, id);
+    } else if (node(id).op != Opcode::kGetAttr) {
+      other_names_.push_back(id);  // the same item again
+    }
+  }
+
+  void rewrite_write(const Write& write) {
+    const NodeId id = write.node;
+    if (write.kind == Write::Kind::kConsumes) return set_value(tensors_.tensor_of(id), id);
+    const TensorNumber target = now(write.target);
+    if (write.kind == Write::Kind::kReshape) {
+      const TensorNumber view = tensors_.tensor_of(id);
+      set_value(view, insert(id, view_again(view, states_[target].value)));
+      states_[target].became = view;
+    } else {
+      assign(target, id, write.kind == Write::Kind::kOption ? without_option(id) : functional(write, target));
+    }
+    written_.push_back(id);
+  }
+
+  // relu(x, inplace=False)
+  NodeId without_option(NodeId id) {
+    const Node& call = node(id);
+    Graph::NodeSpec spec{call.op,    call.target, call.args,   call.kwargs,
+                         call.scope, call.meta,   call.source, ""};
+    const auto at = static_cast<std::size_t>(find_python_function(call.target).in_place_at);
+    if (at < spec.args.size()) {
+      spec.args[at] = false;
+    } else {
+      std::ranges::find(spec.kwargs, "inplace", &std::pair<std::string, Argument>::first)->second = false;
+    }
+    return insert(id, std::move(spec));
+  }
+
+  NodeId functional(const Write& write, TensorNumber target) {
+    const Node& call = node(write.node);
+    const Operator& twin = twin_of(write);
+    const Meta meta = write.kind == Write::Kind::kOut ? call.meta : node(states_[target].value).meta;
+    if (write.kind == Write::Kind::kInPlace && puts_in_place_of_part(call, target))
+      return *call.args[1].get_if<NodeId>();
+    Graph::NodeSpec spec{call.op, twin.target(), call.args, call.kwargs, call.scope, meta, call.source, ""};
+    std::erase_if(spec.kwargs, [&](const auto& argument) {
+      const auto* value = argument.second.template get_if<NodeId>();
+      return write.kind == Write::Kind::kOut && value != nullptr && *value == states_[target].value;
+    });
+    const NodeId result = insert(write.node, std::move(spec));
+    if (keeps_dtype(node(write.node), write, twin, target)) return result;
+    const Node& written = node(write.node);
+    return insert(write.node, {Opcode::kCallFunction,
+                               "aten.type_as.default",
+                               {result, states_[target].value},
+                               {},
+                               written.scope,
+                               node(states_[target].value).meta,
+                               written.source,
+                               ""});
+  }
+
+  // b[0].copy_(y), where y is as the part is: what is put back into b is y.
+  bool puts_in_place_of_part(const Node& call, TensorNumber target) const {
+    if (call.target != "aten.copy_.default" || call.args.size() < 2 || !tensors_.tensor(target).is_view)
+      return false;
+    const auto* source = call.args[1].get_if<NodeId>();
+    if (source == nullptr || tensors_.is_still_written(*source)) return false;
+    const Meta& to = node(states_[target].value).meta;
+    const Meta& from = node(*source).meta;
+    return to.shape && to.dtype && to.shape == from.shape && to.dtype == from.dtype &&
+           to.device == from.device;
+  }
+
+  // The twin gives the dtype of what is written, which a write in place keeps.
+  bool keeps_dtype(const Node& call, const Write& write, const Operator& twin, TensorNumber target) const {
+    const auto& dtype = node(states_[target].value).meta.dtype;
+    const Dtype own = dtype ? find_scalar_type(*dtype) : Dtype{};
+    if (has_trait(&twin, traits::kGivesBool)) return own == ScalarType::kBool;
+    if (write.kind == Write::Kind::kOut) {
+      return dtype && has_trait(&twin, traits::kPointwise) && says_own_dtype(call, *dtype);
+    }
+    if (has_trait(&twin, traits::kKeepsDtype)) return true;
+    if (!has_trait(&twin, traits::kPointwise)) return false;
+    bool keeps = true;
+    Dtype promoted = own;
+    for_each_input(call, [&](NodeId input) {
+      const Meta& meta = node(input).meta;
+      if (input == states_[target].value || meta.kind() == ValueKind::kInt ||
+          meta.kind() == ValueKind::kFloat || meta.kind() == ValueKind::kBool) {
+        return;
+      }
+      const Dtype other = meta.dtype ? find_scalar_type(*meta.dtype) : Dtype{};
+      keeps = keeps && promoted && other;
+      if (keeps) promoted = promote(*promoted, *other);
+    });
+    return keeps && promoted == own;
+  }
+
+  // Of a call with `out`, whose result is `out`: what its operands would give is not said anywhere.
+  bool says_own_dtype(const Node& call, const std::string& dtype) const {
+    bool all = true;
+    for_each_input(call, [&](NodeId input) { all = all && node(input).meta.dtype == dtype; });
+    return all;
+  }
+
+  // The tensor has a new value: so has everything that it is a view of.
+  void assign(TensorNumber number, NodeId at, NodeId value) {
+    struct Step {
+      TensorNumber number;
+      ViewUndo undo;
+      NodeId base;
+    };
+    std::vector<Step> steps;
+    for (TensorNumber below = number; tensors_.tensor(below).is_view;) {
+      ViewUndo undo = *find_undo(graph(), context_.semantics, tensors_.tensor(below).node);
+      TensorNumber above = tensors_.tensor(below).parent;
+      if (undo.skips_list) above = tensors_.tensor(above).parent;
+      const NodeId base = undo.needs_base ? value_of(above, at) : states_[above].value;
+      steps.push_back({above, std::move(undo), base});
+      below = above;
+    }
+    ++states_[root_of(number)].writes;
+    set_value(number, value);
+    for (Step& step : steps) {
+      if (!step.undo.target.empty()) {
+        std::vector<Argument> args;
+        if (step.undo.needs_base) args.emplace_back(step.base);
+        args.emplace_back(value);
+        if (step.undo.needs_shape) args.emplace_back(step.base);
+        for (Argument& argument : step.undo.rest) args.push_back(std::move(argument));
+        const Node& write = node(at);
+        value = insert(at, {Opcode::kCallFunction,
+                            step.undo.target,
+                            std::move(args),
+                            {},
+                            write.scope,
+                            node(step.base).meta,
+                            write.source,
+                            ""});
+      }
+      set_value(step.number, value);
+    }
+  }
+
+  // What was written to inputs, parameters and buffers.
+  void copy_back() {
+    const NodeId output = graph().last();
+    for (TensorNumber number = 0; number < tensors_.size(); ++number) {
+      const Tensor& tensor = tensors_.tensor(number);
+      if (!tensor.from_outside || states_[number].writes == 0) continue;
+      NodeId value = states_[number].value;
+      // The value of copy(x, y), which nobody else reads, is y.
+      const Node& last = node(value);
+      if (last.target == "aten.copy.default" && last.users.empty() && last.args.size() == 2 &&
+          last.args[0] == Argument(tensor.node)) {
+        if (const auto* source = last.args[1].get_if<NodeId>()) value = *source;
+      }
+      const Node& root = node(tensor.node);
+      const Graph::NodeSpec copy{Opcode::kCallFunction,
+                                 "aten.copy_.default",
+                                 {tensor.node, value},
+                                 {},
+                                 root.scope,
+                                 root.meta,
+                                 node(states_[number].value).source,
+                                 ""};
+      graph().insert_before(output, copy);
+    }
+  }
+
+  void update_signature() {
+    if (!graph_.signature) return;
+    for (GraphSignature::Entry& entry : graph_.signature->outputs) {
+      if (!entry.node.valid()) continue;
+      const TensorNumber number = now(entry.node);
+      if (number != kNoTensor) entry.node = value_of(number, graph().last());
+    }
+  }
+
+  // Writes that are no more, values that nobody reads, views that are made elsewhere.
+  void drop_what_is_left() {
+    std::vector<NodeId> unused = written_;
+    unused.insert(unused.end(), other_names_.begin(), other_names_.end());
+    for (TensorNumber number = 0; number < tensors_.size(); ++number) {
+      const Tensor& tensor = tensors_.tensor(number);
+      if (tensor.is_view && tensors_.find_write(tensor.node) == nullptr) unused.push_back(tensor.node);
+    }
+    unused.insert(unused.end(), made_.begin(), made_.end());
+    std::ranges::sort(unused, [&](NodeId a, NodeId b) { return graph().is_before(b, a); });
+    for (const NodeId id : unused) {
+      if (graph().contains(id) && node(id).users.empty()) erase_node(graph_, id);
+    }
+  }
+
+  ModuleGraph& graph_;
+  PassContext& context_;
+  Tensors tensors_;
+  std::vector<State> states_;  // by tensor
+  std::vector<NodeId> made_, written_, other_names_;
+};
+
+}  // namespace
+
+void remove_inplace(ModuleGraph& graph, PassContext& context) {
+  context.for_each_graph(graph, [&](ModuleGraph& each) { RemoveInPlace(each, context).run(); });
+}
+
+}  // namespace fxtrace
