@@ -156,6 +156,8 @@ class RemoveInPlace {
     });
     const NodeId result = insert(write.node, std::move(spec));
     if (keeps_dtype(node(write.node), write, twin, target)) return result;
+    graph().meta(result).dtype =
+        has_trait(&twin, traits::kGivesBool) ? std::optional(dtype_name(ScalarType::kBool)) : std::nullopt;
     const Node& written = node(write.node);
     return insert(write.node, {Opcode::kCallFunction,
                                "aten.type_as.default",
@@ -291,7 +293,10 @@ class RemoveInPlace {
     unused.insert(unused.end(), other_names_.begin(), other_names_.end());
     for (TensorNumber number = 0; number < tensors_.size(); ++number) {
       const Tensor& tensor = tensors_.tensor(number);
-      if (tensor.is_view && tensors_.find_write(tensor.node) == nullptr) unused.push_back(tensor.node);
+      const bool is_rewritten = tensors_.tensor_of(tensor.node) != kNoTensor;
+      if (tensor.is_view && is_rewritten && tensors_.find_write(tensor.node) == nullptr) {
+        unused.push_back(tensor.node);
+      }
     }
     unused.insert(unused.end(), made_.begin(), made_.end());
     std::ranges::sort(unused, [&](NodeId a, NodeId b) { return graph().is_before(b, a); });

@@ -149,14 +149,31 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
         run = (
             model if method == "forward" else getattr(model, method)
         )  # hooks run where the model itself is called
-        expected = run(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        given = copy.deepcopy((args, kwargs))
+        expected = run(*given[0], **given[1])
         rebuilt = rebuild.rebuild(model_path, graph_json)
         torch.manual_seed(0)
-        actual = rebuilt(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-    text = difference(expected, actual)
+        also_given = copy.deepcopy((args, kwargs))
+        actual = rebuilt(*also_given[0], **also_given[1])
+    text = difference(expected, actual) or difference(given, also_given, "inputs afterwards")
     if text:
         raise Different(f"{text}\n{rebuilt.code}")
     check_guards(graph_json, rebuilt, rebuild.load(model_path), args, kwargs)
+
+
+def compare_graphs(model_path: str, before: dict, after: dict, args: tuple, kwargs: dict) -> None:
+    """Two graphs of one archive: results, and what becomes of the inputs and of the model's own tensors."""
+    results = []
+    for graph_json in (before, after):
+        with torch.no_grad():
+            model = rebuild.load(model_path)
+            given = copy.deepcopy((args, kwargs))
+            rebuilt = rebuild.rebuild(model_path, graph_json, model)
+            torch.manual_seed(0)
+            results.append((rebuilt(*given[0], **given[1]), given, dict(model.state_dict())))
+    text = difference(*results)
+    if text:
+        raise Different(f"{text}\n{rebuilt.code}")
 
 
 def guard_values(graph: fx.GraphModule, graph_json: dict, args: tuple, kwargs: dict) -> dict[str, Any]:

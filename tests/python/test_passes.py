@@ -47,6 +47,7 @@ def test_torchscript_samples(program, name, rules, tmp_path):
         for inputs in sample["inputs"]:
             args, kwargs = harness.make_inputs(inputs)
             harness.compare_runs(path, after["graphs"][0], sample["method"], args, kwargs)
+            harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], args, kwargs)
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -90,6 +91,7 @@ def test_torchscript_models(program, request, name):
         after = program.trace(path, *harness.RULES[rules], "--pass", "functional")
         check_pass(before, after)
         harness.compare_runs(path, after["graphs"][0], "forward", inputs, {})
+        harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], inputs, {})
 
 
 @pytest.mark.slow
