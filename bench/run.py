@@ -15,6 +15,8 @@
            torch.export.load and torch.export.unflatten.
 - shapes:  ResNet-50 (scripted) and BERT-base (traced) with --input, against the same trace without; at most
            1.5 times its time, with numbers and with a named batch.
+- passes:  `--pass functional` on collections of 1,000, 10,000 and 100,000 nodes with views, writes, equal and dead
+           nodes: the time per node, as the program says it, grows by at most 1.3 from each to the next.
 
 Times are medians of runs that alternate.  The archives go to a temporary folder, or to --keep DIR, where they
 are found again.  PYTHON needs torch, torchvision for ResNet-50 and transformers for BERT; this script itself
@@ -24,6 +26,7 @@ imports none of them, as its own memory would count as the program's.
 import argparse
 import fcntl
 import glob
+import json
 import os
 import re
 import statistics
@@ -37,6 +40,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_WEIGHTS_TIME, MAX_WEIGHTS_MEMORY, MAX_LOAD, MAX_GROWTH = 1.2, 1.3, 0.2, 2.5
 MAX_EXPORTED_SMALL, MAX_EXPORTED_WEIGHTS, MAX_EXPORTED_LARGE = 30, 1.15, 0.15  # ms, then ratios
 MAX_SHAPES = 1.5
+MAX_PASSES_GROWTH = 1.3
 LOAD = "import sys, warnings; warnings.simplefilter('ignore'); import torch; torch.jit.load(sys.argv[1])"
 UNFLATTEN = (
     "import sys, warnings; warnings.simplefilter('ignore'); import torch; "
@@ -202,6 +206,77 @@ class Bench:
         self.bound("4,000 operators against import", leaves.wall / bare.wall, MAX_EXPORTED_LARGE)
         self.bound("the same, without leaves", inlined.wall / bare.wall, MAX_EXPORTED_LARGE)
 
+    def passes(self) -> None:
+        counts = (1_000, 10_000, 100_000)
+        paths = [self.collection(count) for count in counts]
+        times: list[list[float]] = [[] for _ in counts]
+        for _ in range(self.runs):
+            for path, found in zip(paths, times):
+                command = [self.program, "render", path, "--pass", "functional", "-v", "-o", os.devnull]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                found.append(sum(float(ms) for ms in re.findall(r"pass .* in ([0-9.]+) ms", done.stderr)))
+        costs = [min(found) / count for found, count in zip(times, counts)]
+        for count, cost in zip(counts, costs):
+            print(f"  {count:7,} nodes {'':<20} {cost * count:8.1f} ms  {cost * 1000:8.2f} us a node")
+        for (less, more), (low, high) in zip(zip(counts, counts[1:]), zip(costs, costs[1:])):
+            self.bound(f"{more:,} against {less:,}, per node", high / low, MAX_PASSES_GROWTH)
+
+    def collection(self, count: int) -> str:
+        """A graph of about `count` nodes; every block of ten goes on from the one before it."""
+        path = os.path.join(self.folder, f"nodes_{count}.json")
+        nodes = [{"name": "x", "op": "placeholder", "target": "x", "args": [], "kwargs": {}}]
+        last = "x"
+
+        def call(name: str, number: int, target: str, *args) -> str:
+            full = f"{name}_{number}"
+            given = [{"node": arg} if isinstance(arg, str) else arg for arg in args]
+            nodes.append({"name": full, "op": "call_function", "target": target, "args": given, "kwargs": {}})
+            return full
+
+        for i in range(1, count // 10 + 1):
+            copied = call("clone", i, "aten.clone.default", last)
+            part = call("select", i, "aten.select.int", copied, 0, 0)
+            call("add_", i, "aten.add_.Scalar", part, 1)
+            whole = call("slice", i, "aten.slice.Tensor", copied)
+            first = call("relu", 2 * i, "aten.relu.default", whole)
+            second = call("relu", 2 * i + 1, "aten.relu.default", whole)
+            call("cos", i, "aten.cos.default", first)
+            call("detach", i, "aten.detach.default", second)
+            last = call("mul", 2 * i, "aten.mul.Tensor", first, second)
+            last = call("mul", 2 * i + 1, "aten.mul.Scalar", last, 2)
+        nodes.append({"name": "output", "op": "output", "target": "output", "args": [{"node": last}], "kwargs": {}})
+        users: dict[str, list[str]] = {node["name"]: [] for node in nodes}
+        for node in nodes:
+            for name in dict.fromkeys(arg["node"] for arg in node["args"] if isinstance(arg, dict)):
+                users[name].append(node["name"])
+        scope = {"module_path": "", "module_type": None, "call": 1}
+        for node in nodes:
+            node |= {"users": users[node["name"]], "scope": scope, "meta": None, "source": None}
+        statuses = {"traced": 1, "leaf": 0, "failed": 0, "unvisited": 0}
+        module = {"path": "", "type": "Net", "status": "traced", "alias_of": None, "rule": None, "calls": 1}
+        execution = {"module_forward_order": [""], "param_forward_order": [], "module_param_usage": []}
+        graph = {"module": "", "type": "Net", "nodes": nodes, "constants": {}, "subgraphs": {}, "guards": []}
+        document = {
+            "format": "fxtrace.graph_collection",
+            "version": 1,
+            "producer": {"name": "fxtrace", "version": "0.1.0"},
+            "model": {"file": "net.pt", "kind": "torchscript", "type": "Net", "method": "forward"},
+            "options": {},
+            "summary": {
+                "graphs": 1,
+                "nodes": len(nodes),
+                "modules": statuses,
+                "parameters": 0,
+                "unused_parameters": [],
+            },
+            "modules": [module | {"failure": None, "attributes": {}}],
+            "parameters": [],
+            "graphs": [graph | {"execution": execution}],
+        }
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        return path
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(
@@ -232,6 +307,7 @@ def main() -> int:
             ("linear", bench.linear),
             ("exported", bench.exported),
             ("shapes", bench.shapes),
+            ("passes", bench.passes),
         ):
             if options.k in name:
                 print(f"{name}:", flush=True)

@@ -1,6 +1,7 @@
 """Random modules that take views, write in place and hand the same memory on under many names.
 
-Every statement is carried out while it is made, so that all programs run.
+Every statement is carried out while it is made, so that all programs run.  Nothing is summed up: how a sum is
+rounded depends on the order in memory, and a new value may have another one than a part of an old one.
 """
 
 import random
@@ -74,19 +75,20 @@ class Program:
             self.try_line(new, view)
         elif rng.random() < 0.25:
             w = self.pick(like=u)
-            self.try_line(new, rng.choice([f"{u} + {w}", f"torch.relu({u})", f"{u} * 2", f"torch.cat([{u}, {w}])", f"{u}.sum(0)"]))
+            self.try_line(new, rng.choice([f"{u} + {w}", f"torch.relu({u})", f"{u} * 2", f"torch.cat([{u}, {w}])", f"{u}.amax(0)"]))
         else:
             w = self.pick(like=u)
             write = rng.choice(
                 [f"{u}.add_({j})", f"{u}.mul_({w}.clone())", f"{u}.zero_()", f"{u}.fill_({i}.5)", f"{u}.relu_()",
-                 f"{u}.copy_({w}.clone())", f"{u}.masked_fill_({u} > 0.5, {i}.0)", f"{u}.clamp_(0.1, 0.9)", f"torch.exp_({u})",
+                 f"{u}.copy_({w}.clone())", f"{u}.masked_fill_({u} > 0.5, {i}.0)", f"{u}.clamp_(0.1, 0.9)", f"torch.neg_({u})",
                  f"{u}.sub_({w}.clone(), alpha={j})", f"torch.add({u}.clone(), 1, out={u})", f"{u}.gt_(0.5)",
                  f"{u}.cumsum_(0)", f"torch.nn.functional.relu({u}, inplace=True)", f"{u}.transpose_(0, 1)",
-                 f"{u}.unsqueeze_(0)", f"{u}.squeeze_(0)", f"{u}.add_({w}.mean())", "STORE", "STORE", "RESULT"]
+                 f"{u}.unsqueeze_(0)", f"{u}.squeeze_(0)", f"{u}.add_({w}.max())", "STORE", "STORE", "RESULT"]
             )  # fmt: skip
             if write == "STORE":
                 place = rng.choice([f"{u}[{i}]", f"{u}[{i}:{i + j}]", f"{u}[:, {i}]", f"{u}[..., {i}:]", f"{u}[{u} > 0.5]"])
-                self.try_store(place, rng.choice([f"{j}.0", f"{w}[{i}].clone()", f"{w}.mean()"]))
+                values = [f"{j}.0", f"{w}.max()", f"{w}[{i}].clone()"]
+                self.try_store(place, rng.choice(values[:2] if ">" in place else values))  # x may hold others
             elif write == "RESULT":
                 self.try_line(new, f"{u}.mul_({j})")
             else:

@@ -7,7 +7,7 @@ import pytest
 import random_programs
 import torch
 
-PROGRAMS, TOGETHER = 2000, 50
+PROGRAMS, TOGETHER = 2000, 100
 
 
 def make_archive(first: int, count: int, folder) -> str:
@@ -22,12 +22,18 @@ def make_archive(first: int, count: int, folder) -> str:
     return path
 
 
+def writes(collection: dict) -> int:
+    nodes = harness.all_nodes(collection["graphs"][0])
+    return sum(node["target"].startswith("aten.") and node["target"].split(".")[1].endswith("_") for node in nodes)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shapes", [False, True], ids=["nothing known", "shapes known"])
 @pytest.mark.parametrize("first", range(0, PROGRAMS, TOGETHER))
-def test_results_inputs_and_buffers(program, tmp_path, first, shapes):
+def test_results_inputs_and_buffers(program, tmp_path, first):
+    """With known shapes and without, in turns."""
     path = make_archive(first, TOGETHER, tmp_path)
-    options = ["--no-default-leaves", *(["--input", "float32[4,4]"] * TOGETHER if shapes else [])]
+    shapes = ["--input", "float32[4,4]"] * TOGETHER if first // TOGETHER % 2 else []
+    options = ["--no-default-leaves", *shapes]
     torch.manual_seed(first)
     inputs = tuple(torch.rand(4, 4) for _ in range(TOGETHER))
     before = program.trace(path, *options)
@@ -35,5 +41,4 @@ def test_results_inputs_and_buffers(program, tmp_path, first, shapes):
     for each in ("remove-inplace", "functional"):
         after = program.trace(path, *options, "--pass", each)
         harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], inputs, {})
-    left = [node for node in harness.all_nodes(after["graphs"][0]) if node["target"].split(".")[1:2] and node["target"].split(".")[1].endswith("_")]
-    print(f"{len(left)} writes left of", sum(node["target"].split(".")[1:2] != [] and node["target"].split(".")[1].endswith("_") for node in before["graphs"][0]["nodes"]))
+    assert writes(after) < 0.75 * writes(before)
