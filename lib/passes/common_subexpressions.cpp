@@ -3,6 +3,7 @@
 #include <bit>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "passes/memory.h"
 #include "passes/rewrite.h"
@@ -55,7 +56,9 @@ class Merge {
       : graph_(graph), semantics_(context.semantics), memory_(graph, context.semantics) {}
 
   void run() {
-    for (const NodeId id : graph_.graph.order()) {
+    const std::vector<NodeId> order = graph_.graph.order();
+    first_.reserve(order.size());
+    for (const NodeId id : order) {
       const Node& node = graph_.graph.node(id);
       const Effects effects = semantics_.effects(graph_, node);
       // What is unknown may give a module another tensor for its attribute.

@@ -24,6 +24,7 @@ class Memory {
   bool same_region(NodeId a, NodeId b) const;
   // Its number; has_memory() must hold.
   std::size_t region_number(NodeId value) const { return region_of_[value.index]; }
+  std::size_t nodes() const { return region_of_.size(); }  // more than all ids
   std::size_t regions() const { return regions_.size(); }
   std::size_t position(NodeId node) const { return position_[node.index]; }
   // An input of the graph, a parameter, buffer or constant, or what may share memory with one.

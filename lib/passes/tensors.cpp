@@ -12,6 +12,8 @@
 namespace fxtrace {
 namespace {
 
+constexpr std::uint32_t kNoWrite = UINT32_MAX;
+
 const NodeId* node_of(const Argument* argument) {
   return argument == nullptr ? nullptr : argument->get_if<NodeId>();
 }
@@ -27,6 +29,8 @@ Tensors::Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgrap
   refused_.resize(memory_.regions());
   left_.resize(memory_.regions());
   has_copies_.resize(memory_.regions());
+  of_node_.resize(memory_.nodes(), kNoTensor);
+  write_of_.resize(memory_.nodes(), kNoWrite);
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) read(id);
   finish();
 }
@@ -57,7 +61,8 @@ void Tensors::refuse(NodeId value, std::string reason) {
 }
 
 void Tensors::write(NodeId node, NodeId target, Write::Kind kind) {
-  writes_[node.index] = {node, target, kind};
+  write_of_[node.index] = static_cast<std::uint32_t>(writes_.size());
+  writes_.push_back({node, target, kind});
 }
 
 // Whatever reads or writes a tensor keeps its memory in use.
@@ -66,9 +71,9 @@ void Tensors::use(const Node& node) {
     if (bundles_.contains(input.index) && node.target != "operator.getitem") {
       refuse(input, "results of " + graph_.graph.node(input).name + " are handed on together");
     }
-    const auto tensor = of_node_.find(input.index);
-    if (tensor == of_node_.end()) return;
-    Tensor& root = tensors_[root_of(tensor->second)];
+    const TensorNumber tensor = of_node_[input.index];
+    if (tensor == kNoTensor) return;
+    Tensor& root = tensors_[root_of(tensor)];
     root.lives_to = std::max(root.lives_to, memory_.position(node.id));
   });
 }
@@ -279,8 +284,8 @@ void Tensors::check_copies() {
     std::ranges::sort(region.starts);
     std::ranges::sort(region.ends);
   }
-  for (const auto& [index, write] : writes_) {
-    const Tensor& root = tensors_[root_of(of_node_.at(write.target.index))];
+  for (const Write& write : writes_) {
+    const Tensor& root = tensors_[root_of(of_node_[write.target.index])];
     const std::size_t time = 2 * memory_.position(write.node);
     if (write.kind == Write::Kind::kConsumes && end(root) > time) {
       refuse(write.target, "the leaf " + graph_.graph.node(write.node).name +
@@ -303,9 +308,9 @@ void Tensors::check_outputs() {
   for (const Tensor& tensor : tensors_) {
     if (tensor.is_view) viewed.insert(tensor.parent);
   }
-  for (const auto& [index, write] : writes_) {
+  for (const Write& write : writes_) {
     if (write.kind != Write::Kind::kOut) continue;
-    const TensorNumber number = of_node_.at(write.target.index);
+    const TensorNumber number = of_node_[write.target.index];
     const Tensor& tensor = tensors_[number];
     const auto& shape = graph_.graph.node(write.target).meta.shape;
     if (shape && shape == graph_.graph.node(write.node).meta.shape) continue;
@@ -328,29 +333,30 @@ void Tensors::finish() {
   }
   for (std::size_t region = 0; region < refused_.size(); ++region)
     left_[region] = left_[region] || refused_[region];
-  std::erase_if(of_node_, [&](const auto& item) { return left_[memory_.region_number(NodeId{item.first})]; });
-  std::erase_if(writes_, [&](const auto& item) { return left_[memory_.region_number(item.second.target)]; });
+  for (std::uint32_t i = 0; i < of_node_.size(); ++i) {
+    if (of_node_[i] != kNoTensor && left_[memory_.region_number(NodeId{i})]) of_node_[i] = kNoTensor;
+  }
+  for (const Write& write : writes_) {
+    if (left_[memory_.region_number(write.target)]) write_of_[write.node.index] = kNoWrite;
+  }
 }
 
 // What this pass itself leaves: an input gets its new value at the end.
 bool Tensors::is_final_copy(NodeId node) const {
-  const auto write = writes_.find(node.index);
-  if (write == writes_.end() || graph_.graph.node(node).target != "aten.copy_.default") return false;
-  const Tensor& tensor = tensors_[of_node_.at(write->second.target.index)];
+  const Write* write = find_write(node);
+  if (write == nullptr || graph_.graph.node(node).target != "aten.copy_.default") return false;
+  const Tensor& tensor = tensors_[of_node_[write->target.index]];
   return tensor.from_outside && tensor.lives_to == memory_.position(node);
 }
 
 TensorNumber Tensors::now(NodeId value) const {
-  const auto found = of_node_.find(value.index);
-  if (found == of_node_.end()) return kNoTensor;
-  TensorNumber number = found->second;
-  while (became_[number] != kNoTensor) number = became_[number];
+  TensorNumber number = of_node_[value.index];
+  while (number != kNoTensor && became_[number] != kNoTensor) number = became_[number];
   return number;
 }
 
 TensorNumber Tensors::tensor_of(NodeId value) const {
-  const auto found = of_node_.find(value.index);
-  return found == of_node_.end() ? kNoTensor : found->second;
+  return value.index < of_node_.size() ? of_node_[value.index] : kNoTensor;
 }
 
 bool Tensors::is_still_written(NodeId value) const {
@@ -358,8 +364,8 @@ bool Tensors::is_still_written(NodeId value) const {
 }
 
 const Write* Tensors::find_write(NodeId node) const {
-  const auto found = writes_.find(node.index);
-  return found == writes_.end() ? nullptr : &found->second;
+  const std::uint32_t place = node.index < write_of_.size() ? write_of_[node.index] : kNoWrite;
+  return place == kNoWrite ? nullptr : &writes_[place];
 }
 
 }  // namespace fxtrace

@@ -93,10 +93,11 @@ class Tensors {
   Memory memory_;
   bool is_subgraph_;
   std::vector<Tensor> tensors_;
-  std::unordered_map<std::uint32_t, TensorNumber> of_node_;
-  std::vector<TensorNumber> became_;  // by tensor: what it is since its sizes were changed in place
-  std::unordered_map<std::uint32_t, Write> writes_;                 // by node
-  std::unordered_set<std::uint32_t> bundles_;                       // nodes that give several new tensors
+  std::vector<TensorNumber> of_node_;          // by node; kNoTensor for most
+  std::vector<TensorNumber> became_;           // by tensor: what it is since its sizes were changed in place
+  std::vector<Write> writes_;                  // in the order of execution
+  std::vector<std::uint32_t> write_of_;        // by node: its place in `writes_`
+  std::unordered_set<std::uint32_t> bundles_;  // nodes that give several new tensors
   std::map<std::pair<std::uint32_t, std::int64_t>, NodeId> items_;  // of those, by node and index
   std::vector<bool> has_copies_;  // by region: something in it may be a copy, or share memory
   struct Writer {

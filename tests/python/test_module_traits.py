@@ -1,0 +1,121 @@
+"""What lib/operators says of torch.nn's modules and functions, against torch: signatures, and runs on torch's own samples."""
+
+import importlib
+import inspect
+import os
+import re
+import warnings
+
+import harness
+import op_samples
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils import _pytree as pytree
+
+OP_DB = op_samples.operators()  # first: it makes torch's tables importable
+module_db = importlib.import_module("torch.testing._internal.common_modules").module_db
+
+OPERATORS = os.path.join(harness.ROOT, "lib", "operators")
+
+
+def rows(file: str) -> dict[str, str]:
+    """Of a table in C++: the name, and what stands behind it; names of groups of traits are spelled out."""
+    with open(os.path.join(OPERATORS, file), encoding="utf-8") as source:
+        text = source.read()
+    groups = dict(re.findall(r"constexpr \w+Traits (\w+) = ([^;]+);", text))
+    found = {}
+    for name, rest in re.findall(r'\{\s*"([\w.]+)"((?:,\s*\{?[^{}]*\}?)?)\s*\},', text):
+        found[name] = re.sub(r"\w+", lambda word: groups.get(word[0], word[0]), rest)
+    return found
+
+
+MODULES, FUNCTIONS = rows("modules.cpp"), rows("function_traits.cpp")
+LEFT_OUT = re.compile(r"Lazy|Transformer|Container|Module|Parameter|Sequential|Base$|WithDistanceLoss|LinearCrossEntropy")
+
+
+def test_every_module_is_there():
+    assert len(MODULES) > 100
+    for name in sorted(nn.modules.__all__):
+        kind = getattr(nn, name)
+        row = f"{kind.__module__.removeprefix('torch.nn.modules.')}.{name}"
+        assert (row in MODULES) != bool(LEFT_OUT.search(name)), name
+        if row in MODULES:
+            has_option = "inplace" in inspect.signature(kind.__init__).parameters
+            assert has_option == ("kInPlaceOption" in MODULES[row]), name
+
+
+def test_signatures_of_functions():
+    assert len(FUNCTIONS) > 150
+    for name, row in FUNCTIONS.items():
+        space, _, base = name.rpartition(".")
+        if space not in ("torch.nn.functional", "torch.functional"):
+            continue
+        function = getattr(F if space == "torch.nn.functional" else torch.functional, base, None)
+        if not inspect.isfunction(function) or base.startswith("_"):
+            continue
+        parameters = list(inspect.signature(function).parameters)
+        given = re.search(r'(?:"(\w+)"|\{\}), (-?\d+)(?:, (\d+))?', row)
+        option, option_at, in_place_at = given.groups() if given else (None, "-1", None)
+        assert ("inplace" in parameters) == ("kInPlaceOption" in row), name
+        if in_place_at:
+            assert parameters[int(in_place_at)] == "inplace", name
+        if option:
+            assert parameters[int(option_at)] == option, name
+
+
+def tensors(value) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def storages(values) -> set[int]:
+    return {value.untyped_storage().data_ptr() for value in values if value.numel() and not value.is_sparse}
+
+
+def check(what: str, traits: str, call, given, own=()) -> None:
+    """Runs call() and holds what happened to `given` and `own` against the traits."""
+    before = [[value.clone() for value in values] for values in (given, own)]
+    state = torch.get_rng_state()
+    result = call()
+    assert torch.equal(state, torch.get_rng_state()) or "Random" in traits, f"{what} draws random numbers"
+    def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+        return torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+
+    changed = [any(not same(*pair) for pair in zip(*each, strict=True)) for each in zip(before, (given, own))]
+    assert not changed[0] or "OptionWrites" in traits or "WritesFirst" in traits, f"{what} writes its inputs"
+    assert not changed[1] or "WritesOwn" in traits, f"{what} writes its parameters"
+    shares = storages(tensors(result)) & (storages(given) | storages(own))
+    assert not shares or "kMayBeArgument" in traits or "kShares" in traits, f"{what} gives back its input"
+
+
+@pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
+def test_modules_do_what_is_said(info):
+    name = f"{info.module_cls.__module__.removeprefix('torch.nn.modules.')}.{info.module_cls.__name__}"
+    if name not in MODULES:
+        pytest.skip("nothing is said of it")
+    for training in (False, True):
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=False, training=training)
+            for sample in samples:
+                made, run = sample.constructor_input, sample.forward_input
+                if run is None or made.kwargs.get("inplace"):
+                    continue
+                module = info.module_cls(*made.args, **made.kwargs).train(training).double()
+                own = [*module.parameters(), *module.buffers()]
+                traits = MODULES[name] if training else MODULES[name].replace("kRandomInTraining", "").replace("kWritesOwnInTraining", "")
+                check(name, traits, lambda m=module, r=run: m(*r.args, **r.kwargs), tensors((run.args, run.kwargs)), own)
+
+
+@pytest.mark.parametrize("op", [op for op in OP_DB if "torch." + op.name in FUNCTIONS and op.supported_dtypes("cpu")], ids=lambda op: op.formatted_name)
+def test_functions_do_what_is_said(op):
+    row = FUNCTIONS["torch." + op.name]
+    dtype = next(kind for kind in (torch.float64, torch.float32, torch.int64) if kind in op.supported_dtypes("cpu"))
+    for sample in list(op.sample_inputs("cpu", dtype, requires_grad=False))[:20]:
+        if sample.kwargs.get("inplace"):
+            continue
+        given = tensors((sample.input, sample.args, sample.kwargs))
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            check(op.name, row, lambda s=sample: op(s.input, *s.args, **s.kwargs), given)
