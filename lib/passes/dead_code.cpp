@@ -1,6 +1,7 @@
 #include "passes/dead_code.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -17,12 +18,12 @@ class DeadCode {
   // From the end, so that what only dead nodes use is dead when its turn comes.
   void run() {
     const std::vector<NodeId> order = graph_.graph.order();
-    for (auto id = order.rbegin(); id != order.rend(); ++id) {
-      if (!graph_.graph.contains(*id)) continue;
-      if (is_dead(graph_.graph.node(*id))) {
-        erase_node(graph_, *id);  // unused parts go at the end
+    for (const NodeId id : order | std::views::reverse) {
+      if (!graph_.graph.contains(id)) continue;
+      if (is_dead(graph_.graph.node(id))) {
+        erase_node(graph_, id);  // unused parts go at the end
       } else {
-        clean_subgraphs(*id);
+        clean_subgraphs(id);
       }
     }
     drop_unused_parts(graph_);

@@ -150,8 +150,8 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
 void Semantics::add_operator(const Node& node, const OperatorInfo& info, Effects& effects) const {
   const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
   if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);
-  const std::initializer_list<std::string_view> kTraining = {"training", "train", "use_input_stats"};
-  effects.is_random = has(traits::kRandom) && !is_off(node, info.schema, kTraining) &&
+  const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
+  effects.is_random = has(traits::kRandom) && !is_off(node, info.schema, training) &&
                       !is_off(node, info.schema, {"dropout_p"});
   effects.has_side_effect = has(traits::kSideEffect);
   effects.asserts = has(traits::kAsserts);
@@ -162,7 +162,7 @@ void Semantics::add_operator(const Node& node, const OperatorInfo& info, Effects
       add_inputs(find_argument(node, info.schema, i), effects.written);
     }
   }
-  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, kTraining)) add_inputs(node, effects.written);
+  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) add_inputs(node, effects.written);
   for (const Alias& alias : info.aliases) {
     const Argument* argument = find_argument(node, info.schema, alias.argument);
     add_inputs(argument, effects.shared);

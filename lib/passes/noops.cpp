@@ -238,8 +238,7 @@ class RemoveNoops {
            (!memory_.is_from_outside(original) && !memory_.is_given_back(original));
   }
 
-  static void keep_what_is_known(const Meta& of_result, Meta& of_input) {
-    const Meta known = of_result;
+  static void keep_what_is_known(const Meta& known, Meta& of_input) {
     if (!of_input.shape) of_input.shape = known.shape;
     if (!of_input.dtype) of_input.dtype = known.dtype;
     if (!of_input.device) of_input.device = known.device;
