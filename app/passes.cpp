@@ -9,6 +9,7 @@
 #include "passes/pass.h"
 #include "support/error.h"
 #include "support/log.h"
+#include "trace/option_table.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -58,6 +59,7 @@ void tell(const PassReport& report, Console& console) {
 void add_list_of_passes(CLI::App& app) {
   app.add_flag_callback(
          "--list-passes", [] { throw CLI::CallForVersion(list_of_passes(), 0); }, "say what passes there are")
+      ->group(kOptionGroups[kPasses])
       ->trigger_on_parse();
 }
 

@@ -30,12 +30,14 @@ void TraceArguments::add_to(CLI::App& app) {
       if (row.name != nullptr && row.group == group) add_row(app, row)->group(kOptionGroups[group]);
     }
   }
+  add_list_of_passes(app);
 }
 
-void TraceArguments::add_to(CLI::App& app, std::string_view key) {
+void TraceArguments::add_passes_to(CLI::App& app) {
   for (const OptionRow& row : option_table()) {
-    if (row.key != nullptr && row.key == key) add_row(app, row)->group(kOptionGroups[row.group]);
+    if (row.name != nullptr && row.group == kPasses) add_row(app, row)->group(kOptionGroups[kPasses]);
   }
+  add_list_of_passes(app);
 }
 
 CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trace/option_table.h"
@@ -19,8 +18,8 @@ namespace fxtrace::cli {
 class TraceArguments {
  public:
   void add_to(CLI::App& app);
-  // Of the rows that one alone.
-  void add_to(CLI::App& app, std::string_view key);
+  // The options of graph passes alone.
+  void add_passes_to(CLI::App& app);
 
   // The configuration file, if any, with the command line on top.  Throws Error(kUsage).
   Config resolve() const;

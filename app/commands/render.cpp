@@ -79,15 +79,14 @@ Command make_render_command(CLI::App& parent) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* app = parent.add_subcommand(
       "render",
-      "Write a graph collection in another format. COLLECTION is the JSON that fxtrace trace wrote; the model is "
+      "Write a graph collection in another format, or after graph passes. COLLECTION is the JSON that fxtrace trace wrote; the model is "
       "not needed any more, and nothing is lost: as JSON the collection is written as it was.");
   app->footer(
       "  fxtrace render model.json -f dot | dot -Tsvg -o model.svg\n"
-      "  fxtrace render model.json -o model.txt\n");
+      "  fxtrace render model.json --pass functional -o functional.json\n");
   app->add_option("COLLECTION", arguments->collection, "the collection's JSON file, or - for stdin")
       ->required();
-  arguments->trace.add_to(*app, "pass");
-  add_list_of_passes(*app);
+  arguments->trace.add_passes_to(*app);
   arguments->format.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

@@ -137,7 +137,6 @@ Command make_trace_command(CLI::App& parent) {
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
 
   arguments->trace.add_to(*app);
-  add_list_of_passes(*app);
 
   arguments->format.add_to(*app);
   arguments->verbose.add_to(*app);

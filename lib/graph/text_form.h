@@ -10,8 +10,8 @@
 // is written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
 // layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").
 // Strings are in double quotes with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold
-// anything but a newline and "](".  What is known of the value may stand behind " -> ", as value_text() has it;
-// sources are not in this form.
+// anything but a newline and "](".  What is known of the value may stand behind " -> ", as value_text() has
+// it; sources are not in this form.
 #pragma once
 
 #include <string>
