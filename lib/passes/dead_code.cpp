@@ -13,7 +13,7 @@ namespace {
 
 class DeadCode {
  public:
-  DeadCode(ModuleGraph& graph, PassContext& context) : graph_(graph), context_(context) {}
+  DeadCode(ModuleGraph& graph, PassContext& context) : graph_(graph), context_(context), index_(graph) {}
 
   // From the end, so that what only dead nodes use is dead when its turn comes.
   void run() {
@@ -89,21 +89,21 @@ class DeadCode {
   // --- control flow ---
 
   void clean_subgraphs(NodeId id) {
-    if (find_subgraphs(graph_, id).empty()) return;
-    const auto call = SubgraphCall::of(graph_, id);
+    const std::vector<Subgraph*> subgraphs = index_.find(id);
+    if (subgraphs.empty()) return;
+    const auto call = SubgraphCall::of(index_, id);
     if (call) call->drop_unused_results();
     do {
-      for_each_of<Argument::GraphRef>(graph_.graph.node(id), [&](const Argument::GraphRef& reference) {
-        const auto subgraph = std::ranges::find(graph_.subgraphs, reference.name, &Subgraph::name);
-        if (subgraph == graph_.subgraphs.end()) return;
+      for (Subgraph* subgraph : subgraphs) {
         context_.in_subgraph(*subgraph, [&](ModuleGraph& inner) { DeadCode(inner, context_).run(); });
-      });
+      }
     } while (call && call->drop_unused_carried());
     if (call) call->drop_unused_operands();
   }
 
   ModuleGraph& graph_;
   PassContext& context_;
+  SubgraphIndex index_;
 };
 
 }  // namespace

@@ -61,16 +61,26 @@ std::optional<std::size_t> item_index(const Node& node) {
 
 }  // namespace
 
-std::vector<ModuleGraph*> find_subgraphs(ModuleGraph& graph, NodeId call) {
-  std::vector<ModuleGraph*> found;
-  for_each_of<Argument::GraphRef>(graph.graph.node(call), [&](const Argument::GraphRef& reference) {
-    const auto subgraph = std::ranges::find(graph.subgraphs, reference.name, &Subgraph::name);
-    if (subgraph != graph.subgraphs.end()) found.push_back(&subgraph->graph);
+SubgraphIndex::SubgraphIndex(ModuleGraph& graph) : graph_(&graph) {
+  if (graph.subgraphs.empty()) return;
+  for (Subgraph& subgraph : graph.subgraphs) entries_.emplace(subgraph.name, Entry{&subgraph, 0});
+  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+    for (const Subgraph* subgraph : find(id)) ++entries_.at(subgraph->name).uses;
+  }
+}
+
+std::vector<Subgraph*> SubgraphIndex::find(NodeId call) const {
+  std::vector<Subgraph*> found;
+  if (entries_.empty()) return found;
+  for_each_of<Argument::GraphRef>(graph_->graph.node(call), [&](const Argument::GraphRef& reference) {
+    const auto entry = entries_.find(reference.name);
+    if (entry != entries_.end()) found.push_back(entry->second.subgraph);
   });
   return found;
 }
 
-std::optional<SubgraphCall> SubgraphCall::of(ModuleGraph& graph, NodeId call) {
+std::optional<SubgraphCall> SubgraphCall::of(const SubgraphIndex& index, NodeId call) {
+  ModuleGraph& graph = index.graph();
   const Node& node = graph.graph.node(call);
   const TargetParts parts = parse_target(node.target);
   if (parts.kind != TargetKind::kHigherOrder || node.args.size() != 4 || !node.kwargs.empty())
@@ -83,8 +93,12 @@ std::optional<SubgraphCall> SubgraphCall::of(ModuleGraph& graph, NodeId call) {
   } else {
     return std::nullopt;
   }
-  std::vector<ModuleGraph*> subgraphs = find_subgraphs(graph, call);
-  if (subgraphs.size() != 2 || subgraphs[0] == subgraphs[1]) return std::nullopt;
+  std::vector<ModuleGraph*> subgraphs;
+  for (Subgraph* subgraph : index.find(call)) {
+    if (index.is_shared(*subgraph)) return std::nullopt;
+    subgraphs.push_back(&subgraph->graph);
+  }
+  if (subgraphs.size() != 2) return std::nullopt;
   std::size_t operands = 0;
   for (const std::size_t list : lists) {
     const auto* items = node.args[list].get_if<Argument::List>();
@@ -100,14 +114,6 @@ std::optional<SubgraphCall> SubgraphCall::of(ModuleGraph& graph, NodeId call) {
   const auto* others =
       lists.size() == 2 ? &node.args[2].get_if<Argument::List>()->items : outputs_of(subgraphs[0]->graph);
   if (outputs == nullptr || others == nullptr || outputs->size() != others->size()) return std::nullopt;
-  // invoke_subgraph and the like may share a subgraph.
-  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
-    if (id == call) continue;
-    const auto theirs = find_subgraphs(graph, id);
-    for (const ModuleGraph* subgraph : theirs) {
-      if (std::ranges::find(subgraphs, subgraph) != subgraphs.end()) return std::nullopt;
-    }
-  }
   return SubgraphCall(graph, call, std::move(subgraphs), std::move(lists));
 }
 

@@ -4,19 +4,38 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph_collection.h"
 
 namespace fxtrace {
 
-// Of the call's arguments, in their order; nothing for what is no call of a higher-order operator.
-std::vector<ModuleGraph*> find_subgraphs(ModuleGraph& graph, NodeId call);
+// The subgraphs of a graph by name, and how many arguments name each; as long as none is added or taken away.
+class SubgraphIndex {
+ public:
+  explicit SubgraphIndex(ModuleGraph& graph);
+
+  // Those among the arguments of the call, in their order.
+  std::vector<Subgraph*> find(NodeId call) const;
+  bool is_shared(const Subgraph& subgraph) const { return entries_.at(subgraph.name).uses > 1; }
+  ModuleGraph& graph() const { return *graph_; }
+
+ private:
+  struct Entry {
+    Subgraph* subgraph = nullptr;
+    std::size_t uses = 0;
+  };
+
+  ModuleGraph* graph_;
+  std::unordered_map<std::string_view, Entry> entries_;
+};
 
 class SubgraphCall {
  public:
   // Nothing for calls of other operators, of another form, and where a subgraph belongs to several calls.
-  static std::optional<SubgraphCall> of(ModuleGraph& graph, NodeId call);
+  static std::optional<SubgraphCall> of(const SubgraphIndex& index, NodeId call);
 
   // Each tells whether there were any.
   bool drop_unused_results() const;   // of cond

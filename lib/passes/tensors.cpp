@@ -180,7 +180,8 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
   const bool is_out = info.schema.arguments[*written].keyword_only;
   if (effects.changes_shape) {
     const std::vector<Alias> views = aliases(*twin);
-    if (views.size() != 1 || !views.front().always) return refuse_all(node.target + " may get other memory");
+    if (views.size() != 1 || !views.front().always || node.args.empty() || *written != 0)
+      return refuse_all(node.target + " may get other memory");
     if (tensors_[tensor].from_outside) {
       return refuse_all(node.target + " changes the sizes of what comes from outside");
     }

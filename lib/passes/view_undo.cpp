@@ -11,6 +11,11 @@ namespace {
 
 using Form = ViewInverse::Form;
 
+// What is larger is no tensor's; sums and products of these fit 64 bits.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 40, kMaxParts = std::int64_t{1} << 20;
+
+bool is_size(std::int64_t size) { return size >= 0 && size <= kMaxSize; }
+
 std::vector<Argument> rest_of(const Node& node) {
   return std::vector<Argument>(node.args.begin() + 1, node.args.end());
 }
@@ -60,17 +65,17 @@ class Parts {
   std::optional<std::vector<Argument>> place(std::int64_t index) const {
     const std::string_view name = info_.op->name;
     const auto dim = integer("dim", 0);
-    if (!dim || index < 0) return std::nullopt;
+    if (!dim || index < 0 || index >= kMaxParts) return std::nullopt;
     if (name == "aten::unbind.int") return std::vector<Argument>{*dim, index};
     if (name == "aten::split.Tensor") {
       const auto size = integer("split_size", 0);
-      if (!size || *size <= 0) return std::nullopt;
+      if (!size || *size == 0 || !is_size(*size)) return std::nullopt;
       return range(*dim, index * *size, (index + 1) * *size);
     }
     if (name == "aten::chunk" || name == "aten::tensor_split.sections") {
       const auto parts = integer(name == "aten::chunk" ? "chunks" : "sections", 0);
       const auto size = size_of_base(*dim);
-      if (!parts || *parts <= 0 || !size) return std::nullopt;
+      if (!parts || *parts <= 0 || !is_size(*parts) || !size || !is_size(*size)) return std::nullopt;
       return name == "aten::chunk" ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
     }
     if (name == "aten::tensor_split.indices") {
@@ -83,6 +88,7 @@ class Parts {
     const auto sizes = integers(
         find_argument(node_, info_.schema, name == "aten::split.sizes" ? "split_size" : "split_sizes"));
     if (!sizes || index >= static_cast<std::int64_t>(sizes->size())) return std::nullopt;
+    if (!std::ranges::all_of(*sizes, is_size)) return std::nullopt;
     std::int64_t start = 0;
     for (std::int64_t i = 0; i < index; ++i) start += (*sizes)[static_cast<std::size_t>(i)];
     return range(*dim, start, start + (*sizes)[static_cast<std::size_t>(index)]);
@@ -178,6 +184,7 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
       const auto* from = start == nullptr ? nullptr : start->get_if<std::int64_t>();
       const auto* count = length == nullptr ? nullptr : length->get_if<std::int64_t>();
       if (dim == nullptr || from == nullptr || count == nullptr) return std::nullopt;
+      if (!is_size(*count) || !is_size(*from < 0 ? ~*from : *from)) return std::nullopt;
       const bool to_the_end = *from < 0 && *from + *count == 0;
       return ViewUndo{target, true, false, {*dim, *from, to_the_end ? INT64_MAX : *from + *count}, false};
     }

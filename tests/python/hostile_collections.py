@@ -21,8 +21,11 @@ def load(path: str) -> Json:
         return json.load(file)
 
 
-def render(name: str, make: Callable[[], bytes], expect: str = "error", says: tuple[str, ...] = ()) -> Case:
-    return Case(name, make, expect, says=says, command="render")
+PASSES = ("--pass", "functional")
+
+
+def render(name: str, make: Callable[[], bytes], expect: str = "error", says: tuple[str, ...] = (), options: tuple[str, ...] = ()) -> Case:
+    return Case(name, make, expect, options, says, "render")
 
 
 def edited(change: Callable[[Json], None], path: str = SMALL) -> Callable[[], bytes]:
@@ -57,6 +60,27 @@ def deep_subgraphs(document: Json, depth: int) -> None:
     graph["subgraphs"] = {"true_graph_0": inner}
 
 
+def part_of_split(document: Json, index: int) -> None:
+    """Writes into an item of a list of views that no tensor has."""
+    first, last = nodes(document)[0], nodes(document)[-1]
+    target = last_call(document)["name"]
+    added = []
+    for name, function, args in (
+        ("clone_99", "aten.clone.default", [{"node": target}]),
+        ("split_99", "aten.split.Tensor", [{"node": "clone_99"}, index]),
+        ("getitem_99", "operator.getitem", [{"node": "split_99"}, index]),
+        ("add__99", "aten.add_.Scalar", [{"node": "getitem_99"}, 1]),
+    ):
+        added.append({**first, "name": name, "op": "call_function", "target": function, "args": args, "users": [], "meta": None})
+        for before in (*nodes(document), *added):
+            if before["name"] == args[0]["node"]:
+                before["users"] = [*before["users"], name]
+    nodes(document)[-1:] = [*added, last]
+    users = next(node for node in nodes(document) if node["name"] == target)["users"]
+    users.sort(key=lambda name: [node["name"] for node in nodes(document)].index(name))
+    document["summary"]["nodes"] += len(added)
+
+
 def bidirectional(document: Json) -> None:
     nodes(document)[0]["name"] = nodes(document)[0]["target"] = "x\u202e\x1b[31m\x00"
 
@@ -75,6 +99,8 @@ def cases() -> Iterator[Case]:
     yield render("control characters", edited(bidirectional))
     yield render("deep arguments", edited(lambda d: nested(d, 900)), "any")
     yield render("deep subgraphs", edited(lambda d: deep_subgraphs(d, 300), WITH_SUBGRAPHS), "any")
+    yield render("deep subgraphs, passes", edited(lambda d: deep_subgraphs(d, 300), WITH_SUBGRAPHS), "any", options=PASSES)
+    yield render("a split of many", edited(lambda d: part_of_split(d, 1 << 62)), "traced", options=PASSES)
     yield render("no graphs", edited(lambda d: d.update(graphs=[])))
     yield render("a node twice", edited(lambda d: nodes(d).append(nodes(d)[-1])))
     yield render("a node that uses itself", edited(lambda d: last_call(d)["args"].append({"node": last_call(d)["name"]})))
@@ -106,7 +132,7 @@ def mutated(count: int = 150, seed: int = 11) -> Iterator[Case]:
             parent[key] = generator.choice(junk)
         data = json.dumps(document).encode()
         where = os.path.basename(os.path.dirname(path)) + ":" + ".".join(map(str, keys))
-        yield render(f"{number} {where}", lambda data=data: data, "any")
+        yield render(f"{number} {where}", lambda data=data: data, "any", options=PASSES if number % 2 else ())
 
 
 def flipped(count: int = 50, seed: int = 12) -> Iterator[Case]:
