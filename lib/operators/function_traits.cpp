@@ -14,6 +14,7 @@ struct Row {
 };
 
 constexpr FunctionTraits kShares = kKnown | kMayBeArgument;
+constexpr FunctionTraits kDropout = kShares | kInPlaceOption | kOptionRandom | kIdentity;
 
 // In byte order.  tests/python/test_module_traits.py compares it with torch.
 constexpr auto kRows = std::to_array<Row>({
@@ -134,7 +135,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"torch.nn.functional.adaptive_max_pool3d", {kKnown}},
     {"torch.nn.functional.adaptive_max_pool3d_with_indices", {kKnown}},
     {"torch.nn.functional.affine_grid", {kKnown}},
-    {"torch.nn.functional.alpha_dropout", {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
+    {"torch.nn.functional.alpha_dropout", {kDropout, "training", 2, 3}},
     {"torch.nn.functional.avg_pool1d", {kKnown}},
     {"torch.nn.functional.avg_pool2d", {kKnown}},
     {"torch.nn.functional.avg_pool3d", {kKnown}},
@@ -156,16 +157,15 @@ constexpr auto kRows = std::to_array<Row>({
     {"torch.nn.functional.cosine_similarity", {kKnown}},
     {"torch.nn.functional.cross_entropy", {kKnown}},
     {"torch.nn.functional.ctc_loss", {kKnown}},
-    {"torch.nn.functional.dropout", {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
-    {"torch.nn.functional.dropout1d", {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
-    {"torch.nn.functional.dropout2d", {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
-    {"torch.nn.functional.dropout3d", {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
+    {"torch.nn.functional.dropout", {kDropout, "training", 2, 3}},
+    {"torch.nn.functional.dropout1d", {kDropout, "training", 2, 3}},
+    {"torch.nn.functional.dropout2d", {kDropout, "training", 2, 3}},
+    {"torch.nn.functional.dropout3d", {kDropout, "training", 2, 3}},
     {"torch.nn.functional.elu", {kKnown | kInPlaceOption, {}, -1, 2}},
     {"torch.nn.functional.elu_", {kKnown | kWritesFirst | kMayBeArgument}},
     {"torch.nn.functional.embedding", {kKnown | kOptionWrites, "max_norm", 3}},
     {"torch.nn.functional.embedding_bag", {kKnown | kOptionWrites, "max_norm", 3}},
-    {"torch.nn.functional.feature_alpha_dropout",
-     {kShares | kInPlaceOption | kOptionRandom, "training", 2, 3}},
+    {"torch.nn.functional.feature_alpha_dropout", {kDropout, "training", 2, 3}},
     {"torch.nn.functional.fold", {kKnown}},
     {"torch.nn.functional.fractional_max_pool2d", {kKnown | kRandom}},
     {"torch.nn.functional.fractional_max_pool2d_with_indices", {kKnown | kRandom}},

@@ -22,6 +22,8 @@ inline constexpr FunctionTraits kInPlaceOption = 1U << 6;  // writes its first a
 inline constexpr FunctionTraits kOptionRandom = 1U << 7;  // draws random numbers
 inline constexpr FunctionTraits kOptionWrites = 1U << 8;  // writes tensors that it is given
 inline constexpr FunctionTraits kRandom = 1U << 9;
+inline constexpr FunctionTraits kIdentity =
+    1U << 10;  // where it draws nothing and writes nothing, gives its first argument
 }  // namespace function_traits
 
 struct PythonFunction {

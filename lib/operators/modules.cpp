@@ -14,7 +14,7 @@ struct Row {
 };
 
 constexpr ModuleTraits kActivation = kKnown | kInPlaceOption;
-constexpr ModuleTraits kDropout = kKnown | kInPlaceOption | kMayBeArgument | kRandomInTraining;
+constexpr ModuleTraits kDropout = kKnown | kInPlaceOption | kMayBeArgument | kRandomInTraining | kIdentity;
 constexpr ModuleTraits kNorm = kKnown | kWritesOwnInTraining;
 constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 
@@ -78,7 +78,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"instancenorm.InstanceNorm2d", kNorm},
     {"instancenorm.InstanceNorm3d", kNorm},
     {"linear.Bilinear"},
-    {"linear.Identity", kView},
+    {"linear.Identity", kView | kIdentity},
     {"linear.Linear"},
     {"linear.NonDynamicallyQuantizableLinear"},
     {"loss.BCELoss"},

@@ -17,6 +17,8 @@ inline constexpr ModuleTraits kRandom = 1U << 3;         // draws random numbers
 inline constexpr ModuleTraits kRandomInTraining = 1U << 4;
 inline constexpr ModuleTraits kWritesOwn = 1U << 5;  // its parameters or buffers
 inline constexpr ModuleTraits kWritesOwnInTraining = 1U << 6;
+inline constexpr ModuleTraits kIdentity = 1U
+                                          << 7;  // where it draws nothing and writes nothing, gives its input
 }  // namespace module_traits
 
 // Of "torch.nn.modules.activation.ReLU"; none for other types.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "operators/function_traits.h"
+#include "operators/identities.h"
 #include "operators/modules.h"
 #include "passes/memory.h"
 #include "passes/rewrite.h"
@@ -123,70 +125,59 @@ bool same_device(const Meta& meta, const Argument* device) {
   return named != nullptr && meta.shape && meta.device.value_or("cpu") == named->name;
 }
 
-bool same_kind(const Meta& a, const Meta& b) {
-  return a.shape && b.shape && a.dtype && a.dtype == b.dtype && a.device == b.device;
+bool asks_for_copy(const Call& call) {
+  return (call.find("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
 }
 
 bool keeps_type(const Call& call) {
-  const Argument* copy = call.find("copy");
-  if (copy != nullptr && !call.is_off("copy")) return false;
-  return keeps_format(call) && is_none(call.find("layout")) && is_none(call.find("pin_memory")) &&
-         same_dtype(call.input()->meta, call.find("dtype")) &&
-         same_device(call.input()->meta, call.find("device"));
+  const Meta& meta = call.input()->meta;
+  return !asks_for_copy(call) && is_none(call.find("layout")) && is_none(call.find("pin_memory")) &&
+         same_dtype(meta, call.find("dtype")) && same_device(meta, call.find("device"));
 }
 
-// What the result is when nothing changes.
-enum class Result : std::uint8_t {
-  kInput,  // the input itself, or a view of all of it
-  kCopy,   // its values in other memory
-};
-
-struct Row {
-  std::string_view name;  // with its overload
-  Result result;
-  bool (*changes_nothing)(const Call&);
-};
-
-bool always(const Call&) { return true; }
 bool other_is_alike(const Call& call) {
   const Node* other = call.node_of(call.find("other"));
-  return other != nullptr && same_kind(call.input()->meta, other->meta);
+  if (other == nullptr || asks_for_copy(call)) return false;
+  const Meta& a = call.input()->meta;
+  const Meta& b = other->meta;
+  return a.shape && b.shape && a.dtype && a.dtype == b.dtype && a.device == b.device;
 }
-bool is_dropout_in_eval(const Call& call) {
-  const Argument* train = call.find("train");
-  return train != nullptr && *train == Argument(false);
-}
-bool view_keeps_sizes(const Call& call) { return call.keeps_sizes("size", 1); }
-bool is_dim_to_itself(const Call& call) {
+
+bool swaps_nothing(const Call& call) {
   const auto first = call.dim("dim0", 0);
   return first && first == call.dim("dim1", 0);
 }
-bool is_flat(const Call& call) { return call.shape() != nullptr && call.shape()->size() == 1; }
 
-constexpr Row kRows[] = {
-    {"aten::_to_copy", Result::kCopy, keeps_type},
-    {"aten::alias", Result::kInput, always},
-    {"aten::clone", Result::kCopy, keeps_format},
-    {"aten::detach", Result::kInput, always},
-    {"aten::dropout", Result::kInput, is_dropout_in_eval},
-    {"aten::expand", Result::kInput, [](const Call& call) { return call.keeps_sizes("size", SIZE_MAX); }},
-    {"aten::feature_dropout", Result::kInput, is_dropout_in_eval},
-    {"aten::flatten.using_ints", Result::kInput, is_flat},
-    {"aten::lift_fresh", Result::kInput, always},
-    {"aten::lift_fresh_copy", Result::kCopy, always},
-    {"aten::permute", Result::kInput, [](const Call& call) { return call.keeps_order("dims"); }},
-    {"aten::reshape", Result::kInput, [](const Call& call) { return call.keeps_sizes("shape", 1); }},
-    {"aten::slice.Tensor", Result::kInput, is_full_slice},
-    {"aten::to.device", Result::kInput, keeps_type},
-    {"aten::to.dtype", Result::kInput, keeps_type},
-    {"aten::to.dtype_layout", Result::kInput, keeps_type},
-    {"aten::to.other", Result::kInput,
-     [](const Call& call) { return call.is_off("copy") && keeps_format(call) && other_is_alike(call); }},
-    {"aten::transpose.int", Result::kInput, is_dim_to_itself},
-    {"aten::type_as", Result::kInput, other_is_alike},
-    {"aten::view", Result::kInput, view_keeps_sizes},
-};
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
+bool gives_input(const Call& call, const IdentityRule& rule) {
+  using When = IdentityRule::When;
+  switch (rule.when) {
+    case When::kNever:
+      return false;
+    case When::kAlways:
+      return true;
+    case When::kSameType:
+      return keeps_type(call);
+    case When::kSameTypeAsOther:
+      return other_is_alike(call);
+    case When::kSameSizes:
+      return call.keeps_sizes(rule.argument, 1);
+    case When::kSameSizesOrAny:
+      return call.keeps_sizes(rule.argument, SIZE_MAX);
+    case When::kSameOrder:
+      return call.keeps_order(rule.argument);
+    case When::kSameDims:
+      return swaps_nothing(call);
+    case When::kOneDimension:
+      return call.shape() != nullptr && call.shape()->size() == 1;
+    case When::kFullRange:
+      return is_full_slice(call);
+    case When::kEvaluation: {
+      const Argument* train = call.find("train");
+      return train != nullptr && *train == Argument(false);
+    }
+  }
+  return false;
+}
 
 class RemoveNoops {
  public:
@@ -198,37 +189,30 @@ class RemoveNoops {
       const Node& node = graph_.graph.node(id);
       const auto* input = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
       if (input == nullptr || memory_.changes_shape(id) || memory_.changes_shape(*input)) continue;
-      const auto result = node.op == Opcode::kCallFunction ? call_result(node) : module_result(node);
-      if (!result || (*result == Result::kCopy && !is_copy_unseen(id, *input))) continue;
+      const auto copies = node.op == Opcode::kCallModule ? leaf_copies(node) : call_copies(node);
+      if (!copies || (*copies && !is_copy_unseen(id, *input))) continue;
       keep_what_is_known(node.meta, graph_.graph.meta(*input));
       replace_node(graph_, id, *input);
     }
   }
 
  private:
-  std::optional<Result> call_result(const Node& node) {
+  // Each tells whether it gives its input (false) or a copy of it; nothing where it does something.
+  std::optional<bool> call_copies(const Node& node) {
+    if (node.op != Opcode::kCallFunction) return std::nullopt;
     const OperatorInfo* info = semantics_.find_operator(node.target);
-    if (info == nullptr) return function_result(node);
-    const auto row = std::ranges::lower_bound(kRows, info->op->name, {}, &Row::name);
-    if (row == std::end(kRows) || row->name != info->op->name) return std::nullopt;
-    return row->changes_nothing(Call(graph_.graph, node, *info)) ? std::optional(row->result) : std::nullopt;
+    if (info == nullptr) {
+      const bool gives = (find_python_function(node.target).traits & function_traits::kIdentity) != 0;
+      return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(false) : std::nullopt;
+    }
+    const IdentityRule rule = identity_rule(*info->op);
+    if (!gives_input(Call(graph_.graph, node, *info), rule)) return std::nullopt;
+    return rule.copies;
   }
-
-  // Dropout that is kept as a call: without effects it gives back its argument.
-  std::optional<Result> function_result(const Node& node) {
-    const bool is_dropout =
-        node.target.starts_with("torch.nn.functional.") && node.target.ends_with("dropout");
-    if (!is_dropout || !semantics_.effects(graph_, node).is_pure()) return std::nullopt;
-    return Result::kInput;
-  }
-
-  std::optional<Result> module_result(const Node& node) {
-    if (node.op != Opcode::kCallModule) return std::nullopt;
-    const std::string_view type = node.scope.module_type ? *node.scope.module_type : std::string_view();
-    const bool gives_input =
-        type == "torch.nn.modules.linear.Identity" || type.starts_with("torch.nn.modules.dropout.");
-    if (!gives_input || !semantics_.effects(graph_, node).is_pure()) return std::nullopt;
-    return Result::kInput;
+  std::optional<bool> leaf_copies(const Node& node) {
+    const ModuleTraits all = traits_of_module(node.scope.module_type.value_or(""));
+    const bool gives = (all & module_traits::kIdentity) != 0;
+    return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(false) : std::nullopt;
   }
 
   // Nobody writes the one or the other while both are there.
