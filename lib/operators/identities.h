@@ -1,6 +1,7 @@
 // When an operator gives back what it is given, so that it may be left out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -13,7 +14,8 @@ struct IdentityRule {
     kNever,
     kAlways,
     kSameType,         // dtype, device and layout that it asks for are the input's, and it asks for no copy
-    kSameTypeAsOther,  // the argument `other` has the input's
+    kSameTypeAsOther,  // `argument` has the input's
+    kSameAsOther,      // likewise, and its sizes
     kSameSizes,        // the list `argument` has the input's sizes; -1 stands for one of them
     kSameSizesOrAny,   // likewise, and -1 for any of them
     kSameOrder,        // the list `argument` is 0, 1, 2, ...
@@ -23,7 +25,8 @@ struct IdentityRule {
     kEvaluation,       // `train` is False
   } when = When::kNever;
   std::string_view argument = {};
-  bool copies = false;  // the values, in other memory
+  bool copies = false;    // the values, in other memory
+  std::size_t gives = 0;  // which of its arguments
 };
 
 IdentityRule identity_rule(const Operator& op);

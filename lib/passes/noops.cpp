@@ -135,8 +135,8 @@ bool keeps_type(const Call& call) {
          same_dtype(meta, call.find("dtype")) && same_device(meta, call.find("device"));
 }
 
-bool other_is_alike(const Call& call) {
-  const Node* other = call.node_of(call.find("other"));
+bool other_is_alike(const Call& call, std::string_view argument) {
+  const Node* other = call.node_of(call.find(argument));
   if (other == nullptr || asks_for_copy(call)) return false;
   const Meta& a = call.input()->meta;
   const Meta& b = other->meta;
@@ -158,7 +158,10 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
     case When::kSameType:
       return keeps_type(call);
     case When::kSameTypeAsOther:
-      return other_is_alike(call);
+      return other_is_alike(call, rule.argument);
+    case When::kSameAsOther:
+      return other_is_alike(call, rule.argument) && call.shape() != nullptr &&
+             *call.shape() == call.node_of(call.find(rule.argument))->meta.shape;
     case When::kSameSizes:
       return call.keeps_sizes(rule.argument, 1);
     case When::kSameSizesOrAny:
@@ -187,32 +190,39 @@ class RemoveNoops {
   void run() {
     for (const NodeId id : graph_.graph.order()) {
       const Node& node = graph_.graph.node(id);
-      const auto* input = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
+      if (node.args.empty() || !node.args.front().is<NodeId>()) continue;
+      const auto identity = node.op == Opcode::kCallModule ? leaf_identity(node) : call_identity(node);
+      if (!identity || identity->gives >= node.args.size()) continue;
+      const auto* input = node.args[identity->gives].get_if<NodeId>();
       if (input == nullptr || memory_.changes_shape(id) || memory_.changes_shape(*input)) continue;
-      const auto copies = node.op == Opcode::kCallModule ? leaf_copies(node) : call_copies(node);
-      if (!copies || (*copies && !is_copy_unseen(id, *input))) continue;
+      if (identity->copies && !is_copy_unseen(id, *input)) continue;
       keep_what_is_known(node.meta, graph_.graph.meta(*input));
       replace_node(graph_, id, *input);
     }
   }
 
  private:
-  // Each tells whether it gives its input (false) or a copy of it; nothing where it does something.
-  std::optional<bool> call_copies(const Node& node) {
+  struct Identity {
+    std::size_t gives = 0;  // that argument
+    bool copies = false;
+  };
+
+  // Nothing where the node does something.
+  std::optional<Identity> call_identity(const Node& node) {
     if (node.op != Opcode::kCallFunction) return std::nullopt;
     const OperatorInfo* info = semantics_.find_operator(node.target);
     if (info == nullptr) {
       const bool gives = (find_python_function(node.target).traits & function_traits::kIdentity) != 0;
-      return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(false) : std::nullopt;
+      return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(Identity{}) : std::nullopt;
     }
     const IdentityRule rule = identity_rule(*info->op);
     if (!gives_input(Call(graph_.graph, node, *info), rule)) return std::nullopt;
-    return rule.copies;
+    return Identity{rule.gives, rule.copies};
   }
-  std::optional<bool> leaf_copies(const Node& node) {
+  std::optional<Identity> leaf_identity(const Node& node) {
     const ModuleTraits all = traits_of_module(node.scope.module_type.value_or(""));
     const bool gives = (all & module_traits::kIdentity) != 0;
-    return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(false) : std::nullopt;
+    return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(Identity{}) : std::nullopt;
   }
 
   // Nobody writes the one or the other while both are there.
