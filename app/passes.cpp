@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "graph/text_form.h"
 #include "passes/pass.h"
 #include "support/error.h"
 #include "support/log.h"
@@ -29,8 +30,7 @@ std::string text_of(const Declined& declined) {
   std::string text = declined.node;
   if (!declined.graph.empty()) text += " of " + declined.graph;
   if (const auto& source = declined.source; source && !source->file.empty()) {
-    text += " (" + source->file + ":" + std::to_string(source->line);
-    text += (source->text.empty() ? "" : ": " + source->text) + ")";
+    text += " (" + place_text(*source) + ")";
   }
   return text + " as it was: " + declined.reason;
 }

@@ -14,6 +14,7 @@
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "graph/summary.h"
+#include "graph/text_form.h"
 #include "support/log.h"
 
 namespace fxtrace::cli {
@@ -69,10 +70,7 @@ std::vector<std::string> first_failures(const GraphCollection& collection) {
     if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
     if (lines.size() == kShown) break;
     std::string line = (module.path.empty() ? "the root" : module.path) + ": " + module.failure->message;
-    if (const auto& source = module.failure->source) {
-      line += " (" + source->file + ":" + std::to_string(source->line);
-      line += (source->text.empty() ? "" : ": " + source->text) + ")";
-    }
+    if (const auto& source = module.failure->source) line += " (" + place_text(*source) + ")";
     lines.push_back(std::move(line));
   }
   return lines;

@@ -13,10 +13,7 @@ namespace {
 
 // What the argument at that place of the schema was given; null when it was left out.
 const Operand* find_argument(const Operation& operation, const Schema& schema, std::size_t index) {
-  if (index < operation.args.size()) return &operation.args[index];
-  const auto named = std::ranges::find(operation.kwargs, schema.arguments[index].name,
-                                       &std::pair<std::string, Operand>::first);
-  return named == operation.kwargs.end() ? nullptr : &named->second;
+  return find_argument(operation, index, schema.arguments[index].name);
 }
 
 // The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.

@@ -4,8 +4,10 @@
 
 #include <compare>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -143,6 +145,18 @@ void for_each_argument(const Call& call, F&& f) {
 template <class Call, class F>
 void for_each_input(const Call& call, F&& f) {
   for_each_argument(call, [&](const auto& argument) { for_each_reference(argument, f); });
+}
+
+// What the call gives for the parameter that stands at `place` of its function and has that name; null when
+// it was left out.
+template <class Call>
+auto find_argument(const Call& call, std::size_t place, std::string_view name)
+    -> const std::decay_t<decltype(call.args[0])>* {
+  if (place < call.args.size()) return &call.args[place];
+  for (const auto& [given, argument] : call.kwargs) {
+    if (given == name) return &argument;
+  }
+  return nullptr;
 }
 
 // The argument with f(Reference), a BasicArgument<To>, in the place of every reference.

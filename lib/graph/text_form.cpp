@@ -427,6 +427,11 @@ std::string known_value_text(const Meta& meta) {
   return meta.device ? text + " on " + *meta.device : text;
 }
 
+std::string place_text(const SourceLocation& source) {
+  const std::string place = source.file + ":" + std::to_string(source.line);
+  return source.text.empty() ? place : place + ": " + source.text;
+}
+
 Graph parse_graph(std::string_view text) {
   Graph graph;
   std::map<std::string, NodeId> nodes;

@@ -36,6 +36,9 @@ std::string value_text(const Meta& meta);
 // The same, and what else there is: "float32[4] on cuda:0".
 std::string known_value_text(const Meta& meta);
 
+// "net.py:12: return x + y", for messages.
+std::string place_text(const SourceLocation& source);
+
 // The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
 // Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
 Graph parse_graph(std::string_view text);

@@ -39,6 +39,15 @@ void add_unknown(const Node& node, Effects& effects) {
   add_inputs(node, effects.shared);
 }
 
+// What else happens where `part` is a part of what runs; not what it writes and shares.
+void add_kinds(const Effects& part, Effects& whole) {
+  whole.is_unknown = whole.is_unknown || part.is_unknown;
+  whole.is_random = whole.is_random || part.is_random;
+  whole.has_side_effect = whole.has_side_effect || part.has_side_effect;
+  whole.asserts = whole.asserts || part.asserts;
+  whole.writes_parameters = whole.writes_parameters || part.writes_parameters;
+}
+
 // The argument that switches off what an operator does in training, and that switches off dropout.
 bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -53,13 +62,6 @@ bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::s
   return false;
 }
 
-const Argument* find_argument(const Node& node, std::string_view name, int at) {
-  if (at >= 0 && static_cast<std::size_t>(at) < node.args.size())
-    return &node.args[static_cast<std::size_t>(at)];
-  const auto named = std::ranges::find(node.kwargs, name, &std::pair<std::string, Argument>::first);
-  return named == node.kwargs.end() ? nullptr : &named->second;
-}
-
 // Attributes that tell of a tensor what no element does.
 bool asks_no_element(const Node& node) {
   if (node.args.size() != 2) return false;
@@ -70,8 +72,7 @@ bool asks_no_element(const Node& node) {
 }  // namespace
 
 const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index) {
-  if (index < node.args.size()) return &node.args[index];
-  return find_argument(node, schema.arguments[index].name, -1);
+  return find_argument(node, index, schema.arguments[index].name);
 }
 
 const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name) {
@@ -180,13 +181,15 @@ void Semantics::add_function(const Node& node, Effects& effects) const {
   const PythonFunction function = find_python_function(node.target);
   const auto has = [&](FunctionTraits trait) { return (function.traits & trait) != 0; };
   if (!has(kKnown)) return add_unknown(node, effects);
-  const bool option =
-      !function.option.empty() && !is_off(find_argument(node, function.option, function.option_at));
+  const auto given = [&](std::int8_t place, std::string_view name) {
+    return find_argument(node, place < 0 ? node.args.size() : static_cast<std::size_t>(place), name);
+  };
+  const bool option = !function.option.empty() && !is_off(given(function.option_at, function.option));
   effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
   effects.has_side_effect = has(kSideEffect);
   effects.reads_elements = !has(kReadsNoElement);
   effects.joins_inputs = has(kJoins);
-  const bool in_place = has(kInPlaceOption) && !is_off(find_argument(node, "inplace", function.in_place_at));
+  const bool in_place = has(kInPlaceOption) && !is_off(given(function.in_place_at, "inplace"));
   if ((has(kWritesFirst) || in_place) && !node.args.empty()) add_inputs(node.args.front(), effects.written);
   if (has(kOptionWrites) && option) add_inputs(node, effects.written);
   if (node.target == "builtins.getattr" && asks_no_element(node)) {
@@ -225,11 +228,7 @@ void Semantics::add_subgraphs(const ModuleGraph& graph, const Node& node, Effect
     const auto subgraph = std::ranges::find(graph.subgraphs, reference.name, &Subgraph::name);
     if (subgraph == graph.subgraphs.end()) return add_unknown(node, effects);
     const SubgraphEffects& inner = subgraph_effects(subgraph->graph);
-    effects.is_unknown = effects.is_unknown || inner.effects.is_unknown;
-    effects.is_random = effects.is_random || inner.effects.is_random;
-    effects.has_side_effect = effects.has_side_effect || inner.effects.has_side_effect;
-    effects.asserts = effects.asserts || inner.effects.asserts;
-    effects.writes_parameters = effects.writes_parameters || inner.effects.writes_parameters;
+    add_kinds(inner.effects, effects);
     if (inner.writes_inputs) add_inputs(node, effects.written);
     if (inner.gives_inputs) {
       add_inputs(node, effects.shared);
@@ -251,11 +250,7 @@ const Semantics::SubgraphEffects& Semantics::subgraph_effects(const ModuleGraph&
       continue;
     }
     const Effects effects = this->effects(graph, node);
-    result.effects.is_unknown = result.effects.is_unknown || effects.is_unknown;
-    result.effects.is_random = result.effects.is_random || effects.is_random;
-    result.effects.has_side_effect = result.effects.has_side_effect || effects.has_side_effect;
-    result.effects.asserts = result.effects.asserts || effects.asserts;
-    result.effects.writes_parameters = result.effects.writes_parameters || effects.writes_parameters;
+    add_kinds(effects, result.effects);
     for (const NodeId written : effects.written) {
       result.writes_inputs = result.writes_inputs || memory.is_from_outside(written);
     }

@@ -31,7 +31,6 @@ class Call {
   Call(const Graph& graph, const Node& node, const OperatorInfo& info)
       : graph_(graph), node_(node), info_(info) {}
 
-  std::string_view name() const { return info_.op->name; }
   const Argument* find(std::string_view argument) const {
     return find_argument(node_, info_.schema, argument);
   }

@@ -30,15 +30,15 @@ constexpr std::array<Pass, 6> kPasses = {{
     {"functional", "all of them, in this order", nullptr},
 }};
 
-void run_one(const Pass& pass, GraphCollection& collection, std::vector<PassReport>& reports) {
+PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& context) {
   const Timer timer;
   PassReport report{std::string(pass.name), static_cast<std::size_t>(summarize(collection).nodes), 0, {}, {}};
-  PassContext context(collection);
+  context.semantics.forget_subgraphs();
   for (ModuleGraph& graph : collection.graphs) pass.run(graph, context);
   report.nodes_after = static_cast<std::size_t>(summarize(collection).nodes);
-  report.declined = std::move(context.declined);
+  report.declined = std::exchange(context.declined, {});
   report.time = timer.milliseconds();
-  reports.push_back(std::move(report));
+  return report;
 }
 
 }  // namespace
@@ -57,13 +57,11 @@ const Pass* find_pass(std::string_view name) {
 }
 
 std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection) {
+  PassContext context(collection);
+  if (pass.run != nullptr) return {run_one(pass, collection, context)};
   std::vector<PassReport> reports;
-  if (pass.run != nullptr) {
-    run_one(pass, collection, reports);
-  } else {
-    for (const Pass& other : kPasses) {
-      if (other.run != nullptr) run_one(other, collection, reports);
-    }
+  for (const Pass& other : kPasses) {
+    if (other.run != nullptr) reports.push_back(run_one(other, collection, context));
   }
   return reports;
 }

@@ -25,9 +25,8 @@ struct Declined {
 // What a pass sees of what is around a graph.
 class PassContext {
  public:
-  explicit PassContext(const GraphCollection& collection) : semantics(collection), collection_(collection) {}
+  explicit PassContext(const GraphCollection& collection) : semantics(collection) {}
 
-  const GraphCollection& collection() const { return collection_; }
   void decline(const ModuleGraph& graph, const Node& node, std::string reason);
 
   // Runs f for the graph and all subgraphs, the innermost first.
@@ -50,7 +49,6 @@ class PassContext {
   std::vector<Declined> declined;
 
  private:
-  const GraphCollection& collection_;
   std::vector<std::string> path_;
 };
 

@@ -14,6 +14,15 @@
 namespace fxtrace {
 namespace {
 
+Graph::NodeSpec spec_of(const Node& node) {
+  return {node.op, node.target, node.args, node.kwargs, node.scope, node.meta, node.source, ""};
+}
+
+// An operator that belongs to where `at` is.
+Graph::NodeSpec call_at(const Node& at, std::string target, std::vector<Argument> args, const Meta& meta) {
+  return {Opcode::kCallFunction, std::move(target), std::move(args), {}, at.scope, meta, at.source, ""};
+}
+
 class RemoveInPlace {
  public:
   RemoveInPlace(ModuleGraph& graph, PassContext& context)
@@ -48,16 +57,12 @@ class RemoveInPlace {
     while (number != kNoTensor && states_[number].became != kNoTensor) number = states_[number].became;
     return number;
   }
-  TensorNumber root_of(TensorNumber number) const {
-    while (tensors_.tensor(number).is_view) number = tensors_.tensor(number).parent;
-    return number;
-  }
   bool is_current(TensorNumber number) const {
-    return states_[number].version == states_[root_of(number)].writes;
+    return states_[number].version == states_[tensors_.root_of(number)].writes;
   }
   void set_value(TensorNumber number, NodeId value) {
     states_[number].value = value;
-    states_[number].version = states_[root_of(number)].writes;
+    states_[number].version = states_[tensors_.root_of(number)].writes;
   }
 
   NodeId insert(NodeId before, Graph::NodeSpec spec) {
@@ -83,8 +88,7 @@ class RemoveInPlace {
 
   Graph::NodeSpec view_again(TensorNumber number, NodeId base) {
     const Node& view = node(tensors_.tensor(number).node);
-    Graph::NodeSpec spec{view.op,    view.target, view.args,   view.kwargs,
-                         view.scope, view.meta,   view.source, ""};
+    Graph::NodeSpec spec = spec_of(view);
     if (const Write* write = tensors_.find_write(view.id)) spec.target = twin_of(*write).target();
     spec.args.front() = base;
     return spec;
@@ -132,8 +136,7 @@ class RemoveInPlace {
   // relu(x, inplace=False)
   NodeId without_option(NodeId id) {
     const Node& call = node(id);
-    Graph::NodeSpec spec{call.op,    call.target, call.args,   call.kwargs,
-                         call.scope, call.meta,   call.source, ""};
+    Graph::NodeSpec spec = spec_of(call);
     const auto at = static_cast<std::size_t>(find_python_function(call.target).in_place_at);
     if (at < spec.args.size()) {
       spec.args[at] = false;
@@ -149,7 +152,9 @@ class RemoveInPlace {
     const Meta meta = write.kind == Write::Kind::kOut ? call.meta : node(states_[target].value).meta;
     if (write.kind == Write::Kind::kInPlace && puts_in_place_of_part(call, target))
       return *call.args[1].get_if<NodeId>();
-    Graph::NodeSpec spec{call.op, twin.target(), call.args, call.kwargs, call.scope, meta, call.source, ""};
+    Graph::NodeSpec spec = spec_of(call);
+    spec.target = twin.target();
+    spec.meta = meta;
     std::erase_if(spec.kwargs, [&](const auto& argument) {
       const auto* value = argument.second.template get_if<NodeId>();
       return write.kind == Write::Kind::kOut && value != nullptr && *value == states_[target].value;
@@ -158,15 +163,9 @@ class RemoveInPlace {
     if (keeps_dtype(node(write.node), write, twin, target)) return result;
     graph().meta(result).dtype =
         has_trait(&twin, traits::kGivesBool) ? std::optional(dtype_name(ScalarType::kBool)) : std::nullopt;
-    const Node& written = node(write.node);
-    return insert(write.node, {Opcode::kCallFunction,
-                               "aten.type_as.default",
-                               {result, states_[target].value},
-                               {},
-                               written.scope,
-                               node(states_[target].value).meta,
-                               written.source,
-                               ""});
+    const NodeId like = states_[target].value;
+    return insert(write.node,
+                  call_at(node(write.node), "aten.type_as.default", {result, like}, node(like).meta));
   }
 
   // b[0].copy_(y), where y is as the part is: what is put back into b is y.
@@ -229,7 +228,7 @@ class RemoveInPlace {
       steps.push_back({above, std::move(undo), base});
       below = above;
     }
-    ++states_[root_of(number)].writes;
+    ++states_[tensors_.root_of(number)].writes;
     set_value(number, value);
     for (Step& step : steps) {
       if (!step.undo.target.empty()) {
@@ -238,15 +237,7 @@ class RemoveInPlace {
         args.emplace_back(value);
         if (step.undo.needs_shape) args.emplace_back(step.base);
         for (Argument& argument : step.undo.rest) args.push_back(std::move(argument));
-        const Node& write = node(at);
-        value = insert(at, {Opcode::kCallFunction,
-                            step.undo.target,
-                            std::move(args),
-                            {},
-                            write.scope,
-                            node(step.base).meta,
-                            write.source,
-                            ""});
+        value = insert(at, call_at(node(at), step.undo.target, std::move(args), node(step.base).meta));
       }
       set_value(step.number, value);
     }

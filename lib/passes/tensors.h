@@ -59,6 +59,7 @@ class Tensors {
   // in place the names of that tensor mean the one that find_write() tells, which is the caller's to follow.
   TensorNumber tensor_of(NodeId value) const;
   const Tensor& tensor(TensorNumber number) const { return tensors_[number]; }
+  TensorNumber root_of(TensorNumber number) const;  // the tensor that a view is of in the end
   std::size_t size() const { return tensors_.size(); }
   const Write* find_write(NodeId node) const;
   // Writes to what the value holds stay in the graph.
@@ -80,7 +81,6 @@ class Tensors {
   // Of the region: it stays as it is.
   void refuse(NodeId value, std::string reason);
   void use(const Node& node);
-  TensorNumber root_of(TensorNumber number) const;
   // What the value is where the reading has come to; kNoTensor for none.
   TensorNumber now(NodeId value) const;
   bool can_be_undone(TensorNumber number) const;

@@ -38,7 +38,7 @@ class Program:
     def try_line(self, name: str | None, expression: str) -> bool:
         scope = {**self.values, "torch": torch}
         try:
-            result = eval(expression.replace("self.buf", "buf"), scope)  # noqa: S307  (made here)
+            result = eval(expression, scope)  # noqa: S307  (made here)
         except (RuntimeError, IndexError, ValueError):
             return False
         if name is not None:
@@ -95,9 +95,8 @@ class Program:
                 self.try_line(None, write)
 
     def source(self, name: str) -> str:
-        lines = [line.replace("buf", "self.buf") if "self.buf" not in line else line for line in self.lines]
-        body = "".join(f"        {line}\n" for line in lines)
-        results = ", ".join(result for result in self.results)
+        body = "".join(f"        {line}\n" for line in self.lines).replace("buf", "self.buf")
+        results = ", ".join(self.results)
         return (
             f"class {name}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
             f"        self.register_buffer('buf', torch.rand(4, 4))\n\n"
@@ -110,11 +109,9 @@ def module_source(first_seed: int, count: int) -> str:
     names = [f"P{seed}" for seed in range(first_seed, first_seed + count)]
     source = HEADER + "".join(Program(seed).source(name) for seed, name in zip(range(first_seed, first_seed + count), names, strict=True))
     members = "".join(f"        self.{name.lower()} = {name}()\n" for name in names)
-    calls = "".join(f"        r{i} = self.{name.lower()}(xs[{i}])\n" for i, name in enumerate(names))
+    calls = "".join(f"        r{i} = self.{name.lower()}(x{i})\n" for i, name in enumerate(names))
     results = ", ".join(f"r{i}[0], r{i}[1], r{i}[2]" for i in range(count))
     inputs = ", ".join(f"x{i}: Tensor" for i in range(count))
-    for i in range(count):
-        calls = calls.replace(f"(xs[{i}])", f"(x{i})")
     return (
         source + f"class All(nn.Module):\n    def __init__(self):\n        super().__init__()\n{members}\n"
         f"    def forward(self, {inputs}):\n{calls}        return [{results}]\n"

@@ -1,7 +1,6 @@
 """The round trip on well-known models, exported; zoo.py makes the archives.  Takes minutes the first time."""
 
 import importlib
-import importlib.util
 
 import harness
 import pytest
@@ -10,15 +9,17 @@ import torch
 import tvcompat
 import zoo
 from test_exported_peers import compare_scopes
-from test_zoo import package_of
+from test_zoo import package_of, zoo_archive
 
 ORDERS = ("resnet18", "mobilenet_v3", "bert", "gpt2")  # the same model traced: the same orders of parameters
 
 
-def zoo_archive(request, name: str) -> str:
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    return zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
+def prepare(name: str) -> None:
+    """What must be imported before the program can be loaded."""
+    if package_of(name) == "transformers":
+        tvcompat.prepare()
+        importlib.import_module("transformers.integrations.moe")  # an operator of its own, for Mixtral
+        importlib.import_module("transformers.models.bert.modeling_bert")  # and the class of BERT's result
 
 
 def other_size(x: torch.Tensor) -> torch.Tensor:
@@ -29,10 +30,7 @@ def other_size(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("name", zoo.exported_names())
 def test_outputs_are_the_programs_own(program, request, name):
     path = zoo_archive(request, name)
-    if package_of(name) == "transformers":
-        tvcompat.prepare()
-        importlib.import_module("transformers.integrations.moe")  # an operator of its own, for Mixtral
-        importlib.import_module("transformers.models.bert.modeling_bert")  # and the class of BERT's result
+    prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
     exported = rebuild_exported.load(path)
     runs = [harness.ExportedRun(path, exported, inputs, {})]

@@ -1,16 +1,14 @@
 """Graph passes: what a graph computes, and what it does to inputs and buffers, stays the same to the bit."""
 
-import importlib
-import importlib.util
 import json
 
 import harness
 import pytest
 import rebuild_exported
 import torch
-import tvcompat
 import zoo
-from test_zoo import package_of
+from test_exported_zoo import prepare
+from test_zoo import zoo_archive
 
 SAMPLES = {sample["file"]: sample for sample in harness.samples()}
 EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
@@ -83,9 +81,7 @@ def test_a_saved_collection_gives_the_same(program, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
 def test_torchscript_models(program, request, name):
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    path = zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
+    path = zoo_archive(request, name)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     for rules in RULES:
         before = program.trace(path, *harness.RULES[rules])
@@ -97,13 +93,8 @@ def test_torchscript_models(program, request, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.exported_names())
 def test_exported_models(program, request, name):
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    path = zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
-    if package_of(name) == "transformers":
-        tvcompat.prepare()
-        importlib.import_module("transformers.integrations.moe")
-        importlib.import_module("transformers.models.bert.modeling_bert")
+    path = zoo_archive(request, name)
+    prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
     run = harness.ExportedRun(path, rebuild_exported.load(path), inputs, {})
     for rules in RULES:

@@ -24,12 +24,16 @@ def package_of(name: str) -> str:
     return next((package for package, models in PACKAGES.items() if model in models), "torchvision")
 
 
+def zoo_archive(request, name: str) -> str:
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"needs {package_of(name)}")
+    return zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
 def test_outputs_are_the_archives_own(program, request, name):
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    path = zoo.archive(name, zoo.cache_folder(request.config.getoption("--zoo-cache")))
+    path = zoo_archive(request, name)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     for rules, options in harness.RULES.items():
         collection = program.trace(path, *options)
