@@ -173,6 +173,17 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
   users.insert(users.end(), merged.begin(), merged.end());
 }
 
+void Graph::move_before(NodeId position, NodeId id) {
+  const Node& node = slot(id).node;
+  for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which uses others"); });
+  if (position == id) return;
+  unlink(id);
+  link(id, slot(position).previous, position);
+  for (const NodeId user : node.users) {
+    if (is_before(user, id)) throw defect("cannot move " + node.name + " behind its user");
+  }
+}
+
 // --- removing nodes ---
 
 void Graph::unlink(NodeId id) {

@@ -55,6 +55,8 @@ class Graph {
   // Whoever uses `from` uses `to` afterwards, except for `to` itself and users for which where() does not
   // hold.
   void replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where = {});
+  // A node without arguments, which its users stay behind.
+  void move_before(NodeId position, NodeId id);
   // Refuses a node that is still used.
   void erase(NodeId id);
   // All of them, which may use each other; refuses when another node uses one.  Costs no more than to look at

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/pure_code.h"
 #include "torchscript/shapes/abstract.h"
 #include "trace/condition.h"
 
@@ -34,34 +36,6 @@ std::optional<bool> constant_result(const Block& block) {
   const auto value = torch::jit::toIValue(block.outputs()[0]);
   if (!value || !value->isBool()) return std::nullopt;
   return value->toBool();
-}
-
-// What the IR has no schema for and does no more than give its results.
-bool is_plain_form(const Node* node) {
-  switch (node->kind()) {
-    case prim::Constant:
-    case prim::DictConstruct:
-    case prim::GetAttr:
-    case prim::If:
-    case prim::isinstance:
-    case prim::ListConstruct:
-    case prim::ListUnpack:
-    case prim::TupleConstruct:
-    case prim::TupleSlice:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Nothing in the block does more than compute its results.
-bool is_pure(const Block& block) {
-  return std::all_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
-    const auto* schema = node->maybeSchema();
-    const bool pure = schema == nullptr ? is_plain_form(node) : is_pure(find_operator(*schema));
-    return pure && std::all_of(node->blocks().begin(), node->blocks().end(),
-                               [](const Block* inner) { return is_pure(*inner); });
-  });
 }
 
 // The branch of an `if` that is left when an exception is all that the other one is for.
@@ -128,19 +102,22 @@ bool only_guards(const Value* value) {
 void Interpreter::ask(const at::IValue& value) const {
   const Proxy* proxy = fixable_.empty() ? nullptr : find_recorded(value);
   if (proxy == nullptr) return;
-  const Graph& graph = tracer_->graph_of(proxy->ref);
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
-  std::unordered_set<std::uint32_t> seen;
-  std::vector<NodeId> pending{proxy->ref.node};
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::vector<NodeRef> pending{proxy->ref};
   while (!pending.empty()) {
-    const NodeId id = pending.back();
+    const NodeRef at = pending.back();
     pending.pop_back();
-    if (!seen.insert(id.index).second) continue;
-    const auto input = fixable_.find(id.index);
-    if (input != fixable_.end()) asked.insert(*input);
-    const auto& made_by = graph.node(id);
+    if (!seen.emplace(at.graph.index, at.node.index).second) continue;
+    const auto& made_by = tracer_->graph_of(at).node(at.node);
+    if (made_by.op == Opcode::kPlaceholder) {
+      const NodeRef outer = tracer_->captured_by(at);
+      if (outer.valid()) pending.push_back(outer);
+      const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
+      if (input != fixable_.end()) asked.insert(*input);
+    }
     if (made_by.op != Opcode::kCallFunction || made_by.meta.kind() == ValueKind::kTensor) continue;
-    for_each_input(made_by, [&](NodeId used) { pending.push_back(used); });
+    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
   }
   if (asked.empty()) return;
   std::vector<FixedInput> inputs;
@@ -169,30 +146,37 @@ void Interpreter::run_if(const IrNode* node) {
   if (assume(node, condition)) return;
   ask(condition);
   if (mode_ == Mode::kAbstract && run_both(node)) return;
+  if (makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
   fail(FailureKind::kDataDependentControlFlow,
        "an `if` depends on an input: " + describe(condition) + explain(condition), node);
+}
+
+// Of what runs from now on.
+void Interpreter::expect(const at::IValue& condition, bool holds) {
+  if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
+    dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                       comparison->right);
+  }
+  bool opposite = false;
+  if (std::string key = condition_key(condition, opposite); !key.empty()) {
+    assumed_[std::move(key)] = holds != opposite;
+  }
+}
+
+void Interpreter::assume_that(const IrNode* node, const at::IValue& condition, bool holds) {
+  if (!records()) return;
+  expect(condition, holds);
+  const auto source = location(node);
+  std::optional<Expression> expr = find_condition(node->input(0), condition);
+  if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
+  if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
 bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
-  const auto assume_that = [&](bool holds) {
-    if (!records()) return;
-    if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
-      dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
-                         comparison->right);
-    }
-    bool opposite = false;
-    if (std::string key = condition_key(condition, opposite); !key.empty()) {
-      assumed_[std::move(key)] = holds != opposite;
-    }
-    const auto source = location(node);
-    std::optional<Expression> expr = find_condition(node->input(0), condition);
-    if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
-    if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
-  };
   if (const auto branch = branch_without_raise(node)) {
-    assume_that(*branch);
+    assume_that(node, condition, *branch);
     choose(node, *branch);
     return true;
   }
@@ -201,7 +185,7 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
   const auto result = required(node->output());
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
-    assume_that(circuit->is_and);
+    assume_that(node, condition, circuit->is_and);
     choose(node, circuit->is_and);
     return true;
   }
@@ -250,7 +234,21 @@ void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, boo
 std::string Interpreter::condition_key(const at::IValue& condition, bool& opposite) const {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return {};
-  return fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
+  std::string key = fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
+  // Nodes of different graphs may have the same names.
+  return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
+}
+
+// `x is None`: control flow of torch has no operand that may be None.
+bool Interpreter::asks_for_none(const at::IValue& condition) const {
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return false;
+  const Graph& graph = tracer_->graph_of(proxy->ref);
+  const fxtrace::Node* node = &graph.node(proxy->ref.node);
+  while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
+    node = &graph.node(*node->args[0].get_if<NodeId>());
+  }
+  return node->target == "operator.is_" || node->target == "operator.is_not";
 }
 
 // Both ways of an `if`, when nothing but its results can tell which was taken.
@@ -279,26 +277,28 @@ bool Interpreter::run_both(const IrNode* node) {
     return true;
   }
   for (std::size_t i = 0; i < results[0].size(); ++i) {
-    set(node->outputs()[i], merge(results[0][i], results[1][i], node->outputs()[i]->type()));
+    const at::IValue& first = results[0][i];
+    const at::IValue& second = results[1][i];
+    set(node->outputs()[i], is_plain(first) && is_plain(second) && first == second
+                                ? first
+                                : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
   }
   return true;
 }
 
-at::IValue Interpreter::merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type) {
-  if (is_plain(first) && is_plain(second) && first == second) return first;
+// What is known of a value that is one of the two.
+AbstractValue Interpreter::merged(const at::IValue& first, const at::IValue& second) {
   AbstractValue known = known_of_value(first);
   const AbstractValue other = known_of_value(second);
-  if (known == other) return make_proxy(NodeRef{}, type, std::move(known));
+  if (known == other) return known;
   auto* info = std::get_if<TensorInfo>(&known.value);
-  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) {
-    return make_proxy(NodeRef{}, type);
-  }
+  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
   info->content = nullptr;
   if (info->dtype != other.tensor()->dtype) info->dtype.reset();
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
     if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = dimensions_.fresh();
   }
-  return make_proxy(NodeRef{}, type, std::move(known));
+  return known;
 }
 
 void Interpreter::run_loop(const IrNode* node) {
@@ -306,15 +306,22 @@ void Interpreter::run_loop(const IrNode* node) {
   at::IValue condition = value(node->input(1));
   if (!limit.isInt()) {
     ask(limit);
+    if (makes_subgraphs()) return record_while(node);
     fail(FailureKind::kDataDependentControlFlow,
          "the length of a loop depends on an input: " + describe(limit) + explain(limit), node);
   }
   const IrBlock& body = *node->blocks()[0];
+  std::optional<Attempt> start;
+  if (makes_subgraphs()) start = begin_attempt();
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
   for (std::int64_t trip = 0; trip < limit.toInt(); ++trip) {
     if (!condition.isBool()) {
       ask(condition);
+      if (start) {
+        undo(*start);
+        return record_while(node);
+      }
       fail(FailureKind::kDataDependentControlFlow,
            "whether a loop goes on depends on an input: " + describe(condition) + explain(condition), node);
     }

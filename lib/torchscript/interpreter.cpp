@@ -6,6 +6,7 @@
 #include "torchscript/convert.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/shapes/abstract.h"
+#include "torchscript/structure.h"
 #include "trace/expression.h"
 
 namespace fxtrace {
@@ -174,7 +175,7 @@ Interpreter::Values Interpreter::outputs(const IrBlock& block) const {
 
 Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const Values& inputs,
                                            const std::string& function) {
-  frames_.push_back({function, {}});
+  frames_.push_back({function, {}, {}});
   const auto formals = graph.inputs();
   for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) set(formals[i], inputs[i]);
   run_block(*graph.block());
@@ -183,8 +184,10 @@ Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const
   return result;
 }
 
-void Interpreter::run_block(const IrBlock& block) {
+void Interpreter::run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out) {
   for (const IrNode* node = *block.nodes().begin(); node != block.return_node(); node = node->next()) {
+    if (left_out.contains(node)) continue;
+    if (makes_subgraphs()) note_loop_starts(block, node);
     if (const IrNode* last = run_hooked_call(node)) {
       node = last;
     } else {
@@ -578,6 +581,7 @@ void Interpreter::set_attribute(const IrNode* node) {
          node);
   }
   const auto object = holder.toObject();
+  check_change(holder, "attribute '" + name + "' is set", node);
   const std::size_t slot = object->type()->getAttributeSlot(name);
   at::IValue before = slot < object->slots().size() ? object->getSlot(slot) : at::IValue();
   changes_.add([object, slot, before] { object->setSlot(slot, before); });
@@ -591,25 +595,27 @@ void Interpreter::remember(const at::IValue& container) {
   const auto known = remembered_.find(identity);
   if (known != remembered_.end() && known->second >= call_mark_) return;
   remembered_[identity] = changes_.mark();
+  changes_.add([this, identity, container, before = copy_of(container)] {
+    set_content(container, before);
+    remembered_.erase(identity);
+  });
+}
+
+void Interpreter::set_content(const at::IValue& container, const at::IValue& content) {
   if (container.isList()) {
-    changes_.add([this, identity, container, before = at::IValue(container.toList().copy())] {
-      auto list = container.toList();
-      list.clear();
-      for (const auto& item : before.toListRef()) list.push_back(item);
-      remembered_.erase(identity);
-    });
+    auto list = container.toList();
+    list.clear();
+    for (const auto& item : content.toListRef()) list.push_back(item);
   } else {
-    changes_.add([this, identity, container, before = at::IValue(container.toGenericDict().copy())] {
-      auto dict = container.toGenericDict();
-      dict.clear();
-      for (const auto& entry : before.toGenericDict()) dict.insert(entry.key(), entry.value());
-      remembered_.erase(identity);
-    });
+    auto dict = container.toGenericDict();
+    dict.clear();
+    for (const auto& entry : content.toGenericDict()) dict.insert(entry.key(), entry.value());
   }
 }
 
 void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
   const bool list = container.isList();
+  check_change(container, list ? "a list is changed" : "a dict is changed", node);
   at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
                                  container.type(), node);
   const void* identity = container.internalToPointer();

@@ -16,6 +16,7 @@
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
 #include "torchscript/bound_torchscript_program.h"
+#include "torchscript/loop_condition.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/torchscript_program.h"
@@ -42,10 +43,13 @@ class Interpreter {
   using IrBlock = torch::jit::Block;
   using IrValue = torch::jit::Value;
 
+  struct Attempt;
   // One activation of a graph function.
   struct Activation {
     std::string function;
     std::unordered_map<const IrValue*, at::IValue> values;
+    // By loop: before its condition is worked out.
+    std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts;
   };
   enum class Mode {
     kRecord,    // the tracer records a graph
@@ -59,7 +63,7 @@ class Interpreter {
   void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
                     const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
   Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);
-  void run_block(const IrBlock& block);
+  void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
   bool run_value_node(const IrNode* node);
   const at::IValue& value(const IrValue* v) const;
@@ -83,15 +87,98 @@ class Interpreter {
   void run_loop(const IrNode* node);
   void raise(const IrNode* node);
   bool assume(const IrNode* node, const at::IValue& condition);
+  void assume_that(const IrNode* node, const at::IValue& condition, bool holds);
+  void expect(const at::IValue& condition, bool holds);
   std::optional<Expression> find_condition(const IrValue* name, const at::IValue& condition) const;
   void leave_out(const IrNode* node, const at::IValue& condition, bool is_and);
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
-  at::IValue merge(const at::IValue& first, const at::IValue& second, const c10::TypePtr& type);
   void count_step(const IrNode* node);
   // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
   // `opposite` is turned round when the key is that of the opposite.
   std::string condition_key(const at::IValue& condition, bool& opposite) const;
+
+  // --- control flow as subgraphs (branches.cpp, while_loops.cpp) ---
+  // What the turns of a loop hand on to each other.
+  struct LoopState {
+    // A part of a variable that control flow of torch can carry, or that no turn changes.
+    struct Leaf {
+      at::IValue before;  // the loop
+      bool is_carried = false;
+      bool is_guess = false;  // that it has to be
+      c10::TypePtr type;
+      AbstractValue known;       // in all turns
+      std::vector<bool> varies;  // by dimension: another size in each turn
+    };
+    struct Variable {
+      std::string name;
+      at::IValue before;
+      std::vector<Leaf> leaves;   // as map_leaves() finds them
+      at::IValue container = {};  // that has these values, where the loop changes one from around it
+    };
+    // The number of the turn and the condition, where they are carried; then what the code hands on, in its
+    // order; then containers.
+    std::vector<Variable> variables;
+    bool has_count = false, has_condition = false;
+
+    std::size_t first_of_code() const { return std::size_t{has_count} + std::size_t{has_condition}; }
+  };
+  // A list or dict that a subgraph changes in place.
+  struct ChangedContainer {
+    std::string name;
+    at::IValue container;
+    at::IValue before;  // a copy
+    at::IValue after;   // likewise, at the end of the subgraph
+  };
+
+  bool makes_subgraphs() const { return records() && options_.control_flow == ControlFlow::kSubgraph; }
+  bool asks_for_none(const at::IValue& condition) const;
+  void record_branches(const IrNode* node, const at::IValue& condition);
+  void record_while(const IrNode* node);
+  LoopState::Variable loop_variable(std::string name, const at::IValue& before, bool changes) const;
+  LoopState loop_state(const IrNode* node, bool has_condition);
+  bool record_turn(const IrNode* node, const LoopCondition* condition, LoopState& state);
+  std::vector<NodeId> enter_turn(const LoopState& state, Values& variables);
+  Argument test_of_turn(const IrNode* node, const LoopCondition* condition, const LoopState& state,
+                        const Values& variables);
+  bool settles(const IrNode* node, LoopState& state, const Values& results);
+  void make_sizes_fresh(const LoopState::Leaf& leaf, AbstractValue& known);
+  Argument carried_argument(const at::IValue& value, const LoopState::Leaf& leaf, const IrNode* node);
+  at::IValue carried_value(NodeId carried, const c10::TypePtr& type, AbstractValue known, const IrNode* node);
+  // The loop's condition as one subgraph, where that is what it is; what was recorded of it before the loop
+  // is gone then.
+  const LoopCondition* rotated_condition(const IrNode* node);
+  at::IValue condition_after(const IrNode* node, const LoopCondition& condition, const Values& results);
+  void note_loop_starts(const IrBlock& block, const IrNode* node);
+  GraphTracer::OpenSubgraph record_subgraph(const std::string& name, const IrBlock& block,
+                                            const std::vector<NodeId>& operands,
+                                            const std::function<void()>& run);
+  Argument predicate(const IrNode* node, const at::IValue& condition);
+  // What a subgraph gives back for the value: what it got is copied, as torch's control flow asks for.
+  // `known`: of the result.
+  Argument subgraph_result(const at::IValue& value, const c10::TypePtr& type, const AbstractValue& known,
+                           const IrNode* node);
+  // Stands for a variable that is not set.
+  Argument unread_value(const c10::TypePtr& type, const AbstractValue& known);
+  // That both ways of a branch, or all turns of a loop, have in common.
+  at::IValue combined(const at::IValue& first, const at::IValue& second, const std::string& name,
+                      const IrNode* node,
+                      const std::function<at::IValue(const at::IValue&, const at::IValue&)>& on_difference);
+  AbstractValue merged(const at::IValue& first, const at::IValue& second);
+  // Lists, dicts and objects that can be reached from values outside of the node's blocks, and from `more`.
+  std::unordered_set<const void*> containers_around(const IrNode* node, std::size_t frame, Values more) const;
+  void may_be_another(const at::IValue& container, const Values& others, const IrNode* node);
+  bool is_from_around(const at::IValue& container);
+  // Fails when what is changed in place is from around the subgraph that is being recorded, or may be.
+  void check_change(const at::IValue& container, const std::string& what, const IrNode* node);
+  // A list or dict from around: what becomes of it is a result of the subgraph.
+  void note_change(const at::IValue& container, const std::string& name, const IrNode* node);
+  void change(const at::IValue& container, const at::IValue& content, const std::string& name,
+              const IrNode* node);
+  // At the end of a subgraph: the containers are again as they were before.
+  std::vector<ChangedContainer> take_changes();
+  Attempt begin_attempt();
+  void undo(const Attempt& attempt);
 
   // --- what control flow asks of inputs (control_flow.cpp) ---
   // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
@@ -176,6 +263,7 @@ class Interpreter {
 
   // --- undoing ---
   void remember(const at::IValue& container);
+  static void set_content(const at::IValue& container, const at::IValue& content);
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.  Every name it goes by sees that.
   void materialize(const at::IValue& container, const IrNode* node);
@@ -212,6 +300,22 @@ class Interpreter {
   // Takes back what was done since.
   void back_to(Checkpoint before);
 
+  // Of what is recorded too.
+  struct Attempt {
+    Journal::Mark recorded = 0;
+    Checkpoint before;
+    std::size_t first_node = 0;  // ids of nodes of the attempt are not below
+  };
+
+  // A subgraph that is being recorded.
+  struct Body {
+    const IrNode* node = nullptr;  // the branch or loop
+    std::size_t frame = 0;         // that runs it
+    Values handed_in;              // made for the body, in the place of values from around
+    std::optional<std::unordered_set<const void*>> around;  // see containers_around(); found when asked for
+    std::vector<ChangedContainer> changed;                  // of those
+  };
+
   // --- recording and telling ---
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
   std::string describe(const at::IValue& value) const;     // for messages
@@ -243,7 +347,13 @@ class Interpreter {
   std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
   ModuleId module_;                      // whose forward runs
-  bool both_ways_ = false;               // in run_both(): what runs may not be what is meant
+  std::vector<Body> bodies_;             // of subgraphs that are open, innermost last
+  // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
+  std::unordered_map<const void*, at::IValue> may_be_other_;
+  std::unordered_map<const IrNode*, std::optional<LoopCondition>> loop_conditions_;
+  std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>>
+      loop_starts_;         // by block: loops whose condition begins to be worked out at the node
+  bool both_ways_ = false;  // in run_both(): what runs may not be what is meant
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

@@ -11,6 +11,7 @@
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/shapes/abstract.h"
+#include "torchscript/structure.h"
 
 namespace fxtrace {
 
@@ -206,6 +207,7 @@ void Interpreter::execute(const IrNode* node, Values values) {
     for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
       const auto* alias = schema.arguments()[i].alias_info();
       if (alias == nullptr || !alias->isWrite() || !is_container(values[i])) continue;
+      note_change(values[i], name_of(node->input(i)), node);
       remember(values[i]);
       changed.push_back(values[i]);
     }

@@ -15,6 +15,7 @@
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/same_code.h"
+#include "torchscript/tensor_writes.h"
 
 namespace fxtrace {
 
@@ -380,6 +381,12 @@ std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Nod
   if (found && found->function.empty()) found->function = function;
   locations_.emplace(node, found);
   return found;
+}
+
+bool TorchScriptProgram::may_write(ModuleId module, const std::string& method) const {
+  const auto& type = *object(module)->type();
+  torch::jit::Function* function = method.empty() ? find_forward(type) : type.findMethod(method);
+  return function == nullptr || may_write_tensors(object(module), *function);
 }
 
 std::unique_ptr<BoundProgram> TorchScriptProgram::bind(const TraceOptions& options) const {

@@ -38,6 +38,7 @@ class TorchScriptProgram : public Program {
   std::string method_to_trace(const std::string& asked) const override;
   bool has_method(const std::string& name) const override;
   std::vector<InputGuess> guess_inputs(const std::string& method) const override;
+  bool may_write(ModuleId module, const std::string& method) const override;
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---

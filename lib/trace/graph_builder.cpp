@@ -98,9 +98,26 @@ void GraphBuilder::guard(Expression expr, std::optional<SourceLocation> source) 
   });
 }
 
-NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Scope scope, Meta meta) {
+std::string GraphBuilder::free_input_name(const std::string& name) const {
+  const auto is_taken = [&](const std::string& wanted) {
+    for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
+      const Node& node = graph().node(id);
+      if (node.op != Opcode::kPlaceholder) return false;
+      if (node.target == wanted) return true;
+    }
+    return false;
+  };
+  if (!is_taken(name)) return name;
+  for (int i = 1;; ++i) {
+    std::string numbered = name + "_" + std::to_string(i);
+    if (!is_taken(numbered)) return numbered;
+  }
+}
+
+NodeId GraphBuilder::capture(NodeId outer, const std::string& name_outside, Scope scope, Meta meta) {
   const auto known = inputs_.find(outer.index);
   if (known != inputs_.end()) return known->second;
+  const std::string name = free_input_name(name_outside);
   before_growing();
   Graph::NodeSpec spec{Opcode::kPlaceholder, name,         {},  {}, std::move(scope),
                        std::move(meta),      std::nullopt, name};
@@ -119,6 +136,36 @@ NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Scope scope,
   return id;
 }
 
+// Nothing of it is undone by itself: whoever takes back an input takes back the subgraph.
+void GraphBuilder::arrange_inputs(const std::vector<NodeId>& captured) {
+  NodeId behind = graph().first();
+  while (graph().node(behind).op == Opcode::kPlaceholder) behind = graph().next(behind);
+  for (const NodeId outer : captured) graph().move_before(behind, inputs_.at(outer.index));
+}
+
+NodeId GraphBuilder::captured_as(NodeId input) const {
+  const auto found = std::ranges::find_if(inputs_, [&](const auto& entry) { return entry.second == input; });
+  return found == inputs_.end() ? NodeId{} : NodeId{found->first};
+}
+
+std::optional<NodeId> GraphBuilder::find_operand(NodeId value) const { return find(operands_, value); }
+
+void GraphBuilder::set_operand(NodeId value, NodeId operand) { set(operands_, value, operand); }
+
+std::optional<NodeId> GraphBuilder::find_converted(NodeId outer) const { return find(converted_, outer); }
+
+void GraphBuilder::set_converted(NodeId outer, NodeId node) { set(converted_, outer, node); }
+
+std::optional<NodeId> GraphBuilder::find(const NodeTable& table, NodeId key) {
+  const auto found = table.find(key.index);
+  return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
+void GraphBuilder::set(NodeTable& table, NodeId key, NodeId value) {
+  table.emplace(key.index, value);
+  journal_.add([&table, key] { table.erase(key.index); });
+}
+
 void GraphBuilder::stands_for_parameter(NodeId node, std::size_t parameter) {
   parameters_.emplace(node.index, parameter);
   journal_.add([this, node] { parameters_.erase(node.index); });
@@ -131,6 +178,13 @@ std::optional<std::size_t> GraphBuilder::find_parameter(NodeId node) const {
 
 void GraphBuilder::add_subgraph(std::string name, ModuleGraph graph) {
   result_.subgraphs.push_back({std::move(name), std::move(graph)});
+}
+
+std::string GraphBuilder::next_subgraph(const std::string& kind) const {
+  const auto count = std::ranges::count_if(result_.subgraphs, [&](const Subgraph& subgraph) {
+    return subgraph.name.starts_with(kind + "_graph_");
+  });
+  return kind + "_graph_" + std::to_string(count);
 }
 
 ModuleGraph GraphBuilder::take_last_subgraph() {

@@ -20,6 +20,8 @@ struct GraphId {
   bool operator==(const GraphId&) const = default;
 };
 
+inline constexpr GraphId kRootGraph{0};  // the module's own
+
 // A value: the node, and the graph that it is in.
 struct NodeRef {
   GraphId graph;
@@ -40,6 +42,7 @@ class GraphBuilder {
   const std::string& name() const { return name_; }
   const Graph& graph() const { return result_.graph; }
   Graph& graph() { return result_.graph; }
+  const ModuleGraph& result() const { return result_; }
 
   NodeId append(Graph::NodeSpec spec);
   // One node for each target, each constant and each value captured: what find_x() does not find is made.
@@ -54,11 +57,24 @@ class GraphBuilder {
   void guard(Expression expr, std::optional<SourceLocation> source);
   void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
 
+  // A name for an input that no other has yet.
+  std::string free_input_name(const std::string& name) const;
   // The input that stands for a value of the graph around this one, which is called `name` there.  One for
   // each value, made at the first use, before all nodes.
   NodeId capture(NodeId outer, const std::string& name, Scope scope, Meta meta);
   // Those values, in the order of the inputs.
   const std::vector<NodeId>& captured() const { return captured_; }
+  // Puts these inputs into that order, behind those that stand for no value.  All must be there, and a node
+  // that is no input.
+  void arrange_inputs(const std::vector<NodeId>& captured);
+  // The value that an input stands for; invalid for any other node.
+  NodeId captured_as(NodeId input) const;
+  // What a value of this graph is for a subgraph, where it cannot go in as it is.
+  std::optional<NodeId> find_operand(NodeId value) const;
+  void set_operand(NodeId value, NodeId operand);
+  // The node that makes a value of the graph around this one anew.
+  std::optional<NodeId> find_converted(NodeId outer) const;
+  void set_converted(NodeId outer, NodeId node);
 
   // That using the node is using a parameter; what number it has is the caller's business.
   void stands_for_parameter(NodeId node, std::size_t parameter);
@@ -66,6 +82,8 @@ class GraphBuilder {
   bool has_parameters() const { return !parameters_.empty(); }
 
   void add_subgraph(std::string name, ModuleGraph graph);
+  // "true_graph_1": of that kind there is one already.
+  std::string next_subgraph(const std::string& kind) const;
   // The inverse.
   ModuleGraph take_last_subgraph();
 
@@ -76,6 +94,9 @@ class GraphBuilder {
   void drop_unused_attributes();
 
  private:
+  using NodeTable = std::unordered_map<std::uint32_t, NodeId>;
+  static std::optional<NodeId> find(const NodeTable& table, NodeId key);
+  void set(NodeTable& table, NodeId key, NodeId value);
   void before_growing();
 
   GraphId id_;
@@ -87,8 +108,10 @@ class GraphBuilder {
   std::unordered_map<const void*, NodeId> constants_;
   std::unordered_map<std::uint32_t, std::size_t> parameters_;  // by node
   std::unordered_set<std::string> guard_keys_;                 // what and where
-  std::unordered_map<std::uint32_t, NodeId> inputs_;           // by outer node
+  NodeTable inputs_;                                           // by outer node
   std::vector<NodeId> captured_;
+  NodeTable operands_;   // by node
+  NodeTable converted_;  // by outer node
 };
 
 }  // namespace fxtrace

@@ -1,10 +1,14 @@
 #include "trace/graph_tracer.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
+#include "operators/operators.h"
+#include "operators/target.h"
 #include "support/error.h"
 #include "support/restore.h"
+#include "trace/same_value.h"
 
 namespace fxtrace {
 
@@ -66,13 +70,18 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
                  name});
 }
 
+// Tensors are operands of subgraphs; control flow takes no other.
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
-  if (const auto known = builder().find_attr(target)) return *known;
-  check_limit();
-  const NodeId id = builder().get_attr(
-      {Opcode::kGetAttr, target, {}, {}, calls_.back().scope, std::move(meta), std::move(source), ""});
-  stands_for_parameter(id, target);
-  return id;
+  GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
+  auto id = home.find_attr(target);
+  if (!id) {
+    check_limit();
+    id = home.get_attr(
+        {Opcode::kGetAttr, target, {}, {}, calls_.back().scope, std::move(meta), std::move(source), ""});
+    const auto parameter = facts_.find_parameter(target);
+    if (parameter) home.stands_for_parameter(*id, *parameter);
+  }
+  return use({home.id(), *id});
 }
 
 NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta,
@@ -159,6 +168,18 @@ std::vector<NodeId> GraphTracer::end_subgraph() {
   return captured;
 }
 
+GraphTracer::OpenSubgraph GraphTracer::suspend_subgraph() {
+  OpenSubgraph subgraph = std::move(builders_.back());
+  builders_.pop_back();
+  journal_.add([this, subgraph] { builders_.push_back(subgraph); });
+  return subgraph;
+}
+
+void GraphTracer::resume_subgraph(OpenSubgraph subgraph) {
+  builders_.push_back(std::move(subgraph));
+  journal_.add([this] { builders_.pop_back(); });
+}
+
 namespace {
 
 // How many graphs are open down to the one that the value is in.
@@ -169,20 +190,146 @@ std::size_t depth_of(const NodeRef& value, const std::vector<std::shared_ptr<Gra
   return depth;
 }
 
+// How a value goes into a subgraph that only takes tensors and integers: what makes an operand of it outside,
+// and what makes the value of that inside.
+struct Conversion {
+  const char* outside;
+  const char* inside;
+  Kwargs kwargs;  // of `outside`
+  Meta operand;
+};
+
+std::optional<Conversion> conversion_of(ValueKind kind) {
+  Meta operand;
+  switch (kind) {
+    case ValueKind::kFloat:
+      operand.type = "Tensor";
+      operand.shape.emplace();
+      operand.dtype = "float64";
+      return Conversion{"aten.scalar_tensor.default",
+                        "aten.item.default",
+                        {{"dtype", Argument::Dtype{"float64"}}},
+                        std::move(operand)};
+    case ValueKind::kBool:
+      operand.type = "int";
+      return Conversion{"builtins.int", "builtins.bool", {}, std::move(operand)};
+    default:
+      return std::nullopt;
+  }
+}
+
+// x.dtype, x.size(), x.shape[1:]: asked of the tensor inside, where nothing changes the tensor's shape.
+// TorchScript has numbers in the place of dtypes.
+bool is_question(const Graph& graph, const Node& node) {
+  const auto* asked = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+  if (node.op != Opcode::kCallFunction || asked == nullptr) return false;
+  if (node.target == "operator.getitem") return is_question(graph, graph.node(*asked));
+  if (node.target == "builtins.getattr" && node.args.size() == 2) {
+    const auto* name = node.args[1].get_if<std::string>();
+    return name != nullptr && (*name == "dtype" || *name == "layout" || *name == "device");
+  }
+  if (!has_trait(find_operator(parse_target(node.target)), traits::kGivesSize)) return false;
+  return std::ranges::none_of(graph.node(*asked).users, [&](NodeId user) {
+    return has_trait(find_operator(parse_target(graph.node(user).target)), traits::kChangesShape);
+  });
+}
+
+bool is_operand(const Meta& meta) {
+  const ValueKind kind = meta.kind();
+  return kind == ValueKind::kTensor || kind == ValueKind::kInt || !meta.type ||
+         meta.type == "Optional[Tensor]";
+}
+
 }  // namespace
 
+NodeId GraphTracer::capture(std::size_t depth, NodeId value) {
+  GraphBuilder& outer = *builders_[depth - 1];
+  GraphBuilder& inner = *builders_[depth];
+  const Node& node = outer.graph().node(value);
+  const Scope& scope = calls_.back().scope;
+  const bool asks = is_question(outer.graph(), node);
+  const bool asks_for_number = asks && node.target != "builtins.getattr" && is_operand(node.meta);
+  if (asks_for_number || (!asks && is_operand(node.meta))) {
+    const NodeId input = inner.capture(value, node.name, scope, node.meta);
+    if (const auto parameter = outer.find_parameter(value)) inner.stands_for_parameter(input, *parameter);
+    return input;
+  }
+  if (const auto known = inner.find_converted(value)) return *known;
+  check_limit();
+  const Meta meta = node.meta;
+  NodeId result;
+  if (auto conversion = conversion_of(meta.kind())) {
+    auto operand = outer.find_operand(value);
+    if (!operand) {
+      operand = outer.append({Opcode::kCallFunction,
+                              conversion->outside,
+                              {value},
+                              std::move(conversion->kwargs),
+                              scope,
+                              conversion->operand,
+                              std::nullopt,
+                              ""});
+      outer.set_operand(value, *operand);
+    }
+    result = inner.append({Opcode::kCallFunction,
+                           conversion->inside,
+                           {capture(depth, *operand)},
+                           {},
+                           scope,
+                           meta,
+                           std::nullopt,
+                           ""});
+  } else if (asks) {
+    std::vector<Argument> args = node.args;
+    for (Argument& arg : args) {
+      arg = map_references<NodeId>(arg, [&](NodeId used) -> Argument { return capture(depth, used); });
+    }
+    const std::string target = outer.graph().node(value).target;
+    result =
+        inner.append({Opcode::kCallFunction, target, std::move(args), {}, scope, meta, std::nullopt, ""});
+  } else {
+    Failure failure;
+    failure.kind = FailureKind::kDataDependentControlFlow;
+    failure.message = "a branch or loop that depends on an input uses " + node.name + ", of type " +
+                      meta.type.value_or("?") + ", from around it: only tensors and numbers can go in";
+    failure.op = node.target;
+    failure.source = node.source;
+    throw TraceFailure(std::move(failure));
+  }
+  inner.set_converted(value, result);
+  return result;
+}
+
 NodeId GraphTracer::use(const NodeRef& value) {
-  std::size_t depth = depth_of(value, builders_);
   NodeId node = value.node;
-  for (; depth < builders_.size(); ++depth) {
-    const GraphBuilder& outer = *builders_[depth - 1];
-    GraphBuilder& inner = *builders_[depth];
-    const Node& captured = outer.graph().node(node);
-    const auto parameter = outer.find_parameter(node);
-    node = inner.capture(node, captured.name, calls_.back().scope, captured.meta);
-    if (parameter) inner.stands_for_parameter(node, *parameter);
+  for (std::size_t depth = depth_of(value, builders_); depth < builders_.size(); ++depth) {
+    node = capture(depth, node);
   }
   return node;
+}
+
+std::vector<NodeId> GraphTracer::end_subgraphs(const std::vector<OpenSubgraph>& subgraphs) {
+  std::vector<NodeId> operands;
+  std::unordered_set<std::uint32_t> seen;
+  for (const OpenSubgraph& subgraph : subgraphs) {
+    for (const NodeId captured : subgraph->captured()) {
+      if (seen.insert(captured.index).second) operands.push_back(captured);
+    }
+  }
+  for (const OpenSubgraph& subgraph : subgraphs) {
+    resume_subgraph(subgraph);
+    for (const NodeId operand : operands) capture(builders_.size() - 1, operand);
+    builder().arrange_inputs(operands);
+    end_subgraph();
+  }
+  return operands;
+}
+
+NodeRef GraphTracer::captured_by(const NodeRef& input) const {
+  const std::size_t depth = depth_of(input, builders_);
+  if (depth < 2) return {};
+  const NodeId outer = builders_[depth - 1]->captured_as(input.node);
+  return outer.valid() ? NodeRef{builders_[depth - 2]->id(), outer} : NodeRef{};
 }
 
 const Graph& GraphTracer::graph_of(const NodeRef& value) const {
@@ -294,6 +441,10 @@ bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& run)
     if (inline_count_[module.index] > 0) stale_ = true;
     return false;
   }
+}
+
+bool GraphTracer::is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const {
+  return fxtrace::is_same_value(builder().result(), first, second, pure_from);
 }
 
 void GraphTracer::look_at(const std::function<void()>& run) {

@@ -59,6 +59,7 @@ class GraphTracer {
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
+  std::string free_input_name(const std::string& name) const { return builder().free_input_name(name); }
   // One node for each target, made at the first use.
   NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
   // A node for each use: the value may have changed since the last.
@@ -89,9 +90,22 @@ class GraphTracer {
   void begin_subgraph(std::string name);
   // The values from around that the subgraph has captured: the operator's operands for its inputs, in order.
   std::vector<NodeId> end_subgraph();
-  // A value, to be used in the graph that is being recorded: itself, or, where it is from a graph around, the
-  // input of the subgraph that stands for it.
+  // Leaves the subgraph as it is, to go on with it later, in the same graph around it.
+  using OpenSubgraph = std::shared_ptr<GraphBuilder>;
+  OpenSubgraph suspend_subgraph();
+  void resume_subgraph(OpenSubgraph subgraph);
+  // Ends subgraphs that are suspended and have their outputs: the ways of a branch, the parts of a loop.  All
+  // get the same inputs, for the operands that are given back: what any of them captured, in that order.
+  std::vector<NodeId> end_subgraphs(const std::vector<OpenSubgraph>& subgraphs);
+  // "true_graph_0": the first of that kind in the graph that is being recorded.
+  std::string next_subgraph(const std::string& kind) const { return builder().next_subgraph(kind); }
+  // A value, to be used in the graph that is being recorded: itself, or, where it is from a graph around,
+  // what stands for it in the subgraph.  That is an input, for tensors and integers; a float goes in as a
+  // tensor of float64 without dimensions and a bool as an integer, and is made anew inside, as is a dtype or
+  // device of a value.  Throws TraceFailure for anything else: control flow of torch takes no other operands.
   NodeId use(const NodeRef& value);
+  // The value of the graph around that an input of a subgraph stands for; invalid for any other.
+  NodeRef captured_by(const NodeRef& input) const;
   // A node of the graph that is being recorded, for use() in subgraphs.
   NodeRef ref(NodeId node) const { return {builder().id(), node}; }
   const Graph& graph_of(const NodeRef& value) const;
@@ -114,6 +128,13 @@ class GraphTracer {
   // Runs `run` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& run);
+  // What is recorded from now on can be taken back, by whoever is in the same call and subgraph.
+  Journal::Mark mark() { return journal_.mark(); }
+  void undo_to(Journal::Mark mark) { journal_.undo_to(mark); }
+  // A node of the graph that is being recorded, which nobody uses.
+  void erase(NodeId node) { builder().graph().erase(node); }
+  // See is_same_value(), in the graph that is being recorded.
+  bool is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const;
   // Runs `run`, which calls no module, and takes back what it recorded.
   void look_at(const std::function<void()>& run);
   // As inline_call() for a front end that knows that nothing will fail: what is recorded until leave_call()
@@ -144,6 +165,7 @@ class GraphTracer {
   GraphBuilder& builder() { return *builders_.back(); }
   const GraphBuilder& builder() const { return *builders_.back(); }
   void open_builder(ModuleId module, std::string name);
+  NodeId capture(std::size_t depth, NodeId outer);
   NodeId append(Graph::NodeSpec spec);
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});

@@ -331,6 +331,10 @@ std::vector<OptionRow> make_table() {
        "an input that control flow asks about, and of which no option speaks, takes its default (needed, the "
        "default), or makes the module fail that asks (never)",
        choice({"needed", "never"}, &TraceOptions::defaults)},
+      {"control_flow", "--control-flow", "fail|subgraph", kWhatIsTraced,
+       "what an `if` or a loop that depends on data does: fail its module, which becomes a leaf (default), or "
+       "become a node higher_order.cond or higher_order.while_loop with subgraphs",
+       choice({"fail", "subgraph"}, &TraceOptions::control_flow)},
       {"param_shapes_constant", "--param-shapes-constant", nullptr, kShapes,
        "treat sizes of parameters and buffers as plain values", flag(&TraceOptions::param_shapes_constant)},
 

@@ -38,6 +38,9 @@ enum class Hooks { kRun, kSkip };
 // Whether an input that control flow asks about, and that no other option speaks of, takes its default.
 enum class Defaults { kNeeded, kNever };
 
+// What a branch or loop that depends on data does: fail the module, or become a node with subgraphs.
+enum class ControlFlow { kFail, kSubgraph };
+
 // What an input of the root is fixed to, as concrete_args of torch.fx.  The value is made of None, bool,
 // numbers, strings, lists and dicts with strings for keys; where it holds kConcretePlaceholder an input
 // remains.
@@ -73,6 +76,7 @@ struct TraceOptions {
   std::vector<WrapRule> wrap_rules;  // likewise
   std::optional<std::int64_t> max_depth;
   Hooks hooks = Hooks::kRun;
+  ControlFlow control_flow = ControlFlow::kFail;
   std::vector<ConcreteArg> concrete;                    // of the root's method; the last of a name counts
   std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
   std::vector<InputSpec> inputs;                        // likewise

@@ -111,6 +111,10 @@ class Program {
   // For hints: the inputs of the root's method.  Empty where there is nothing to choose.
   virtual std::vector<InputGuess> guess_inputs(const std::string& /*method*/) const { return {}; }
 
+  // Whether a call of the module may write to a tensor in place, one that it makes itself included. `method`:
+  // as Node::method.
+  virtual bool may_write(ModuleId /*module*/, const std::string& /*method*/) const { return true; }
+
   // Both must outlive the result.  Throws Error(kUsage) for options that do not fit the program.
   virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const = 0;
 };

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "graph/lint.h"
+#include "trace/alias_check.h"
 #include "trace/graph_tracer.h"
 #include "trace/leaf_rules.h"
 
@@ -144,9 +145,48 @@ class RecursiveTrace {
       if (tracer.stale() || asked_in_vain) return false;
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
-      traced_.emplace(root, Traced{tracer.take(), std::move(inlined), std::move(fixed), stub});
+      ModuleGraph graph = tracer.take();
+      if (fail_for_aliases(graph)) return false;
+      traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub});
       return true;
     }
+  }
+
+  // Whether control flow as subgraphs would mean something else than the code; then its module fails.
+  bool fail_for_aliases(const ModuleGraph& graph) {
+    if (options_.control_flow != ControlFlow::kSubgraph || graph.subgraphs.empty()) return false;
+    if (!semantics_) {
+      described_.parameters = program_.parameters();
+      for (std::uint32_t i = 0; i < facts_.size(); ++i) described_.modules.push_back(record_of(ModuleId{i}));
+      semantics_.emplace(described_);
+    }
+    semantics_->forget_subgraphs();
+    const auto module_of = [&](const std::string& path) {
+      const auto found = std::ranges::find(described_.modules, path, &ModuleRecord::path);
+      return ModuleId{static_cast<std::uint32_t>(found - described_.modules.begin())};
+    };
+    auto conflict = find_alias_conflict(graph, *semantics_, [&](const Node& node) {
+      return node.op != Opcode::kCallModule || program_.may_write(module_of(node.target), node.method);
+    });
+    if (!conflict) return false;
+    conflict->failure.module = conflict->module;
+    failed_.add(module_of(conflict->module), std::move(conflict->failure));
+    return true;
+  }
+
+  // What is known of a module before anything is traced.
+  ModuleRecord record_of(ModuleId module) const {
+    const ModuleInfo& info = facts_.info(module);
+    const ModuleId first = facts_.first(module);
+    ModuleRecord record;
+    record.path = info.path;
+    record.type = info.type;
+    if (first != module) {
+      record.alias_of = facts_.info(first).path;
+    } else {
+      record.attributes = info.attributes;
+    }
+    return record;
   }
 
   // Which inputs have their defaults, a line for each.
@@ -198,17 +238,9 @@ class RecursiveTrace {
       used_parameters.insert(order.begin(), order.end());
     }
     for (std::uint32_t i = 0; i < facts_.size(); ++i) {
-      const ModuleInfo& info = facts_.info(ModuleId{i});
       const ModuleId first = facts_.first(ModuleId{i});
       const ModuleInfo& first_info = facts_.info(first);
-      ModuleRecord record;
-      record.path = info.path;
-      record.type = info.type;
-      if (first.index != i) {
-        record.alias_of = first_info.path;
-      } else {
-        record.attributes = info.attributes;
-      }
+      ModuleRecord record = record_of(ModuleId{i});
       const auto called = calls.find(first_info.path);
       const bool is_called = called != calls.end();
       if (failed_.contains(first)) {
@@ -253,6 +285,8 @@ class RecursiveTrace {
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
   std::vector<std::string> misfits_;
+  GraphCollection described_;  // modules and parameters alone
+  std::optional<Semantics> semantics_;
   bool retraced_ = false;
   std::string method_;  // of the root
 };
