@@ -1,0 +1,265 @@
+#include "passes/remove_batch_dims.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operators/batching.h"
+#include "operators/modules.h"
+#include "passes/batch_plan.h"
+#include "passes/batch_rules.h"
+#include "passes/rewrite.h"
+
+namespace fxtrace {
+namespace {
+
+using Shape = std::vector<Meta::Dim>;
+
+std::int64_t integer(const Node& node, std::size_t place) {
+  const auto* number = place < node.args.size() ? node.args[place].get_if<std::int64_t>() : nullptr;
+  if (number == nullptr) throw CannotBatch{"an argument of " + node.name + " is not known"};
+  return *number;
+}
+
+NodeId tensor(const Node& node) {
+  const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
+  if (id == nullptr) throw CannotBatch{node.name + " gets no tensor"};
+  return *id;
+}
+
+// One call of vmap with those that are nested in it.
+class Region {
+ public:
+  Region(const ModuleGraph& graph, Semantics& semantics, const std::vector<NodeId>& nodes)
+      : graph_(graph), semantics_(semantics), plan_(graph.graph), nodes_(nodes) {}
+
+  // Throws CannotBatch.
+  BatchPlan& plan() {
+    for (const NodeId id : nodes_) visit(graph_.graph.node(id));
+    for (const NodeId id : nodes_) check_users(graph_.graph.node(id));
+    return plan_;
+  }
+
+ private:
+  struct OpenLevel {
+    LevelNumber number;
+    std::optional<std::int64_t> said;  // its number in the graph, once it is said
+  };
+
+  void visit(const Node& node) {
+    switch (vmap_function(node.target)) {
+      case VmapFunction::kOpen:
+        if (node.args.empty()) throw CannotBatch{node.name + " says no size"};
+        open_.push_back({plan_.add_level(node.args.front()), std::nullopt});
+        return;
+      case VmapFunction::kClose:
+        return open_.pop_back();
+      case VmapFunction::kLoad:
+        return;
+      case VmapFunction::kAdd:
+        return add(node);
+      case VmapFunction::kRemove:
+        return remove(node);
+      case VmapFunction::kNone:
+        return call(node);
+    }
+  }
+
+  void check_users(const Node& node) const {
+    const bool is_end = vmap_function(node.target) == VmapFunction::kOpen;
+    const auto is_outside = [&](NodeId user) { return graph_.graph.is_before(nodes_.back(), user); };
+    if ((is_end && !node.users.empty()) ||
+        (plan_.is_batched(node.id) && std::ranges::any_of(node.users, is_outside))) {
+      throw CannotBatch{node.name + " is used outside"};
+    }
+  }
+
+  // --- the ends of a vmap ---
+
+  LevelNumber innermost(std::int64_t said) {
+    OpenLevel& level = open_.back();
+    if (!level.said) level.said = said;
+    if (level.said != said) throw CannotBatch{"it has several numbers"};
+    return level.number;
+  }
+
+  void add(const Node& node) {
+    const Batched value = value_of(tensor(node));
+    Shape shape = value.shape();
+    std::int64_t dim = integer(node, 1);
+    if (dim < 0) dim += static_cast<std::int64_t>(shape.size());
+    if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size())) {
+      throw CannotBatch{node.name + " takes a dimension that is not there"};
+    }
+    Levels levels = value.levels;
+    levels.push_back(innermost(integer(node, 2)));
+    const Meta::Dim size = shape[static_cast<std::size_t>(dim)];
+    Meta sample = value.sample;
+    shape.erase(shape.begin() + dim);
+    sample.shape = shape;
+    NodeId all = value.tensor;
+    if (dim != 0) {
+      const auto front = static_cast<std::int64_t>(value.levels.size());
+      Meta meta = value.sample;
+      shape.insert(shape.begin(), size);
+      meta.shape = std::move(shape);
+      all = plan_.emit(node, {"aten.movedim.int", {all, front + dim, front}},
+                       plan_.meta_of_all(value.levels, meta));
+    }
+    if (size != plan_.extent_of(levels.back())) {
+      if (size.number() != 1) throw CannotBatch{"a size of " + node.name + " is not that of the batch"};
+      Argument::List sizes;  // one sample for all
+      sizes.items.resize(value.levels.size(), -1);
+      sizes.items.push_back(plan_.size_of(levels.back()));
+      sizes.items.resize(levels.size() + sample.shape->size(), -1);
+      all = plan_.emit(node, {"aten.expand.default", {all, std::move(sizes)}},
+                       plan_.meta_of_all(levels, sample));
+    }
+    plan_.set(node, {all, std::move(levels), std::move(sample)});
+  }
+
+  void remove(const Node& node) {
+    Batched value = value_of(tensor(node));
+    const LevelNumber level = innermost(integer(node, 1));
+    const std::int64_t dim = integer(node, 3);
+    if (known_size(graph_.graph, node.args[2]) != plan_.extent_of(level) || dim < 0 ||
+        dim > static_cast<std::int64_t>(value.rank())) {
+      throw CannotBatch{node.name + " says another size, or a dimension that is not there"};
+    }
+    const bool has_level = !value.levels.empty() && value.levels.back() == level;
+    if (!has_level) return plan_.set(node, repeated(node, value, level, dim));
+    value.levels.pop_back();
+    const auto front = static_cast<std::int64_t>(value.levels.size());
+    if (dim != 0) {
+      return plan_.set(node, plan_.emit(node, {"aten.movedim.int", {value.tensor, front, front + dim}},
+                                        value.levels, node.meta));
+    }
+    plan_.set(node, {value.tensor, value.levels, node.meta});
+  }
+
+  // What is the same for all samples.  torch expands it to its own sizes with that of the batch among them.
+  Batched repeated(const Node& node, const Batched& value, LevelNumber level, std::int64_t dim) {
+    const auto front = static_cast<std::int64_t>(value.levels.size());
+    Meta meta = value.sample;
+    meta.shape->insert(meta.shape->begin(), Meta::Dim(1));
+    Batched one =
+        plan_.emit(node, {"aten.unsqueeze.default", {value.tensor, front}}, value.levels, std::move(meta));
+    if (dim == 0 && plan_.extent_of(level).number() == 1) return one;
+    Argument::List sizes;
+    sizes.items.resize(value.levels.size(), -1);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(dim); ++i) {
+      const auto size = value.shape()[i].number();
+      if (!size) throw CannotBatch{"a size of " + node.name + " is not known"};
+      sizes.items.emplace_back(*size);
+    }
+    sizes.items.push_back(plan_.size_of(level));
+    sizes.items.resize(value.levels.size() + value.rank() + 1, -1);
+    return plan_.emit(node, {"aten.expand.default", {one.tensor, std::move(sizes)}}, value.levels, node.meta);
+  }
+
+  // --- what is between ---
+
+  Batched value_of(NodeId id) const {
+    Batched value = plan_.value(id);
+    for (const LevelNumber level : value.levels) {
+      if (std::ranges::find(open_, level, &OpenLevel::number) == open_.end()) {
+        throw CannotBatch{graph_.graph.node(id).name + " is used outside"};
+      }
+    }
+    return value;
+  }
+
+  void call(const Node& node) {
+    bool is_batched = false;
+    for_each_input(node, [&](NodeId input) { is_batched = !value_of(input).levels.empty() || is_batched; });
+    const Effects effects = semantics_.effects(graph_, node);
+    if (effects.is_random) throw CannotBatch{node.name + " draws random numbers"};
+    if (effects.is_unknown) throw CannotBatch{"nothing is known of " + node.name};
+    if (!is_batched) return;
+    if (node.op == Opcode::kCallModule) return leaf(node, effects);
+    if (!effects.written.empty()) throw CannotBatch{node.name + " writes"};
+    if (node.target == "operator.getitem" && node.args.size() == 2) {
+      const Batched list = plan_.value(tensor(node));
+      return plan_.set(node,
+                       plan_.emit(node, {node.target, {list.tensor, node.args[1]}}, list.levels, node.meta));
+    }
+    const OperatorInfo* info = semantics_.find_operator(node.target);
+    if (info == nullptr) throw CannotBatch{"there is no rule for " + node.target + " over a batch"};
+    batch_operator(node, *info, semantics_, plan_);
+  }
+
+  // What it writes in place is the tensor of all samples.
+  void leaf(const Node& node, const Effects& effects) {
+    const std::string type = node.scope.module_type.value_or("");
+    const bool has_one = node.args.size() == 1 && node.kwargs.empty();
+    if ((traits_of_module(type) & module_traits::kAnyRank) == 0 || effects.writes_parameters || !has_one) {
+      throw CannotBatch{"there is no rule for the leaf " + node.name + " over a batch"};
+    }
+    const Batched value = plan_.value(tensor(node));
+    plan_.set(node, plan_.emit(node, {node.target, {value.tensor}}, value.levels, node.meta));
+  }
+
+  const ModuleGraph& graph_;
+  Semantics& semantics_;
+  BatchPlan plan_;
+  const std::vector<NodeId>& nodes_;
+  std::vector<OpenLevel> open_;  // the outermost first
+};
+
+class RemoveBatchDims {
+ public:
+  RemoveBatchDims(ModuleGraph& graph, PassContext& context) : graph_(graph), context_(context) {}
+
+  void run() {
+    std::size_t depth = 0;
+    bool all = true;
+    std::vector<NodeId> region, loads;
+    for (const NodeId id : graph_.graph.order()) {
+      const VmapFunction function = vmap_function(graph_.graph.node(id).target);
+      if (function == VmapFunction::kLoad) loads.push_back(id);
+      if (function == VmapFunction::kOpen) ++depth;
+      if (depth > 0) region.push_back(id);
+      if (function != VmapFunction::kClose || depth == 0 || --depth > 0) continue;
+      all = remove(region) && all;
+      region.clear();
+    }
+    if (!region.empty()) decline(region, "it does not end");
+    if (all && region.empty()) ends_.insert(ends_.end(), loads.begin(), loads.end());
+    erase_nodes(graph_, ends_);
+  }
+
+ private:
+  bool remove(const std::vector<NodeId>& region) {
+    std::vector<NodeId> ends;
+    for (const NodeId id : region) {
+      const VmapFunction function = vmap_function(graph_.graph.node(id).target);
+      if (function == VmapFunction::kOpen || function == VmapFunction::kClose) ends.push_back(id);
+    }
+    try {
+      Region(graph_, context_.semantics, region).plan().commit(graph_);
+    } catch (const CannotBatch& cannot) {
+      decline(region, cannot.reason);
+      return false;
+    }
+    ends_.insert(ends_.end(), ends.begin(), ends.end());
+    return true;
+  }
+  void decline(const std::vector<NodeId>& region, std::string reason) {
+    context_.decline(graph_, graph_.graph.node(region.front()), std::move(reason));
+  }
+
+  ModuleGraph& graph_;
+  PassContext& context_;
+  std::vector<NodeId> ends_;  // of what was removed
+};
+
+}  // namespace
+
+void remove_batch_dims(ModuleGraph& graph, PassContext& context) {
+  context.for_each_graph(graph, [&](ModuleGraph& each) { RemoveBatchDims(each, context).run(); });
+}
+
+}  // namespace fxtrace
