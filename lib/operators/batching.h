@@ -21,7 +21,6 @@ struct BatchingRule {
     kSizes,         // the list `sizes` has those of the result
     kExpand,        // likewise; the result may have more dimensions
     kRepeat,        // the list `sizes` has a number for each dimension of the result
-    kFill,          // gives its dtype and device alone: the result is the same for all samples
     // Several may be.
     kBroadcast,    // they are broadcast
     kEqual,        // they are not: each gets all dimensions of the batch

@@ -89,8 +89,6 @@ class OperatorCall {
       case Form::kExpand:
       case Form::kRepeat:
         return sizes();
-      case Form::kFill:
-        return fill();
       case Form::kBroadcast:
         return broadcast();
       case Form::kEqual:
@@ -344,12 +342,6 @@ class OperatorCall {
     args_.set(name_at(0), plan_.align(node_, value, value.levels, rank));
     args_.set(rule_.sizes, std::move(sizes));
     finish(value.levels);
-  }
-
-  void fill() {
-    only();
-    replace_tensors();
-    finish(Levels());
   }
 
   // --- several tensors ---

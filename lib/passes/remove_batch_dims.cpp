@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,6 +34,12 @@ NodeId tensor(const Node& node) {
   return *id;
 }
 
+VmapFunction function_of(const Graph& graph, NodeId id) { return vmap_function(graph.node(id).target); }
+
+auto calls(const Graph& graph, VmapFunction function) {
+  return [&graph, function](NodeId id) { return function_of(graph, id) == function; };
+}
+
 // One call of vmap with those that are nested in it.
 class Region {
  public:
@@ -38,6 +48,7 @@ class Region {
 
   // Throws CannotBatch.
   BatchPlan& plan() {
+    if (function_of(graph_.graph, nodes_.front()) != VmapFunction::kOpen) find_sizes();
     for (const NodeId id : nodes_) visit(graph_.graph.node(id));
     for (const NodeId id : nodes_) check_users(graph_.graph.node(id));
     return plan_;
@@ -47,10 +58,12 @@ class Region {
   struct OpenLevel {
     LevelNumber number;
     std::optional<std::int64_t> said;  // its number in the graph, once it is said
+    bool is_ending = false;            // see open_and_close()
   };
 
   void visit(const Node& node) {
-    switch (vmap_function(node.target)) {
+    const VmapFunction function = vmap_function(node.target);
+    switch (function) {
       case VmapFunction::kOpen:
         if (node.args.empty()) throw CannotBatch{node.name + " says no size"};
         open_.push_back({plan_.add_level(node.args.front()), std::nullopt});
@@ -60,9 +73,9 @@ class Region {
       case VmapFunction::kLoad:
         return;
       case VmapFunction::kAdd:
-        return add(node);
       case VmapFunction::kRemove:
-        return remove(node);
+        if (!sizes_.empty()) open_and_close(node);
+        return function == VmapFunction::kAdd ? add(node) : remove(node);
       case VmapFunction::kNone:
         return call(node);
     }
@@ -79,11 +92,38 @@ class Region {
 
   // --- the ends of a vmap ---
 
+  // The vmap that runs, which has that number in the graph.
   LevelNumber innermost(std::int64_t said) {
     OpenLevel& level = open_.back();
     if (!level.said) level.said = said;
     if (level.said != said) throw CannotBatch{"it has several numbers"};
     return level.number;
+  }
+
+  // Bodies of control flow have lost what opens and closes a vmap.  One begins where the first value gets its
+  // dimension, and has ended when one that has lost it is followed by one that gets it.
+  void open_and_close(const Node& node) {
+    const bool adds = vmap_function(node.target) == VmapFunction::kAdd;
+    const std::int64_t said = integer(node, adds ? 2 : 1);
+    const auto is_over = [&](const OpenLevel& level) {
+      return level.said > said || (adds && level.said == said && level.is_ending);
+    };
+    while (!open_.empty() && is_over(open_.back())) open_.pop_back();
+    if (adds && (open_.empty() || open_.back().said != said)) {
+      open_.push_back({plan_.add_level(sizes_.at(node.id.index)), said});
+    }
+    if (open_.empty()) throw CannotBatch{"nothing opens it"};
+    open_.back().is_ending = !adds;
+  }
+  // What the next node that takes the dimension away says of its size.
+  void find_sizes() {
+    std::map<std::int64_t, Argument> sizes;  // by the number in the graph
+    for (const NodeId id : nodes_ | std::views::reverse) {
+      const Node& node = graph_.graph.node(id);
+      const VmapFunction function = vmap_function(node.target);
+      if (function == VmapFunction::kRemove && node.args.size() > 2) sizes[integer(node, 1)] = node.args[2];
+      if (function == VmapFunction::kAdd) sizes_[id.index] = sizes[integer(node, 2)];
+    }
   }
 
   void add(const Node& node) {
@@ -124,9 +164,10 @@ class Region {
   void remove(const Node& node) {
     Batched value = value_of(tensor(node));
     const LevelNumber level = innermost(integer(node, 1));
-    const std::int64_t dim = integer(node, 3);
-    if (known_size(graph_.graph, node.args[2]) != plan_.extent_of(level) || dim < 0 ||
-        dim > static_cast<std::int64_t>(value.rank())) {
+    const auto rank = static_cast<std::int64_t>(value.rank());
+    std::int64_t dim = integer(node, 3);
+    if (dim < 0) dim += rank + 1;
+    if (known_size(graph_.graph, node.args[2]) != plan_.extent_of(level) || dim < 0 || dim > rank) {
       throw CannotBatch{node.name + " says another size, or a dimension that is not there"};
     }
     const bool has_level = !value.levels.empty() && value.levels.back() == level;
@@ -179,7 +220,7 @@ class Region {
     if (effects.is_random) throw CannotBatch{node.name + " draws random numbers"};
     if (effects.is_unknown) throw CannotBatch{"nothing is known of " + node.name};
     if (!is_batched) return;
-    if (node.op == Opcode::kCallModule) return leaf(node, effects);
+    if (node.op == Opcode::kCallModule) return leaf(node);
     if (!effects.written.empty()) throw CannotBatch{node.name + " writes"};
     if (node.target == "operator.getitem" && node.args.size() == 2) {
       const Batched list = plan_.value(tensor(node));
@@ -191,11 +232,11 @@ class Region {
     batch_operator(node, *info, semantics_, plan_);
   }
 
-  // What it writes in place is the tensor of all samples.
-  void leaf(const Node& node, const Effects& effects) {
+  // What it writes in place are all samples, and what it writes to its own parameters is the same.
+  void leaf(const Node& node) {
     const std::string type = node.scope.module_type.value_or("");
     const bool has_one = node.args.size() == 1 && node.kwargs.empty();
-    if ((traits_of_module(type) & module_traits::kAnyRank) == 0 || effects.writes_parameters || !has_one) {
+    if ((traits_of_module(type) & module_traits::kAnyRank) == 0 || !has_one) {
       throw CannotBatch{"there is no rule for the leaf " + node.name + " over a batch"};
     }
     const Batched value = plan_.value(tensor(node));
@@ -206,7 +247,8 @@ class Region {
   Semantics& semantics_;
   BatchPlan plan_;
   const std::vector<NodeId>& nodes_;
-  std::vector<OpenLevel> open_;  // the outermost first
+  std::vector<OpenLevel> open_;                        // the outermost first
+  std::unordered_map<std::uint32_t, Argument> sizes_;  // by node; empty where levels are opened and closed
 };
 
 class RemoveBatchDims {
@@ -214,12 +256,23 @@ class RemoveBatchDims {
   RemoveBatchDims(ModuleGraph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
   void run() {
+    const std::vector<NodeId> order = graph_.graph.order();
+    std::vector<NodeId> loads;
+    std::ranges::copy_if(order, std::back_inserter(loads), calls(graph_.graph, VmapFunction::kLoad));
+    const bool are_opened = std::ranges::any_of(order, calls(graph_.graph, VmapFunction::kOpen));
+    const bool all = are_opened ? run_calls(order) : run_body(order);
+    if (all) ends_.insert(ends_.end(), loads.begin(), loads.end());
+    erase_nodes(graph_, ends_);
+  }
+
+ private:
+  // Each outermost vmap.  Tells whether all were removed, and so below.
+  bool run_calls(const std::vector<NodeId>& order) {
     std::size_t depth = 0;
     bool all = true;
-    std::vector<NodeId> region, loads;
-    for (const NodeId id : graph_.graph.order()) {
-      const VmapFunction function = vmap_function(graph_.graph.node(id).target);
-      if (function == VmapFunction::kLoad) loads.push_back(id);
+    std::vector<NodeId> region;
+    for (const NodeId id : order) {
+      const VmapFunction function = function_of(graph_.graph, id);
       if (function == VmapFunction::kOpen) ++depth;
       if (depth > 0) region.push_back(id);
       if (function != VmapFunction::kClose || depth == 0 || --depth > 0) continue;
@@ -227,17 +280,20 @@ class RemoveBatchDims {
       region.clear();
     }
     if (!region.empty()) decline(region, "it does not end");
-    if (all && region.empty()) ends_.insert(ends_.end(), loads.begin(), loads.end());
-    erase_nodes(graph_, ends_);
+    return all && region.empty();
+  }
+  // Of a graph where nothing opens them: all that there are.
+  bool run_body(const std::vector<NodeId>& order) {
+    const auto first = std::ranges::find_if(order, calls(graph_.graph, VmapFunction::kAdd));
+    const auto last =
+        std::ranges::find_if(order | std::views::reverse, calls(graph_.graph, VmapFunction::kRemove)).base();
+    return first >= last || remove({first, last});
   }
 
- private:
   bool remove(const std::vector<NodeId>& region) {
     std::vector<NodeId> ends;
-    for (const NodeId id : region) {
-      const VmapFunction function = vmap_function(graph_.graph.node(id).target);
-      if (function == VmapFunction::kOpen || function == VmapFunction::kClose) ends.push_back(id);
-    }
+    std::ranges::copy_if(region, std::back_inserter(ends), calls(graph_.graph, VmapFunction::kOpen));
+    std::ranges::copy_if(region, std::back_inserter(ends), calls(graph_.graph, VmapFunction::kClose));
     try {
       Region(graph_, context_.semantics, region).plan().commit(graph_);
     } catch (const CannotBatch& cannot) {
