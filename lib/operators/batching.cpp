@@ -102,7 +102,6 @@ constexpr Row kRows[] = {
     {"aten::logsumexp", {.form = Form::kReduce}},
     {"aten::mT", {.form = Form::kLeading}},
     {"aten::matmul", {.form = Form::kMatmul}},
-    {"aten::matrix_exp", {.form = Form::kLeading}},
     {"aten::max", {.form = Form::kReduce, .target = "aten.amax.default"}},
     {"aten::max.dim", {.form = Form::kReduce}},
     {"aten::mean", {.form = Form::kReduce, .target = "aten.mean.dim"}},
@@ -185,6 +184,9 @@ constexpr Row kRows[] = {
     {"aten::var.dim", {.form = Form::kReduce}},
     {"aten::view", {.form = Form::kSizes, .sizes = "size"}},
     {"aten::view_as", {.form = Form::kSizesOf, .target = "aten.view.default"}},
+    {"aten::where.Scalar", {.form = Form::kLeading}},
+    {"aten::where.ScalarOther", {.form = Form::kBroadcast}},
+    {"aten::where.ScalarSelf", {.form = Form::kBroadcast}},
     {"aten::zeros_like", {.form = Form::kLeading}},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));

@@ -301,7 +301,9 @@ class OperatorCall {
   bool reduces_everything() const {
     const Argument* dim = args_.find("dim");
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
-    return dim == nullptr || (list != nullptr && list->items.empty());
+    // An empty list of the type int[1] says so too; one of the type int[] says nothing.
+    const bool is_empty = list != nullptr && list->items.empty();
+    return dim == nullptr || (is_empty && args_.type("dim").required().length);
   }
 
   void reduce() {
@@ -311,14 +313,13 @@ class OperatorCall {
     const OperatorInfo& over_dimensions = *semantics_.find_operator(target);
     NamedArguments args(over_dimensions.schema);
     args.copy(args_);
-    const auto& arguments = over_dimensions.schema.arguments;
-    const SchemaType& type = std::ranges::find(arguments, "dim", &SchemaArgument::name)->type;
+    const bool takes_list = args.type("dim").required().is_list();
     const bool keeps_rank = args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true);
-    if (keeps_rank && (value.rank() == 0 || !type.required().is_list())) {
+    if (keeps_rank && (value.rank() == 0 || !takes_list)) {
       throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
     }
     if (value.rank() == 0) value = unsqueezed(value, 0);
-    if (type.required().is_list()) {
+    if (takes_list) {
       args.set("dim", range(value.levels.size(), value.rank()));
     } else {
       if (value.rank() > 1) value = flattened(value);
@@ -495,6 +496,8 @@ class OperatorCall {
   // --- products ---
 
   Batched dot(const Batched& a, const Batched& b, Meta sample) {
+    const Dtype dtype = sample.dtype ? find_scalar_type(*sample.dtype) : Dtype{};
+    if (!dtype || sum_dtype(dtype) != dtype) throw CannotBatch{"a sum has another dtype than " + node_.name};
     const Batched product = elementwise("aten.mul.Tensor", {a, b}, with_shape(sample, a.shape()));
     return reduced("aten.sum.dim_IntList", product, std::move(sample));
   }
@@ -505,9 +508,10 @@ class OperatorCall {
   Batched matmul(const Batched& a, const Batched& b, Meta sample) {
     if (a.rank() == 1 && b.rank() == 1) return dot(a, b, std::move(sample));
     if (a.rank() > 1 && b.rank() > 1) return elementwise("aten.matmul.default", {a, b}, std::move(sample));
-    const auto is_matrix = [](const Batched& value) { return value.levels.empty() && value.rank() == 2; };
-    if (is_matrix(a)) return plain_matmul(b, transposed(a), std::move(sample));
-    if (is_matrix(b) || b.levels.empty()) return plain_matmul(a, b, std::move(sample));
+    // One is a vector, and one is the same for all and has no batch of its own.
+    const auto is_plain = [](const Batched& value) { return value.levels.empty() && value.rank() <= 2; };
+    if (is_plain(a) && a.rank() == 2) return plain_matmul(b, transposed(a), std::move(sample));
+    if (is_plain(b)) return plain_matmul(a, b, std::move(sample));
     const std::int64_t dim = a.rank() == 1 ? -2 : -1;
     Shape shape = sample.shape.value();
     shape.insert(from_end(shape, dim + 1), Meta::Dim(1));
@@ -532,6 +536,7 @@ class OperatorCall {
 
   void linear() {
     if (!is_batched("weight") && !is_batched("bias")) return leading();
+    if (second().rank() != 2) throw CannotBatch{"weight of " + node_.name + " is no matrix"};
     const Batched product = matmul(first(), transposed(second()), node_.meta);
     if (args_.find("bias") == nullptr) return finish(product);
     finish(elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));

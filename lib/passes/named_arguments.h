@@ -18,6 +18,8 @@ class NamedArguments {
   NamedArguments(const Node& node, const Schema& schema);
 
   const Schema& schema() const { return *schema_; }
+  // Of what the schema has.
+  const SchemaType& type(std::string_view name) const { return schema_->arguments.at(place(name)).type; }
   // Null when it is left out or None, and when the schema does not have it.
   const Argument* find(std::string_view name) const;
   // Of an integer what is given or else its default; nothing when that is none or does not stand there.

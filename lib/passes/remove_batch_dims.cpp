@@ -82,9 +82,9 @@ class Region {
   }
 
   void check_users(const Node& node) const {
-    const bool is_end = vmap_function(node.target) == VmapFunction::kOpen;
+    const bool opens = vmap_function(node.target) == VmapFunction::kOpen;
     const auto is_outside = [&](NodeId user) { return graph_.graph.is_before(nodes_.back(), user); };
-    if ((is_end && !node.users.empty()) ||
+    if ((opens && !node.users.empty()) ||
         (plan_.is_batched(node.id) && std::ranges::any_of(node.users, is_outside))) {
       throw CannotBatch{node.name + " is used outside"};
     }
@@ -122,7 +122,11 @@ class Region {
       const Node& node = graph_.graph.node(id);
       const VmapFunction function = vmap_function(node.target);
       if (function == VmapFunction::kRemove && node.args.size() > 2) sizes[integer(node, 1)] = node.args[2];
-      if (function == VmapFunction::kAdd) sizes_[id.index] = sizes[integer(node, 2)];
+      if (function != VmapFunction::kAdd) continue;
+      const Argument& size = sizes_[id.index] = sizes[integer(node, 2)];
+      const auto* given = size.get_if<NodeId>();
+      if (given != nullptr && !graph_.graph.is_before(*given, id))
+        throw CannotBatch{"its size comes too late"};
     }
   }
 

@@ -5,9 +5,14 @@ To the bit, where the operators of a sample and those of the batch add up in the
 vectors, and losses that torch decomposes, may round differently: these programs are compared with a tolerance.
 """
 
+import contextlib
 import copy
+import io
+import json
+import warnings
 
 import harness
+import op_samples
 import pytest
 import rebuild_exported
 import torch
@@ -199,6 +204,7 @@ PROGRAMS = {
     "by a vector": (lambda s, x, y: vmap(lambda a: (a @ y, y @ a.t()))(x), (f(3, 5, 4), f(4)), CLOSE),
     "batches of matrices": (each(lambda a, b: (a @ b, torch.bmm(a, a.mT), a @ b[0])), (f(3, 2, 4, 5), f(3, 2, 5, 3)), CLOSE),
     "mm and mv": (each(lambda a, b: (torch.mm(a, a.t()), torch.mv(a, b), torch.addmm(a, a, a), torch.outer(b, b))), (f(3, 4, 4), f(3, 4)), CLOSE),
+    "a vector by matrices": (lambda s, x, y: vmap(lambda a: (a @ y, y @ a[:4]))(x), (f(3, 5), f(2, 5, 4)), CLOSE),
     "nested products": (pairs(lambda a, b: a @ b), (f(3, 4, 5), f(2, 5, 4)), CLOSE),
     "linear": (lambda s, x: vmap(lambda a: F.linear(a, s.weight))(x), (f(3, 4),), CLOSE),
     "a linear for each": (each(F.linear), (f(3, 5, 4), f(3, 6, 4), f(3, 6)), CLOSE),
@@ -362,3 +368,73 @@ def test_branches(program, tmp_path):
         with torch.no_grad():
             net.weight.copy_(weight)
             torch.testing.assert_close(rebuilt(*given), net(*given))
+
+
+@pytest.mark.parametrize("out_dim", [1, -1])
+def test_out_dims_of_a_saved_collection(program, tmp_path, out_dim):
+    """torch 2.13 cannot save a program with out_dims, so this one is made of another, and `fxtrace render` runs the pass."""
+    path, saved = str(tmp_path / "program.pt2"), tmp_path / "saved.json"
+    x = torch.rand(3, 4, 5)
+    torch.export.save(torch.export.export(Net(each(lambda a: a.softmax(-1) * 2)).eval(), (x,)), path)
+    collection = program.trace(path, "--no-default-leaves")
+    expected = vmap(lambda a: a.softmax(-1) * 2, out_dims=out_dim)(x)
+    removed = next(node for node in collection["graphs"][0]["nodes"] if "_remove_batch_dim" in node["target"])
+    removed["args"][3] = out_dim
+    removed["meta"]["shape"] = list(expected.shape)
+    saved.write_text(json.dumps(collection))
+    graph = json.loads(program.stdout("render", str(saved), "--pass", "remove-batch-dims"))["graphs"][0]
+    assert not vmap_nodes(graph)
+    rebuilt = rebuild_exported.rebuild(path, graph, rebuild_exported.load(path))
+    assert harness.difference(expected, rebuilt(x)) is None
+
+
+def over_a_batch(sample, batched: str):
+    """torch's own sample of an operator under vmap: of three, those at the ends are the same."""
+    tensors, dims = [], []
+    for i, value in enumerate(sample.tensors):
+        if batched == "all" or (batched == "first") == (i == 0):
+            tensors.append(torch.stack([value, value.flip(tuple(range(value.dim()))), value], dim=-1 if i == 1 else 0))
+            dims.append(value.dim() if i == 1 else 0)
+        else:
+            tensors.append(value)
+            dims.append(None)
+    if all(dim is None for dim in dims):
+        return None
+    function = vmap(sample.function, in_dims=tuple(dims))
+    try:
+        results = pytree.tree_leaves(function(*tensors))
+        torch.export.export(op_samples.Calls([op_samples.Sample(sample.operator, function, tensors)]), tuple(tensors))
+    except Exception:  # torch has no rule for it, or cannot export its own
+        return None
+    return op_samples.Sample(sample.operator, function, tensors) if all(map(torch.is_tensor, results)) else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batched", ["all", "first", "others"])
+def test_operators(program, tmp_path, batched):
+    """Every operator with a rule, on torch's own samples."""
+    calls, removed = [], 0
+    with warnings.catch_warnings(), torch.no_grad(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for sample in op_samples.samples(2, dtypes=(torch.float32,)):
+            call = over_a_batch(sample, batched) if len(sample.tensors) > 1 or batched == "all" else None
+            calls += [call] if call else []
+    for start in range(0, len(calls), 50):
+        group = op_samples.Calls(calls[start : start + 50])
+        inputs = tuple(tensor for call in group.calls for tensor in call.tensors)
+        path = str(tmp_path / "program.pt2")
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            torch.export.save(torch.export.export(group, inputs), path)
+            loaded = rebuild_exported.load(path)
+            expected = group(*copy.deepcopy(inputs))
+        before = program.trace(path, "--no-default-leaves")["graphs"][0]
+        graph = program.trace(path, "--no-default-leaves", "--pass", "remove-batch-dims")["graphs"][0]
+        removed += len(vmap_nodes(before)) - len(vmap_nodes(graph))
+        rebuilt = rebuild_exported.rebuild(path, graph, loaded)
+        check_shapes(graph, rebuilt, list(inputs))
+        with torch.no_grad():
+            actual = rebuilt(*copy.deepcopy(inputs))
+        for result, wanted in zip(pytree.tree_leaves(actual), expected, strict=True):
+            torch.testing.assert_close(result, wanted, rtol=1e-4, atol=1e-4, equal_nan=True)
+    assert removed > 1000
