@@ -47,7 +47,6 @@ class BatchPlan {
   // --- values ---
   // What the node has become: itself where it is none of the function's.
   Batched value(NodeId node) const;
-  const Batched* find(NodeId node) const;
   // `node` itself stays where the value is a call of the same target that was planned for it.
   void set(const Node& node, Batched value);
   bool is_batched(NodeId node) const;
@@ -88,6 +87,7 @@ class BatchPlan {
   };
   // New nodes have numbers from here until they are in the graph.
   static constexpr std::uint32_t kPlanned = std::uint32_t{1} << 31;
+  const Batched* find(NodeId node) const;
   static NodeId planned(std::size_t step) { return {kPlanned + static_cast<std::uint32_t>(step)}; }
 
   const Graph& graph_;

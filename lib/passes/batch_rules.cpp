@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operators/batching.h"
+#include "passes/batch_steps.h"
 #include "passes/named_arguments.h"
 #include "shapes/rule_helpers.h"
 
@@ -14,51 +15,6 @@ namespace fxtrace {
 namespace {
 
 using Form = BatchingRule::Form;
-using Shape = std::vector<Meta::Dim>;
-
-Meta with_shape(Meta meta, Shape shape) {
-  meta.shape = std::move(shape);
-  return meta;
-}
-
-// Counted from the end, -1 is the last.
-Shape::iterator from_end(Shape& shape, std::int64_t dim) { return shape.end() + dim; }
-
-Argument::List range(std::size_t from, std::size_t count) {
-  Argument::List numbers;
-  for (std::size_t i = 0; i < count; ++i) numbers.items.emplace_back(static_cast<std::int64_t>(from + i));
-  return numbers;
-}
-
-std::size_t max_rank(const std::vector<Batched>& values) {
-  std::size_t rank = 0;
-  for (const Batched& value : values) rank = std::max(rank, value.rank());
-  return rank;
-}
-
-Meta::Dim product(const Shape& shape) {
-  SymInt size = 1;
-  for (const Meta::Dim& dim : shape) {
-    if (dim.size() == nullptr) throw CannotBatch{"a size is not known"};
-    size = size * *dim.size();
-  }
-  return size;
-}
-
-Shape broadcast_shape(const std::vector<Batched>& values) {
-  Shape result(max_rank(values), Meta::Dim(1));
-  for (const Batched& value : values) {
-    auto place = result.end() - static_cast<std::ptrdiff_t>(value.rank());
-    for (const Meta::Dim& dim : value.shape()) {
-      if (place->number() != 1 && dim.number() != 1 && *place != dim) {
-        throw CannotBatch{"sizes are broadcast that are not known"};
-      }
-      if (place->number() == 1) *place = dim;
-      ++place;
-    }
-  }
-  return result;
-}
 
 class OperatorCall {
  public:
@@ -68,6 +24,7 @@ class OperatorCall {
         rule_(batching_rule(*info.op)),
         semantics_(semantics),
         plan_(plan),
+        steps_(node, plan),
         args_(node, info.schema) {}
 
   void run() {
@@ -80,7 +37,7 @@ class OperatorCall {
       case Form::kPermute:
         return permute();
       case Form::kTransposeOne:
-        return finish(only().rank() < 2 ? only() : transposed(only(), node_.meta));
+        return finish(only().rank() < 2 ? only() : steps_.transposed(only()));
       case Form::kSqueezeAll:
         return squeeze_all();
       case Form::kReduce:
@@ -100,11 +57,11 @@ class OperatorCall {
       case Form::kIndex:
         return index();
       case Form::kDot:
-        return finish(dot(first(), second(), node_.meta));
+        return finish(steps_.dot(first(), second(), node_.meta));
       case Form::kOuter:
         return finish(outer());
       case Form::kMatmul:
-        return finish(matmul(first(), second(), node_.meta));
+        return finish(steps_.matmul(first(), second(), node_.meta));
       case Form::kAddMatmul:
         return add_matmul();
       case Form::kLinear:
@@ -224,46 +181,6 @@ class OperatorCall {
   }
   void finish(Batched value) { plan_.set(node_, std::move(value)); }
 
-  // --- steps that several rules take ---
-
-  // At that place of a sample, from 0.
-  Batched unsqueezed(const Batched& value, std::size_t dim) {
-    Shape shape = value.shape();
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), Meta::Dim(1));
-    const auto at = static_cast<std::int64_t>(value.levels.size() + dim);
-    return plan_.emit(node_, {"aten.unsqueeze.default", {value.tensor, at}}, value.levels,
-                      with_shape(value.sample, std::move(shape)));
-  }
-  Batched transposed(const Batched& value, Meta sample) {
-    return plan_.emit(node_, {"aten.transpose.int", {value.tensor, -2, -1}}, value.levels, std::move(sample));
-  }
-  Batched transposed(const Batched& value) {
-    Shape shape = value.shape();
-    std::iter_swap(from_end(shape, -2), from_end(shape, -1));
-    return transposed(value, with_shape(value.sample, std::move(shape)));
-  }
-  Batched flattened(const Batched& value) {
-    const auto from = static_cast<std::int64_t>(value.levels.size());
-    return plan_.emit(node_, {"aten.flatten.using_ints", {value.tensor, from, -1}}, value.levels,
-                      with_shape(value.sample, {product(value.shape())}));
-  }
-  // Of values that are broadcast, with further arguments.
-  Batched elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
-                      std::vector<Argument> more = {}) {
-    const Levels levels = BatchPlan::common_levels(values);
-    const std::size_t rank = max_rank(values);
-    std::vector<Argument> args;
-    for (const Batched& value : values) args.emplace_back(plan_.align(node_, value, levels, rank));
-    std::ranges::move(more, std::back_inserter(args));
-    return plan_.emit(node_, {std::move(target), std::move(args)}, levels, std::move(sample));
-  }
-  // Over all dimensions of a sample, by an operator that takes a list of them.
-  Batched reduced(std::string target, const Batched& value, Meta sample) {
-    if (value.rank() == 0) return value;
-    return plan_.emit(node_, {std::move(target), {value.tensor, range(value.levels.size(), value.rank())}},
-                      value.levels, std::move(sample));
-  }
-
   // --- one tensor ---
 
   void leading() {
@@ -318,11 +235,11 @@ class OperatorCall {
     if (keeps_rank && (value.rank() == 0 || !takes_list)) {
       throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
     }
-    if (value.rank() == 0) value = unsqueezed(value, 0);
+    if (value.rank() == 0) value = steps_.unsqueezed(value, 0);
     if (takes_list) {
       args.set("dim", range(value.levels.size(), value.rank()));
     } else {
-      if (value.rank() > 1) value = flattened(value);
+      if (value.rank() > 1) value = steps_.flattened(value);
       args.set("dim", -1);
     }
     args.set(name_at(0), value.tensor);
@@ -495,51 +412,23 @@ class OperatorCall {
 
   // --- products ---
 
-  Batched dot(const Batched& a, const Batched& b, Meta sample) {
-    const Dtype dtype = sample.dtype ? find_scalar_type(*sample.dtype) : Dtype{};
-    if (!dtype || sum_dtype(dtype) != dtype) throw CannotBatch{"a sum has another dtype than " + node_.name};
-    const Batched product = elementwise("aten.mul.Tensor", {a, b}, with_shape(sample, a.shape()));
-    return reduced("aten.sum.dim_IntList", product, std::move(sample));
-  }
-
-  Batched outer() { return elementwise("aten.mul.Tensor", {unsqueezed(first(), 1), second()}, node_.meta); }
-
-  // As torch's rules for mm, mv and bmm: a matrix that is the same for all is not expanded.
-  Batched matmul(const Batched& a, const Batched& b, Meta sample) {
-    if (a.rank() == 1 && b.rank() == 1) return dot(a, b, std::move(sample));
-    if (a.rank() > 1 && b.rank() > 1) return elementwise("aten.matmul.default", {a, b}, std::move(sample));
-    // One is a vector, and one is the same for all and has no batch of its own.
-    const auto is_plain = [](const Batched& value) { return value.levels.empty() && value.rank() <= 2; };
-    if (is_plain(a) && a.rank() == 2) return plain_matmul(b, transposed(a), std::move(sample));
-    if (is_plain(b)) return plain_matmul(a, b, std::move(sample));
-    const std::int64_t dim = a.rank() == 1 ? -2 : -1;
-    Shape shape = sample.shape.value();
-    shape.insert(from_end(shape, dim + 1), Meta::Dim(1));
-    const Batched product = elementwise(
-        "aten.matmul.default", {a.rank() == 1 ? unsqueezed(a, 0) : a, b.rank() == 1 ? unsqueezed(b, 1) : b},
-        with_shape(sample, std::move(shape)));
-    return plan_.emit(node_, {"aten.squeeze.dim", {product.tensor, dim}}, product.levels, std::move(sample));
-  }
-
-  // Of one that is the same for all with one of which the last dimension alone takes part.
-  Batched plain_matmul(const Batched& a, const Batched& b, Meta sample) {
-    return plan_.emit(node_, {"aten.matmul.default", {a.tensor, b.tensor}}, a.levels, std::move(sample));
+  Batched outer() {
+    return steps_.elementwise("aten.mul.Tensor", {steps_.unsqueezed(first(), 1), second()}, node_.meta);
   }
 
   void add_matmul() {
     for (const std::string_view factor : {"beta", "alpha"}) {
       if (args_.integer(factor) != 1) throw CannotBatch{node_.name + " has factors"};
     }
-    const Batched product = matmul(second(), tensor(name_at(2)), node_.meta);
-    finish(elementwise("aten.add.Tensor", {product, first()}, node_.meta));
+    const Batched product = steps_.matmul(second(), tensor(name_at(2)), node_.meta);
+    finish(steps_.elementwise("aten.add.Tensor", {product, first()}, node_.meta));
   }
 
   void linear() {
     if (!is_batched("weight") && !is_batched("bias")) return leading();
-    if (second().rank() != 2) throw CannotBatch{"weight of " + node_.name + " is no matrix"};
-    const Batched product = matmul(first(), transposed(second()), node_.meta);
+    const Batched product = steps_.matmul(first(), steps_.transposed(second()), node_.meta);
     if (args_.find("bias") == nullptr) return finish(product);
-    finish(elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));
+    finish(steps_.elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));
   }
 
   void normalize() {
@@ -554,7 +443,7 @@ class OperatorCall {
     Batched value = first();
     args_.set(name_at(0), value.tensor);
     value = plan_.emit(node_, call(node_.target, args_), value.levels, node_.meta);
-    for (const auto& [target, other] : after) value = elementwise(target, {value, other}, node_.meta);
+    for (const auto& [target, other] : after) value = steps_.elementwise(target, {value, other}, node_.meta);
     finish(std::move(value));
   }
 
@@ -573,7 +462,7 @@ class OperatorCall {
         [&](const Batched& value) { return plan_.spread(node_, value, levels, each.shape->size()); });
     args_.set("reduction", kNone);
     const Batched all = plan_.emit(node_, call(node_.target, args_), levels, std::move(each));
-    finish(reduced(*reduction == kMean ? "aten.mean.dim" : "aten.sum.dim_IntList", all, node_.meta));
+    finish(steps_.reduced(*reduction == kMean ? "aten.mean.dim" : "aten.sum.dim_IntList", all, node_.meta));
   }
 
   // Rows of all samples are rows of one call; the mean is over those that count.
@@ -599,14 +488,14 @@ class OperatorCall {
     NodeId losses = plan_.emit(node_, call(node_.target, args_), std::move(flat));
     Batched all = plan_.emit(node_, {"aten.view.default", {losses, std::move(sizes)}}, levels, each);
     if (*reduction == kNone) return finish(std::move(all));
-    all = reduced("aten.sum.dim_IntList", all, node_.meta);
+    all = steps_.reduced("aten.sum.dim_IntList", all, node_.meta);
     if (*reduction != kMean) return finish(std::move(all));
     each.dtype = "bool";
-    Batched count = elementwise("aten.ne.Scalar", {target}, each, {*ignored});
+    Batched count = steps_.elementwise("aten.ne.Scalar", {target}, each, {*ignored});
     Meta of_count = node_.meta;
     of_count.dtype = rank == 0 ? "bool" : "int64";
-    count = reduced("aten.sum.dim_IntList", count, std::move(of_count));
-    finish(elementwise("aten.div.Tensor", {all, count}, node_.meta));
+    count = steps_.reduced("aten.sum.dim_IntList", count, std::move(of_count));
+    finish(steps_.elementwise("aten.div.Tensor", {all, count}, node_.meta));
   }
   Batched spread_to(const Levels& levels, const Batched& value) {
     return {plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
@@ -630,6 +519,7 @@ class OperatorCall {
   const BatchingRule rule_;
   Semantics& semantics_;
   BatchPlan& plan_;
+  BatchSteps steps_;
   NamedArguments args_;
 };
 

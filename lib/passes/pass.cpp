@@ -17,7 +17,8 @@ namespace fxtrace {
 namespace {
 
 constexpr std::array<Pass, 7> kPasses = {{
-    {"remove-batch-dims", "make operators of all samples of what torch.vmap does to one", remove_batch_dims},
+    {"remove-batch-dims", "make operators over the whole batch of what torch.vmap does to one sample",
+     remove_batch_dims},
     {"remove-inplace", "make new values of what is written in place, views and inputs included",
      remove_inplace},
     {"remove-noops",

@@ -20,8 +20,6 @@
 namespace fxtrace {
 namespace {
 
-using Shape = std::vector<Meta::Dim>;
-
 std::int64_t integer(const Node& node, std::size_t place) {
   const auto* number = place < node.args.size() ? node.args[place].get_if<std::int64_t>() : nullptr;
   if (number == nullptr) throw CannotBatch{"an argument of " + node.name + " is not known"};
@@ -132,37 +130,31 @@ class Region {
 
   void add(const Node& node) {
     const Batched value = value_of(tensor(node));
-    Shape shape = value.shape();
+    const LevelNumber level = innermost(integer(node, 2));
+    const auto rank = static_cast<std::int64_t>(value.rank());
     std::int64_t dim = integer(node, 1);
-    if (dim < 0) dim += static_cast<std::int64_t>(shape.size());
-    if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size())) {
+    if (dim < 0) dim += rank;
+    if (dim < 0 || dim >= rank || has_level(value, level)) {
       throw CannotBatch{node.name + " takes a dimension that is not there"};
     }
-    Levels levels = value.levels;
-    levels.push_back(innermost(integer(node, 2)));
-    const Meta::Dim size = shape[static_cast<std::size_t>(dim)];
     Meta sample = value.sample;
-    shape.erase(shape.begin() + dim);
-    sample.shape = shape;
-    NodeId all = value.tensor;
-    if (dim != 0) {
-      const auto front = static_cast<std::int64_t>(value.levels.size());
-      Meta meta = value.sample;
-      shape.insert(shape.begin(), size);
-      meta.shape = std::move(shape);
-      all = plan_.emit(node, {"aten.movedim.int", {all, front + dim, front}},
-                       plan_.meta_of_all(value.levels, meta));
-    }
-    if (size != plan_.extent_of(levels.back())) {
+    const Meta::Dim size = value.shape()[static_cast<std::size_t>(dim)];
+    sample.shape->erase(sample.shape->begin() + dim);
+    const auto front = static_cast<std::int64_t>(value.levels.size());
+    if (size != plan_.extent_of(level)) {
       if (size.number() != 1) throw CannotBatch{"a size of " + node.name + " is not that of the batch"};
-      Argument::List sizes;  // one sample for all
-      sizes.items.resize(value.levels.size(), -1);
-      sizes.items.push_back(plan_.size_of(levels.back()));
-      sizes.items.resize(levels.size() + sample.shape->size(), -1);
-      all = plan_.emit(node, {"aten.expand.default", {all, std::move(sizes)}},
-                       plan_.meta_of_all(levels, sample));
+      // One sample for all.
+      return plan_.set(node, plan_.emit(node, {"aten.squeeze.dim", {value.tensor, front + dim}}, value.levels,
+                                        std::move(sample)));
     }
-    plan_.set(node, {all, std::move(levels), std::move(sample)});
+    Levels levels = value.levels;
+    levels.push_back(level);
+    if (dim == 0) return plan_.set(node, {value.tensor, std::move(levels), std::move(sample)});
+    plan_.set(node, plan_.emit(node, {"aten.movedim.int", {value.tensor, front + dim, front}},
+                               std::move(levels), std::move(sample)));
+  }
+  static bool has_level(const Batched& value, LevelNumber level) {
+    return !value.levels.empty() && value.levels.back() == level;
   }
 
   void remove(const Node& node) {
@@ -174,8 +166,7 @@ class Region {
     if (known_size(graph_.graph, node.args[2]) != plan_.extent_of(level) || dim < 0 || dim > rank) {
       throw CannotBatch{node.name + " says another size, or a dimension that is not there"};
     }
-    const bool has_level = !value.levels.empty() && value.levels.back() == level;
-    if (!has_level) return plan_.set(node, repeated(node, value, level, dim));
+    if (!has_level(value, level)) return plan_.set(node, repeated(node, value, level, dim));
     value.levels.pop_back();
     const auto front = static_cast<std::int64_t>(value.levels.size());
     if (dim != 0) {
@@ -278,8 +269,10 @@ class RemoveBatchDims {
     for (const NodeId id : order) {
       const VmapFunction function = function_of(graph_.graph, id);
       if (function == VmapFunction::kOpen) ++depth;
-      if (depth > 0) region.push_back(id);
-      if (function != VmapFunction::kClose || depth == 0 || --depth > 0) continue;
+      if (depth == 0) continue;
+      region.push_back(id);
+      if (function == VmapFunction::kClose) --depth;
+      if (depth > 0) continue;
       all = remove(region) && all;
       region.clear();
     }

@@ -347,6 +347,25 @@ def test_symbolic_sizes(program, tmp_path, name):
     check(program, tmp_path, function, inputs, expected, {"args": dynamic})
 
 
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_masks_of_transformers(program, tmp_path, is_dynamic):
+    """Its own masks, as it makes them with vmap; torch cannot save those that read a padding mask."""
+    masks = pytest.importorskip("transformers.masking_utils")
+    kinds = [
+        masks.causal_mask_function,
+        masks.sliding_window_causal_mask_function(3),
+        masks.sliding_window_bidirectional_mask_function(2),
+        masks.or_masks(masks.causal_mask_function, lambda b, h, q, k: (k < 2) & (b == 1)),
+    ]
+
+    def function(s, x):
+        sizes = x.shape[0], x.shape[1], x.shape[1] + 2
+        return [masks.sdpa_mask(*sizes, mask_function=kind, use_vmap=True, allow_is_causal_skip=False) for kind in kinds]
+
+    dims = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO} if is_dynamic else None
+    check(program, tmp_path, function, (torch.rand(2, 5, 4),), REMOVED, {"args": (dims,)})
+
+
 def branches(s, x, y):
     def nested(x, y):
         rows = vmap(lambda a: a.sum())(x)
@@ -416,7 +435,7 @@ def test_operators(program, tmp_path, batched):
     calls, removed = [], 0
     with warnings.catch_warnings(), torch.no_grad(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        for sample in op_samples.samples(2, dtypes=(torch.float32,)):
+        for sample in op_samples.samples(1, dtypes=(torch.float32,)):
             call = over_a_batch(sample, batched) if len(sample.tensors) > 1 or batched == "all" else None
             calls += [call] if call else []
     for start in range(0, len(calls), 50):
@@ -437,4 +456,4 @@ def test_operators(program, tmp_path, batched):
             actual = rebuilt(*copy.deepcopy(inputs))
         for result, wanted in zip(pytree.tree_leaves(actual), expected, strict=True):
             torch.testing.assert_close(result, wanted, rtol=1e-4, atol=1e-4, equal_nan=True)
-    assert removed > 1000
+    assert removed > 400
