@@ -7,9 +7,9 @@
 
 namespace fxtrace {
 
-const std::vector<Meta::Dim>& Batched::shape() const {
-  if (!sample.shape) throw CannotBatch{"the shape of a value is not known"};
-  return *sample.shape;
+const Shape& shape_of(const Meta& meta) {
+  if (!meta.shape) throw CannotBatch{"the shape of a value is not known"};
+  return *meta.shape;
 }
 
 LevelNumber BatchPlan::add_level(Argument size) {
@@ -47,7 +47,7 @@ bool BatchPlan::is_batched(NodeId node) const {
 Meta BatchPlan::meta_of_all(const Levels& levels, const Meta& sample) const {
   Meta meta = sample;
   if (!meta.shape) return meta;
-  std::vector<Meta::Dim> shape;
+  Shape shape;
   for (const LevelNumber level : levels) shape.push_back(extent_of(level));
   shape.insert(shape.end(), sample.shape->begin(), sample.shape->end());
   meta.shape = std::move(shape);

@@ -20,6 +20,10 @@ struct CannotBatch {
   std::string reason;
 };
 
+using Shape = std::vector<Meta::Dim>;
+// CannotBatch when it is not known.
+const Shape& shape_of(const Meta& meta);
+
 using LevelNumber = std::size_t;
 // Of several nested calls of torch.vmap, the outermost first.
 using Levels = std::vector<LevelNumber>;
@@ -31,7 +35,7 @@ struct Batched {
   Levels levels;  // in which it differs from sample to sample; none: it is the same for all
   Meta sample;
 
-  const std::vector<Meta::Dim>& shape() const;  // of a sample; CannotBatch when it is not known
+  const Shape& shape() const { return shape_of(sample); }
   std::size_t rank() const { return shape().size(); }
 };
 

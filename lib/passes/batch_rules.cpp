@@ -193,8 +193,10 @@ class OperatorCall {
   void permute() {
     const Batched value = only();
     shift_dimensions(value.levels.size(), value.rank());
+    const auto* given = args_.find("dims")->get_if<Argument::List>();
+    if (given == nullptr) throw CannotBatch{"a list of dimensions is not known"};
     Argument::List dims = range(0, value.levels.size());
-    std::ranges::copy(args_.find("dims")->get_if<Argument::List>()->items, std::back_inserter(dims.items));
+    std::ranges::copy(given->items, std::back_inserter(dims.items));
     args_.set("dims", std::move(dims));
     replace_tensors();
     finish(value.levels);
@@ -386,7 +388,9 @@ class OperatorCall {
     args_.set("self", self.tensor);
     args_.set("indices", std::move(places));
     if (is_in_front || !any) return finish(levels);
-    Shape shape = plan_.meta_of_all(levels, node_.meta).shape.value();
+    Shape shape = shape_of(plan_.meta_of_all(levels, node_.meta));
+    if (given.leading + levels.size() > shape.size())
+      throw CannotBatch{node_.name + " gets too few dimensions"};
     std::rotate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(levels.size()),
                 shape.begin() + static_cast<std::ptrdiff_t>(levels.size() + given.leading));
     const NodeId found =
@@ -454,8 +458,9 @@ class OperatorCall {
   void loss() {
     const auto reduction = args_.integer("reduction");
     if (!reduction) throw CannotBatch{"reduction is not known"};
-    if (*reduction == kNone) return equal();
     const std::vector<Batched> values = tensors();
+    if (common_type(values)) throw CannotBatch{node_.name + " would have another dtype"};
+    if (*reduction == kNone) return equal();
     const Levels levels = BatchPlan::common_levels(values);
     Meta each = with_shape(node_.meta, broadcast_shape(values));
     replace_tensors(
@@ -484,7 +489,7 @@ class OperatorCall {
     Argument::List sizes;
     for (const LevelNumber level : levels) sizes.items.push_back(plan_.size_of(level));
     sizes.items.resize(levels.size() + rank, -1);
-    Meta flat = with_shape(each, {product(plan_.meta_of_all(levels, each).shape.value())});
+    Meta flat = with_shape(each, {product(shape_of(plan_.meta_of_all(levels, each)))});
     NodeId losses = plan_.emit(node_, call(node_.target, args_), std::move(flat));
     Batched all = plan_.emit(node_, {"aten.view.default", {losses, std::move(sizes)}}, levels, each);
     if (*reduction == kNone) return finish(std::move(all));
@@ -504,7 +509,7 @@ class OperatorCall {
   NodeId rows(const Batched& value, std::size_t dimensions) {
     if (dimensions < 2) return value.tensor;
     Meta meta = plan_.meta_of_all(value.levels, value.sample);
-    Shape shape = meta.shape.value();
+    Shape shape = shape_of(meta);
     const auto end = shape.begin() + static_cast<std::ptrdiff_t>(dimensions);
     const Meta::Dim size = product({shape.begin(), end});
     shape.erase(shape.begin() + 1, end);

@@ -57,6 +57,7 @@ Shape broadcast_shape(const std::vector<Batched>& values) {
 
 Batched BatchSteps::unsqueezed(const Batched& value, std::size_t dim) {
   Shape shape = value.shape();
+  if (dim > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), Meta::Dim(1));
   const auto at = static_cast<std::int64_t>(value.levels.size() + dim);
   return plan_.emit(node_, {"aten.unsqueeze.default", {value.tensor, at}}, value.levels,
@@ -64,7 +65,7 @@ Batched BatchSteps::unsqueezed(const Batched& value, std::size_t dim) {
 }
 
 Batched BatchSteps::transposed(const Batched& value) {
-  if (value.rank() < 2) throw CannotBatch{"a matrix of " + node_.name + " is none"};
+  if (value.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
   Shape shape = value.shape();
   std::iter_swap(from_end(shape, -2), from_end(shape, -1));
   return plan_.emit(node_, {"aten.transpose.int", {value.tensor, -2, -1}}, value.levels,
@@ -109,7 +110,9 @@ Batched BatchSteps::matmul(const Batched& a, const Batched& b, Meta sample) {
   if (is_plain(a) && a.rank() == 2) return plain_matmul(b, transposed(a), std::move(sample));
   if (is_plain(b)) return plain_matmul(a, b, std::move(sample));
   const std::int64_t dim = a.rank() == 1 ? -2 : -1;
-  Shape shape = sample.shape.value();
+  Shape shape = shape_of(sample);
+  if (shape.empty() || a.rank() == 0 || b.rank() == 0)
+    throw CannotBatch{node_.name + " gets too few dimensions"};
   shape.insert(from_end(shape, dim + 1), Meta::Dim(1));
   const Batched product = elementwise(
       "aten.matmul.default", {a.rank() == 1 ? unsqueezed(a, 0) : a, b.rank() == 1 ? unsqueezed(b, 1) : b},

@@ -9,8 +9,6 @@
 
 namespace fxtrace {
 
-using Shape = std::vector<Meta::Dim>;
-
 Meta with_shape(Meta meta, Shape shape);
 Argument::List range(std::size_t from, std::size_t count);
 std::size_t max_rank(const std::vector<Batched>& values);
@@ -18,8 +16,8 @@ Meta::Dim product(const Shape& shape);
 // Of a sample.
 Shape broadcast_shape(const std::vector<Batched>& values);
 
-// All of it throws CannotBatch where a shape is needed that is not known.  `sample` is what is known of the
-// result.
+// All of it throws CannotBatch where a shape is needed that is not known, or has not enough dimensions.
+// `sample` is what is known of the result.
 class BatchSteps {
  public:
   BatchSteps(const Node& node, BatchPlan& plan) : node_(node), plan_(plan) {}

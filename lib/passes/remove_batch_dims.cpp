@@ -80,9 +80,10 @@ class Region {
   }
 
   void check_users(const Node& node) const {
-    const bool opens = vmap_function(node.target) == VmapFunction::kOpen;
+    const VmapFunction function = vmap_function(node.target);
+    const bool goes = function == VmapFunction::kOpen || function == VmapFunction::kClose;
     const auto is_outside = [&](NodeId user) { return graph_.graph.is_before(nodes_.back(), user); };
-    if ((opens && !node.users.empty()) ||
+    if ((goes && !node.users.empty()) ||
         (plan_.is_batched(node.id) && std::ranges::any_of(node.users, is_outside))) {
       throw CannotBatch{node.name + " is used outside"};
     }
@@ -253,7 +254,9 @@ class RemoveBatchDims {
   void run() {
     const std::vector<NodeId> order = graph_.graph.order();
     std::vector<NodeId> loads;
-    std::ranges::copy_if(order, std::back_inserter(loads), calls(graph_.graph, VmapFunction::kLoad));
+    std::ranges::copy_if(order, std::back_inserter(loads), [&](NodeId id) {
+      return function_of(graph_.graph, id) == VmapFunction::kLoad && graph_.graph.node(id).users.empty();
+    });
     const bool are_opened = std::ranges::any_of(order, calls(graph_.graph, VmapFunction::kOpen));
     const bool all = are_opened ? run_calls(order) : run_body(order);
     if (all) ends_.insert(ends_.end(), loads.begin(), loads.end());
