@@ -19,6 +19,12 @@ LevelNumber BatchPlan::add_level(Argument size) {
   return levels_.size() - 1;
 }
 
+Argument::List BatchPlan::sizes_of(const Levels& levels) const {
+  Argument::List sizes;
+  for (const LevelNumber level : levels) sizes.items.push_back(size_of(level));
+  return sizes;
+}
+
 Batched BatchPlan::value(NodeId node) const {
   const Batched* found = find(node);
   return found != nullptr ? *found : Batched{node, {}, graph_.node(node).meta};

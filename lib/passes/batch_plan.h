@@ -46,6 +46,7 @@ class BatchPlan {
   // --- levels ---
   LevelNumber add_level(Argument size);
   const Argument& size_of(LevelNumber level) const { return levels_[level].size; }
+  Argument::List sizes_of(const Levels& levels) const;
   Expression extent_of(LevelNumber level) const { return levels_[level].extent; }
 
   // --- values ---

@@ -253,10 +253,8 @@ class OperatorCall {
     const Argument* given = args_.find(rule_.sizes);
     const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (list == nullptr) throw CannotBatch{"a list of sizes is not known"};
-    Argument::List sizes;
-    for (const LevelNumber level : value.levels) {
-      sizes.items.push_back(rule_.form == Form::kRepeat ? Argument(1) : plan_.size_of(level));
-    }
+    Argument::List sizes = plan_.sizes_of(value.levels);
+    if (rule_.form == Form::kRepeat) sizes.items.assign(value.levels.size(), 1);
     std::ranges::copy(list->items, std::back_inserter(sizes.items));
     const std::size_t rank = rule_.form == Form::kSizes ? 0 : list->items.size();
     args_.set(name_at(0), plan_.align(node_, value, value.levels, rank));
@@ -315,8 +313,7 @@ class OperatorCall {
 
   void sizes_of() {
     const Batched value = first();
-    Argument::List sizes;
-    for (const LevelNumber level : value.levels) sizes.items.push_back(plan_.size_of(level));
+    Argument::List sizes = plan_.sizes_of(value.levels);
     const Batched other = second();
     for (const Meta::Dim& dim : other.shape()) {
       if (!dim.number()) throw CannotBatch{"a size is not known"};
@@ -486,20 +483,19 @@ class OperatorCall {
     args_.set("target", rows(target, levels.size() + rank));
     args_.set("reduction", kNone);
     Meta each = with_shape(node_.meta, target.shape());
-    Argument::List sizes;
-    for (const LevelNumber level : levels) sizes.items.push_back(plan_.size_of(level));
+    Argument::List sizes = plan_.sizes_of(levels);
     sizes.items.resize(levels.size() + rank, -1);
     Meta flat = with_shape(each, {product(shape_of(plan_.meta_of_all(levels, each)))});
-    NodeId losses = plan_.emit(node_, call(node_.target, args_), std::move(flat));
+    const NodeId losses = plan_.emit(node_, call(node_.target, args_), std::move(flat));
     Batched all = plan_.emit(node_, {"aten.view.default", {losses, std::move(sizes)}}, levels, each);
     if (*reduction == kNone) return finish(std::move(all));
     all = steps_.reduced("aten.sum.dim_IntList", all, node_.meta);
     if (*reduction != kMean) return finish(std::move(all));
     each.dtype = "bool";
-    Batched count = steps_.elementwise("aten.ne.Scalar", {target}, each, {*ignored});
+    const Batched counts = steps_.elementwise("aten.ne.Scalar", {target}, each, {*ignored});
     Meta of_count = node_.meta;
-    of_count.dtype = rank == 0 ? "bool" : "int64";
-    count = steps_.reduced("aten.sum.dim_IntList", count, std::move(of_count));
+    of_count.dtype = "int64";
+    const Batched count = steps_.reduced("aten.sum.dim_IntList", counts, std::move(of_count));
     finish(steps_.elementwise("aten.div.Tensor", {all, count}, node_.meta));
   }
   Batched spread_to(const Levels& levels, const Batched& value) {
