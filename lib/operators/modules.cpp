@@ -13,8 +13,9 @@ struct Row {
   ModuleTraits traits = kKnown;
 };
 
-constexpr ModuleTraits kActivation = kKnown | kInPlaceOption;
+constexpr ModuleTraits kActivation = kKnown | kInPlaceOption | kAnyRank;
 constexpr ModuleTraits kDropout = kKnown | kInPlaceOption | kMayBeArgument | kRandomInTraining | kIdentity;
+constexpr ModuleTraits kOverLast = kKnown | kAnyRank;  // elementwise, or over the last dimensions
 constexpr ModuleTraits kNorm = kKnown | kWritesOwnInTraining;
 constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 
@@ -23,14 +24,14 @@ constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 constexpr auto kRows = std::to_array<Row>({
     {"activation.CELU", kActivation},
     {"activation.ELU", kActivation},
-    {"activation.GELU"},
+    {"activation.GELU", kOverLast},
     {"activation.GLU"},
-    {"activation.Hardshrink"},
+    {"activation.Hardshrink", kOverLast},
     {"activation.Hardsigmoid", kActivation},
     {"activation.Hardswish", kActivation},
     {"activation.Hardtanh", kActivation},
     {"activation.LeakyReLU", kActivation},
-    {"activation.LogSigmoid"},
+    {"activation.LogSigmoid", kOverLast},
     {"activation.LogSoftmax"},
     {"activation.Mish", kActivation},
     {"activation.MultiheadAttention", kKnown | kRandomInTraining},
@@ -40,15 +41,15 @@ constexpr auto kRows = std::to_array<Row>({
     {"activation.ReLU6", kActivation},
     {"activation.SELU", kActivation},
     {"activation.SiLU", kActivation},
-    {"activation.Sigmoid"},
+    {"activation.Sigmoid", kOverLast},
     {"activation.Softmax"},
     {"activation.Softmax2d"},
     {"activation.Softmin"},
-    {"activation.Softplus"},
-    {"activation.Softshrink"},
-    {"activation.Softsign"},
-    {"activation.Tanh"},
-    {"activation.Tanhshrink"},
+    {"activation.Softplus", kOverLast},
+    {"activation.Softshrink", kOverLast},
+    {"activation.Softsign", kOverLast},
+    {"activation.Tanh", kOverLast},
+    {"activation.Tanhshrink", kOverLast},
     {"activation.Threshold", kActivation},
     {"adaptive.AdaptiveLogSoftmaxWithLoss"},
     {"batchnorm.BatchNorm1d", kNorm},
@@ -65,7 +66,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"distance.CosineSimilarity"},
     {"distance.PairwiseDistance"},
     {"dropout.AlphaDropout", kDropout},
-    {"dropout.Dropout", kDropout},
+    {"dropout.Dropout", kDropout | kAnyRank},
     {"dropout.Dropout1d", kDropout},
     {"dropout.Dropout2d", kDropout},
     {"dropout.Dropout3d", kDropout},
@@ -78,9 +79,9 @@ constexpr auto kRows = std::to_array<Row>({
     {"instancenorm.InstanceNorm2d", kNorm},
     {"instancenorm.InstanceNorm3d", kNorm},
     {"linear.Bilinear"},
-    {"linear.Identity", kView | kIdentity},
-    {"linear.Linear"},
-    {"linear.NonDynamicallyQuantizableLinear"},
+    {"linear.Identity", kView | kIdentity | kAnyRank},
+    {"linear.Linear", kOverLast},
+    {"linear.NonDynamicallyQuantizableLinear", kOverLast},
     {"loss.BCELoss"},
     {"loss.BCEWithLogitsLoss"},
     {"loss.CTCLoss"},
@@ -104,9 +105,9 @@ constexpr auto kRows = std::to_array<Row>({
     {"loss.TripletMarginLoss"},
     {"normalization.CrossMapLRN2d"},
     {"normalization.GroupNorm"},
-    {"normalization.LayerNorm"},
+    {"normalization.LayerNorm", kOverLast},
     {"normalization.LocalResponseNorm"},
-    {"normalization.RMSNorm"},
+    {"normalization.RMSNorm", kOverLast},
     {"padding.CircularPad1d"},
     {"padding.CircularPad2d"},
     {"padding.CircularPad3d"},
@@ -150,7 +151,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"rnn.LSTMCell"},
     {"rnn.RNN", kView | kRandomInTraining},
     {"rnn.RNNCell"},
-    {"sparse.Embedding", kKnown | kWritesOwn},
+    {"sparse.Embedding", kKnown | kWritesOwn | kAnyRank},
     {"sparse.EmbeddingBag", kKnown | kWritesOwn},
     {"upsampling.Upsample"},
     {"upsampling.UpsamplingBilinear2d"},

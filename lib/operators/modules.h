@@ -19,6 +19,7 @@ inline constexpr ModuleTraits kWritesOwn = 1U << 5;  // its parameters or buffer
 inline constexpr ModuleTraits kWritesOwnInTraining = 1U << 6;
 inline constexpr ModuleTraits kIdentity = 1U
                                           << 7;  // where it draws nothing and writes nothing, gives its input
+inline constexpr ModuleTraits kAnyRank = 1U << 8;  // its input may have any dimensions more in front
 }  // namespace module_traits
 
 // Of "torch.nn.modules.activation.ReLU"; none for other types.

@@ -56,7 +56,7 @@ bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::s
     const auto index = static_cast<std::size_t>(argument - schema.arguments.begin());
     const Argument* given = find_argument(node, schema, index);
     if (given != nullptr) return is_off(given);
-    constexpr std::array<std::string_view, 4> kOff = {"False", "0.0", "0", "None"};
+    constexpr std::array<std::string_view, 4> kOff = {"False", "0.", "0", "None"};
     return argument->default_value && std::ranges::find(kOff, *argument->default_value) != kOff.end();
   }
   return false;

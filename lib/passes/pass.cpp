@@ -9,13 +9,16 @@
 #include "passes/dead_code.h"
 #include "passes/fold_constants.h"
 #include "passes/noops.h"
+#include "passes/remove_batch_dims.h"
 #include "passes/remove_inplace.h"
 #include "support/timer.h"
 
 namespace fxtrace {
 namespace {
 
-constexpr std::array<Pass, 6> kPasses = {{
+constexpr std::array<Pass, 7> kPasses = {{
+    {"remove-batch-dims", "make operators over the whole batch of what torch.vmap does to one sample",
+     remove_batch_dims},
     {"remove-inplace", "make new values of what is written in place, views and inputs included",
      remove_inplace},
     {"remove-noops",

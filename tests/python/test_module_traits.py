@@ -89,6 +89,13 @@ def check(what: str, traits: str, call, given, own=()) -> None:
     assert not shares or "kMayBeArgument" in traits or "kShares" in traits, f"{what} gives back its input"
 
 
+def check_more_dimensions(name: str, module: nn.Module, x: torch.Tensor) -> None:
+    """Two more dimensions in front are those of the result."""
+    batch = torch.stack([x, x.flip(0) if x.dim() else x]).unsqueeze(1)
+    expected = torch.stack([module(sample) for sample in batch.flatten(0, 1)]).unsqueeze(1)
+    torch.testing.assert_close(module(batch), expected, equal_nan=True, msg=name)
+
+
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_modules_do_what_is_said(info):
     name = f"{info.module_cls.__module__.removeprefix('torch.nn.modules.')}.{info.module_cls.__name__}"
@@ -104,6 +111,8 @@ def test_modules_do_what_is_said(info):
                     continue
                 module = info.module_cls(*made.args, **made.kwargs).train(training).double()
                 own = [*module.parameters(), *module.buffers()]
+                if "kAnyRank" in MODULES[name] and not training:
+                    check_more_dimensions(name, module, tensors((run.args, run.kwargs))[0])
                 traits = MODULES[name] if training else MODULES[name].replace("kRandomInTraining", "").replace("kWritesOwnInTraining", "")
                 check(name, traits, lambda m=module, r=run: m(*r.args, **r.kwargs), tensors((run.args, run.kwargs)), own)
 

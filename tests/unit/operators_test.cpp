@@ -3,6 +3,7 @@
 #include <string>
 
 #include "catch.h"
+#include "operators/batching.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 #include "operators/python_functions.h"
@@ -194,6 +195,27 @@ TEST_CASE("views have inverses", "[operators]") {
     const std::string_view target = view_inverse(op).target;
     if (!target.empty()) CHECK(find_operator(parse_target(target)) != nullptr);
     if (!target.empty()) CHECK_FALSE(aliases(op).empty());
+  }
+}
+
+TEST_CASE("batching rules name what their operators have", "[operators]") {
+  using Form = BatchingRule::Form;
+  CHECK(batching_rule(row("aten.add.Tensor")).form == Form::kBroadcast);
+  CHECK(batching_rule(row("aten.sum.default")).target == "aten.sum.dim_IntList");
+  CHECK(batching_rule(row("aten.nonzero.default")).form == Form::kNone);
+  for (const Operator& op : registered_operators()) {
+    const BatchingRule rule = batching_rule(op);
+    if (rule.form == Form::kNone) continue;
+    INFO(op.name);
+    const Schema schema = op.schema();
+    const auto has = [&](std::string_view name) {
+      return name.empty() ||
+             std::ranges::find(schema.arguments, name, &SchemaArgument::name) != schema.arguments.end();
+    };
+    CHECK(has(rule.argument));
+    CHECK(has(rule.sizes));
+    CHECK(has(rule.fixed));
+    if (!rule.target.empty()) CHECK(find_operator(parse_target(rule.target)) != nullptr);
   }
 }
 
