@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "operators/operators.h"
 #include "torchscript/convert.h"
 
 namespace fxtrace {
@@ -88,9 +89,11 @@ class Search {
   static bool writes_argument(const Node& node) {
     const auto* schema = node.maybeSchema();
     if (schema == nullptr) return false;  // forms of the IR, which only make and take apart containers
+    // What is put into a list or a dict stays as it is.
+    if (has_trait(find_operator(*schema), traits::kMovesElements)) return false;
     return std::ranges::any_of(schema->arguments(), [](const c10::Argument& argument) {
       return argument.alias_info() != nullptr && argument.alias_info()->isWrite() &&
-             may_hold_tensor(*argument.type()) && argument.type()->kind() != c10::TypeKind::ListType;
+             may_hold_tensor(*argument.type());
     });
   }
 

@@ -17,9 +17,6 @@ namespace {
 
 using torch::jit::Node;
 
-// Attempts to find out what a loop changes; each finds at least one more value, or more of one's shape.
-constexpr int kMaxAttempts = 100;
-
 bool has_limit(const Node& loop) {
   const auto limit = torch::jit::toIValue(loop.input(0));
   return !limit || !limit->isInt() || limit->toInt() != std::numeric_limits<std::int64_t>::max();
@@ -485,12 +482,20 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
 void Interpreter::record_while(const IrNode* node) {
   const LoopCondition* condition = rotated_condition(node);
   LoopState state = loop_state(node, condition != nullptr);
-  for (int i = 0; i < kMaxAttempts; ++i) {
+  for (;;) {
     const Attempt attempt = begin_attempt();
+    const std::int64_t before = tracer_->nodes_made();
     if (record_turn(node, condition, state)) return;
     undo(attempt);
+    // Loops in loops multiply.
+    nodes_in_vain_ += tracer_->nodes_made() - before + 1;
+    if (nodes_in_vain_ > options_.limits.nodes) {
+      fail(FailureKind::kLimit,
+           "more than " + std::to_string(options_.limits.nodes) +
+               " nodes to find out what loops that depend on an input change (--max-nodes)",
+           node);
+    }
   }
-  fail(FailureKind::kLimit, "what a loop that depends on an input changes is not found out", node);
 }
 
 }  // namespace fxtrace

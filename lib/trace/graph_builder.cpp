@@ -181,10 +181,11 @@ void GraphBuilder::add_subgraph(std::string name, ModuleGraph graph) {
 }
 
 std::string GraphBuilder::next_subgraph(const std::string& kind) const {
-  const auto count = std::ranges::count_if(result_.subgraphs, [&](const Subgraph& subgraph) {
-    return subgraph.name.starts_with(kind + "_graph_");
-  });
-  return kind + "_graph_" + std::to_string(count);
+  const std::string prefix = kind + "_graph_";
+  const auto last = std::find_if(result_.subgraphs.rbegin(), result_.subgraphs.rend(),
+                                 [&](const Subgraph& subgraph) { return subgraph.name.starts_with(prefix); });
+  const int next = last == result_.subgraphs.rend() ? 0 : std::stoi(last->name.substr(prefix.size())) + 1;
+  return prefix + std::to_string(next);
 }
 
 ModuleGraph GraphBuilder::take_last_subgraph() {

@@ -43,6 +43,7 @@ Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {
 }
 
 void GraphTracer::check_limit() {
+  ++nodes_made_;
   const std::size_t work = builder().graph().size() + log_.calls();
   if (work < static_cast<std::size_t>(max_nodes_)) return;
   Failure failure;

@@ -131,6 +131,8 @@ class GraphTracer {
   // What is recorded from now on can be taken back, by whoever is in the same call and subgraph.
   Journal::Mark mark() { return journal_.mark(); }
   void undo_to(Journal::Mark mark) { journal_.undo_to(mark); }
+  // Nodes that were ever made, those included that are gone.
+  std::int64_t nodes_made() const { return nodes_made_; }
   // A node of the graph that is being recorded, which nobody uses.
   void erase(NodeId node) { builder().graph().erase(node); }
   // See is_same_value(), in the graph that is being recorded.
@@ -170,7 +172,7 @@ class GraphTracer {
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});
   void use_all_parameters(ModuleId module);
-  void check_limit();
+  void check_limit();  // before each node and each call
   Scope scope_of(ModuleId module, std::int64_t call) const;
 
   const ModuleFacts& facts_;
@@ -186,6 +188,7 @@ class GraphTracer {
   std::uint32_t next_graph_ = 0;
   std::vector<OpenCall> calls_;
 
+  std::int64_t nodes_made_ = 0;
   bool stale_ = false;
   std::vector<std::string> misfits_;
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module

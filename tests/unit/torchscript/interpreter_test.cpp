@@ -36,7 +36,7 @@ constexpr std::string_view kLine = "----\n";
 // The upper part of a case.
 //
 //   // What it is about.
-//   --input x=float32[n,4]       options; these, --concrete, --leaf and --no-default-leaves
+//   --input x=float32[n,4]       options; these, --concrete, --leaf, --no-default-leaves and --control-flow
 //
 //   module Sub                   submodules first, the root last
 //     weight: float32[4,3]       a parameter
@@ -79,8 +79,7 @@ class Case {
     std::string text;
     for (const ModuleGraph& graph : collection.graphs) {
       if (!graph.module.empty()) text += "graph of " + graph.module + "\n";
-      text += print_graph(graph.graph);
-      for (const Guard& guard : graph.guards) text += "guard " + guard.expr.text() + "\n";
+      add_graph(graph, text);
       for (const NodeId id : graph.graph.order()) {
         const Node& node = graph.graph.node(id);
         if (node.meta.shape || node.meta.value)
@@ -96,6 +95,15 @@ class Case {
   }
 
  private:
+  static void add_graph(const ModuleGraph& graph, std::string& text) {
+    text += print_graph(graph.graph);
+    for (const Guard& guard : graph.guards) text += "guard " + guard.expr.text() + "\n";
+    for (const Subgraph& subgraph : graph.subgraphs) {
+      text += "subgraph " + subgraph.name + "\n";
+      add_graph(subgraph.graph, text);
+    }
+  }
+
   void read_option(const std::string& line) {
     std::istringstream words(line);
     std::string option;
@@ -109,6 +117,8 @@ class Case {
       options_.concrete.push_back({name, parse_concrete(value.substr(equal + 1), name)});
     } else if (option == "--leaf") {
       options_.leaf_rules.push_back(parse_leaf_rule(value, true));
+    } else if (option == "--control-flow") {
+      options_.control_flow = value == "subgraph" ? ControlFlow::kSubgraph : ControlFlow::kFail;
     } else if (option == "--no-default-leaves") {
       options_.default_leaves = false;
     } else {
