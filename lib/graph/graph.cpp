@@ -52,7 +52,8 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
       names_.create(spec.name_hint.empty() ? name_candidate(spec.target, spec.op == Opcode::kCallFunction)
                                            : spec.name_hint);
   node.op = spec.op;
-  node.target = std::move(spec.target);
+  const bool is_named_alike = spec.op == Opcode::kPlaceholder && spec.target.empty();
+  node.target = is_named_alike ? node.name : std::move(spec.target);
   node.args = std::move(spec.args);
   node.kwargs = std::move(spec.kwargs);
   node.scope = std::move(spec.scope);

@@ -27,7 +27,7 @@ class Graph {
   // What a node is made of; name and users are the graph's business.
   struct NodeSpec {
     Opcode op = Opcode::kPlaceholder;
-    std::string target;
+    std::string target;  // empty of a placeholder: its name, whichever that gets to be
     std::vector<Argument> args;
     Kwargs kwargs;
     Scope scope;

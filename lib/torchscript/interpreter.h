@@ -352,9 +352,9 @@ class Interpreter {
   std::unordered_map<const void*, at::IValue> may_be_other_;
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> loop_conditions_;
   std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>>
-      loop_starts_;         // by block: loops whose condition begins to be worked out at the node
+      loop_starts_;                 // by block: loops whose condition begins to be worked out at the node
   std::int64_t nodes_in_vain_ = 0;  // made by attempts at loops that were taken back
-  bool both_ways_ = false;  // in run_both(): what runs may not be what is meant
+  bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be

@@ -166,8 +166,7 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
     for (const auto& leaf : leaves) {
       if (!leaf.is_carried) continue;
       const AbstractValue known = is_converted(*leaf.type) ? AbstractValue{} : leaf.known;
-      inputs.push_back(tracer_->placeholder(tracer_->free_input_name(input_name(name)), {},
-                                            meta(carried_type(leaf.type), known)));
+      inputs.push_back(tracer_->subgraph_input(input_name(name), meta(carried_type(leaf.type), known)));
     }
   }
   auto input = inputs.begin();

@@ -98,28 +98,11 @@ void GraphBuilder::guard(Expression expr, std::optional<SourceLocation> source) 
   });
 }
 
-std::string GraphBuilder::free_input_name(const std::string& name) const {
-  const auto is_taken = [&](const std::string& wanted) {
-    for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
-      const Node& node = graph().node(id);
-      if (node.op != Opcode::kPlaceholder) return false;
-      if (node.target == wanted) return true;
-    }
-    return false;
-  };
-  if (!is_taken(name)) return name;
-  for (int i = 1;; ++i) {
-    std::string numbered = name + "_" + std::to_string(i);
-    if (!is_taken(numbered)) return numbered;
-  }
-}
-
-NodeId GraphBuilder::capture(NodeId outer, const std::string& name_outside, Scope scope, Meta meta) {
+NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Scope scope, Meta meta) {
   const auto known = inputs_.find(outer.index);
   if (known != inputs_.end()) return known->second;
-  const std::string name = free_input_name(name_outside);
   before_growing();
-  Graph::NodeSpec spec{Opcode::kPlaceholder, name,         {},  {}, std::move(scope),
+  Graph::NodeSpec spec{Opcode::kPlaceholder, "",           {},  {}, std::move(scope),
                        std::move(meta),      std::nullopt, name};
   NodeId position = graph().first();
   while (position.valid() && graph().node(position).op == Opcode::kPlaceholder) {

@@ -57,8 +57,6 @@ class GraphBuilder {
   void guard(Expression expr, std::optional<SourceLocation> source);
   void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
 
-  // A name for an input that no other has yet.
-  std::string free_input_name(const std::string& name) const;
   // The input that stands for a value of the graph around this one, which is called `name` there.  One for
   // each value, made at the first use, before all nodes.
   NodeId capture(NodeId outer, const std::string& name, Scope scope, Meta meta);

@@ -169,6 +169,10 @@ std::vector<NodeId> GraphTracer::end_subgraph() {
   return captured;
 }
 
+NodeId GraphTracer::subgraph_input(const std::string& name, Meta meta) {
+  return append({Opcode::kPlaceholder, "", {}, {}, calls_.back().scope, std::move(meta), std::nullopt, name});
+}
+
 GraphTracer::OpenSubgraph GraphTracer::suspend_subgraph() {
   OpenSubgraph subgraph = std::move(builders_.back());
   builders_.pop_back();

@@ -59,7 +59,6 @@ class GraphTracer {
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
-  std::string free_input_name(const std::string& name) const { return builder().free_input_name(name); }
   // One node for each target, made at the first use.
   NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
   // A node for each use: the value may have changed since the last.
@@ -90,6 +89,8 @@ class GraphTracer {
   void begin_subgraph(std::string name);
   // The values from around that the subgraph has captured: the operator's operands for its inputs, in order.
   std::vector<NodeId> end_subgraph();
+  // An input of the subgraph that stands for nothing around it, called `name` if no other node is.
+  NodeId subgraph_input(const std::string& name, Meta meta);
   // Leaves the subgraph as it is, to go on with it later, in the same graph around it.
   using OpenSubgraph = std::shared_ptr<GraphBuilder>;
   OpenSubgraph suspend_subgraph();
