@@ -1,7 +1,9 @@
 #include "trace/alias_check.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
@@ -16,6 +18,33 @@ namespace {
 // A result of a subgraph that is a copy of an input, where the code has that input itself: by their places.
 using Copies = std::set<std::pair<std::size_t, std::size_t>>;
 
+// Values of a graph that may share memory in the code: regions that copies keep apart here are one class.
+class Classes {
+ public:
+  explicit Classes(const Memory& memory) : memory_(memory), parent_(memory.regions()) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  void unite(NodeId a, NodeId b) {
+    if (memory_.has_memory(a) && memory_.has_memory(b)) {
+      parent_[find(memory_.region_number(a))] = find(memory_.region_number(b));
+    }
+  }
+  // Nothing for what has no memory.
+  std::optional<std::size_t> of(NodeId value) const {
+    if (!memory_.knows(value) || !memory_.has_memory(value)) return std::nullopt;
+    return find(memory_.region_number(value));
+  }
+
+ private:
+  std::size_t find(std::size_t region) const {
+    while (parent_[region] != region) region = parent_[region];
+    return region;
+  }
+
+  const Memory& memory_;
+  std::vector<std::size_t> parent_;
+};
+
 class AliasCheck {
  public:
   AliasCheck(Semantics& semantics, const MayWrite& may_write)
@@ -25,21 +54,38 @@ class AliasCheck {
   Copies check(const ModuleGraph& graph, const Node* operation) {
     const Memory memory(graph, semantics_);
     const std::vector<NodeId> order = graph.graph.order();
-    std::vector<std::pair<NodeId, NodeId>> same_in_code;  // that are copies here
+    Classes classes(memory);
+    std::vector<const Node*> calls;  // whose results may be copies of operands
+    std::vector<NodeId> results;     // those, and the calls
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       if (operation != nullptr) check_writes(graph, memory, node, *operation);
       const SubgraphRuns runs = subgraph_runs(parse_target(node.target));
       if (runs != SubgraphRuns::kOneOf && runs != SubgraphRuns::kRepeated) continue;
-      for (const auto& pair : copies_of_call(graph, node, runs == SubgraphRuns::kRepeated)) {
-        check_later_writes(graph, memory, order, node, pair);
-        same_in_code.push_back(pair);
+      const auto pairs = copies_of_call(graph, node, runs == SubgraphRuns::kRepeated);
+      for (const auto& [result, operand] : pairs) {
+        classes.unite(result, operand);
+        results.push_back(result);
       }
+      if (pairs.empty()) continue;
+      calls.push_back(&node);
+      results.push_back(id);
     }
-    return copies(graph, memory, order, same_in_code);
+    const Sources sources = check_order(graph, memory, order, classes, calls, results);
+    return copies(graph, order, classes, sources);
   }
 
  private:
+  // The calls that a value comes from, among those with copies: `true` at their numbers.  Values of one class
+  // are the same memory here too if they come from the same calls.
+  using Source = std::vector<bool>;
+  using Sources = std::map<NodeId, Source>;
+  struct Write {
+    const Node* node = nullptr;
+    Source source;      // of what is written
+    std::size_t calls;  // before it
+  };
+
   static AliasConflict conflict(const Node& operation, const Node& write, std::string message) {
     Failure failure;
     failure.kind = FailureKind::kDataDependentControlFlow;
@@ -116,55 +162,70 @@ class AliasCheck {
     return found;
   }
 
-  // Whether one of the two is written after the call, and the other one seen after that.
-  void check_later_writes(const ModuleGraph& graph, const Memory& memory, const std::vector<NodeId>& order,
-                          const Node& call, const std::pair<NodeId, NodeId>& pair) {
-    const auto [result, operand] = pair;
-    if (!memory.is_written_after(result, call.id) && !memory.is_written_after(operand, call.id)) return;
-    // What comes from the call; both may be of one region, where one way gives a view of the operand.
-    std::set<NodeId> from_call{call.id};
-    const auto is_result = [&](NodeId value) {
-      return memory.same_region(value, result) && from_call.contains(value);
-    };
-    const auto is_operand = [&](NodeId value) {
-      return memory.same_region(value, operand) && !from_call.contains(value);
-    };
-    const Node* write = nullptr;  // the first to either
-    bool sees_result = false, sees_operand = false;
-    for (std::size_t i = memory.position(call.id) + 1; i < order.size(); ++i) {
-      const Node& node = graph.graph.node(order[i]);
-      for_each_input(node, [&](NodeId input) {
-        if ((sees_result && is_result(input)) || (sees_operand && is_operand(input))) {
-          throw conflict_of(graph, call, *write, operand);
-        }
-        if (from_call.contains(input)) from_call.insert(node.id);
-      });
-      const Effects effects = semantics_.effects(graph, node);
-      if (effects.is_unknown && !may_write_(node)) continue;
-      for (const NodeId written : effects.written) {
-        const bool to_result = is_result(written);
-        const bool to_operand = is_operand(written);
-        if (!to_result && !to_operand) continue;
-        if (write == nullptr) write = &node;
-        sees_operand = sees_operand || to_result;
-        sees_result = sees_result || to_operand;
-        // The caller sees it, or the next call.
-        if (to_result && memory.is_from_outside(operand)) throw conflict_of(graph, call, node, operand);
-      }
+  // Throws where a value is seen after a write to another one of its class that copies keep apart from it.
+  Sources check_order(const ModuleGraph& graph, const Memory& memory, const std::vector<NodeId>& order,
+                      const Classes& classes, const std::vector<const Node*>& calls,
+                      const std::vector<NodeId>& results) {
+    Sources sources;
+    if (calls.empty()) return sources;
+    std::set<std::size_t> with_copies, from_outside;
+    for (const NodeId result : results) {
+      if (const auto own = classes.of(result)) with_copies.insert(*own);
     }
+    for (const NodeId id : order) {
+      const auto own = classes.of(id);
+      if (own && memory.is_from_outside(id)) from_outside.insert(*own);
+    }
+    std::map<std::size_t, std::vector<Write>> writes;  // by class
+    std::size_t made = 0;                              // calls so far
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      Source source(calls.size());
+      for_each_input(node, [&](NodeId input) {
+        const auto own = classes.of(input);
+        if (!own || !with_copies.contains(*own)) return;
+        const Source& from = sources.at(input);
+        for (const Write& write : writes[*own]) {
+          const auto behind = static_cast<std::ptrdiff_t>(write.calls);
+          const auto [one, other] = std::mismatch(from.begin(), from.begin() + behind, write.source.begin());
+          if (one == from.begin() + behind) continue;
+          const Node& call = *calls[static_cast<std::size_t>(one - from.begin())];
+          throw conflict_of(call, *write.node, node.op == Opcode::kOutput ? "a result" : node.name);
+        }
+        std::transform(from.begin(), from.end(), source.begin(), source.begin(), std::logical_or<>());
+      });
+      if (made < calls.size() && calls[made] == &node) source[made++] = true;
+      const Effects effects = semantics_.effects(graph, node);
+      if (!effects.is_unknown || may_write_(node)) {
+        for (const NodeId written : effects.written) {
+          const auto own = classes.of(written);
+          if (!own || !with_copies.contains(*own)) continue;
+          const Source& from = sources.at(written);
+          const auto call = std::find(from.begin(), from.end(), true);
+          // The caller sees it, or the next call.
+          if (call != from.end() && from_outside.contains(*own)) {
+            throw conflict_of(*calls[static_cast<std::size_t>(call - from.begin())], node, "the caller");
+          }
+          writes[*own].push_back({&node, from, made});
+        }
+      }
+      const auto own = classes.of(id);
+      if (own && with_copies.contains(*own)) sources.emplace(id, std::move(source));
+    }
+    return sources;
   }
 
-  static AliasConflict conflict_of(const ModuleGraph& graph, const Node& call, const Node& write,
-                                   NodeId operand) {
-    return conflict(call, write,
-                    "an `if` or a loop that depends on an input gives a value that may be " +
-                        graph.graph.node(operand).name + " itself, and " + write.name +
-                        " writes to one of the two afterwards");
+  static AliasConflict conflict_of(const Node& call, const Node& write, const std::string& who) {
+    return conflict(
+        call, write,
+        "an `if` or a loop that depends on an input gives one of its operands or something else (" +
+            call.name + "): " + write.name + " writes to one of the two, and " + who +
+            " uses the other one afterwards");
   }
 
   // The graph's own results that are copies of its inputs.
-  static Copies copies(const ModuleGraph& graph, const Memory& memory, const std::vector<NodeId>& order,
-                       const std::vector<std::pair<NodeId, NodeId>>& same_in_code) {
+  static Copies copies(const ModuleGraph& graph, const std::vector<NodeId>& order, const Classes& classes,
+                       const Sources& sources) {
     Copies found;
     std::map<NodeId, std::size_t> inputs;
     for (const NodeId id : order) {
@@ -181,11 +242,11 @@ class AliasCheck {
       const bool is_copy = result.target == "aten.clone.default" && !result.source && result.args.size() == 1;
       const auto* copied = is_copy ? result.args[0].get_if<NodeId>() : nullptr;
       if (copied != nullptr && inputs.contains(*copied)) found.emplace(i, inputs.at(*copied));
-      for (const auto& [value, operand] : same_in_code) {
-        if (!memory.same_region(*id, value)) continue;
-        for (const auto& [input, place] : inputs) {
-          if (memory.same_region(input, operand)) found.emplace(i, place);
-        }
+      const auto source = sources.find(*id);
+      if (source == sources.end() || std::ranges::find(source->second, true) == source->second.end())
+        continue;
+      for (const auto& [input, place] : inputs) {
+        if (classes.of(input) == classes.of(*id)) found.emplace(i, place);
       }
     }
     return found;

@@ -883,6 +883,24 @@ class MayBeViewWrittenLater(nn.Module):
         return y * 2
 
 
+@model(UP, DOWN)
+class WritesBetweenBranches(nn.Module):
+    """Each write is to a value that nobody else has."""
+
+    def forward(self, x):
+        y = x * 1
+        if x.sum() > 0:
+            y = y + 1
+        y.add_(1)
+        if y.sum() > 0:
+            y = y * 2
+        y.mul_(3)
+        z = y
+        if z.max() > 4:
+            z = z - 1
+        return z
+
+
 class WritesNothing(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []
@@ -1011,6 +1029,34 @@ class OldValueWrittenLater(nn.Module):
             y = x * 2
         y.add_(1)
         return x, y
+
+
+@model(UP, DOWN, why="write")
+class OldValueWrittenMuchLater(nn.Module):
+    """Through several branches."""
+
+    def forward(self, x):
+        y = x
+        if x.sum() > 0:
+            y = y + 1
+        if x.max() > 0:
+            y = y * 2
+        y.add_(1)
+        return y
+
+
+@model(UP, DOWN, why="write")
+class OldValueReadAfterWrite(nn.Module):
+    """The write goes to x, and y may be x."""
+
+    def forward(self, x):
+        x = x * 1
+        y = x
+        for _ in range(2):
+            if y.sum() > 0:
+                y = y + 1
+        x.add_(1)
+        return y
 
 
 @model(([UP, DOWN],), ([UP],), why="only tensors and numbers")
