@@ -120,6 +120,7 @@ class Merge {
     if (graph.node(first).meta != graph.node(id).meta) return;
     const bool both_given = memory_.is_given_back(first) && memory_.is_given_back(id);
     if (both_given && !memory_.same_region(first, id)) return;  // whoever gets them may write one
+    memory_.replace_copy(id, first);
     replace_node(graph_, id, first);
   }
 
