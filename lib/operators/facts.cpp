@@ -117,6 +117,24 @@ constexpr std::string_view kSizes[] = {"aten::dim",
                                        "aten::sym_storage_offset",
                                        "aten::sym_stride"};
 
+constexpr std::string_view kLayoutReaders[] = {"aten::_reshape_alias",
+                                               "aten::_unsafe_view",
+                                               "aten::as_strided",
+                                               "aten::as_strided_copy",
+                                               "aten::as_strided_scatter",
+                                               "aten::is_contiguous",
+                                               "aten::is_non_overlapping_and_dense",
+                                               "aten::is_strides_like_format",
+                                               "aten::storage_offset",
+                                               "aten::stride",
+                                               "aten::sym_is_contiguous",
+                                               "aten::sym_storage_offset",
+                                               "aten::sym_stride",
+                                               "aten::view",
+                                               "aten::view_as",
+                                               "aten::view_as_complex",
+                                               "aten::view_copy"};
+
 constexpr std::string_view kAssertions[] = {"aten::_assert_async",
                                             "aten::_assert_scalar",
                                             "aten::_assert_tensor_metadata",
@@ -386,7 +404,7 @@ constexpr auto kFacts = table(
     Group{kAsserts, kAssertions}, Group{kCompares, kComparisons}, Group{kDivides, kDivisions},
     Group{kRepeats, kRepetitions}, Group{kJoins, kProducts}, Group{kMayBeArgument, kMayBeArguments},
     Group{kMayCopy, kMayCopies}, Group{kTensorMethod, kTensorMethods}, Group{kKeepsRank, kRankKeepers},
-    Group{kKeepsDtype, kDtypeKeepers}, Group{kGivesBool, kBoolGivers});
+    Group{kKeepsDtype, kDtypeKeepers}, Group{kGivesBool, kBoolGivers}, Group{kReadsLayout, kLayoutReaders});
 
 }  // namespace
 

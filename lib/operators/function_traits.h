@@ -24,6 +24,11 @@ inline constexpr FunctionTraits kOptionWrites = 1U << 8;  // writes tensors that
 inline constexpr FunctionTraits kRandom = 1U << 9;
 inline constexpr FunctionTraits kIdentity =
     1U << 10;  // where it draws nothing and writes nothing, gives its first argument
+// Besides kSideEffect, what that is:
+inline constexpr FunctionTraits kOpensRegion = 1U << 11;   // in which calls compute in another way: autocast
+inline constexpr FunctionTraits kClosesRegion = 1U << 12;  // that its first argument opened
+inline constexpr FunctionTraits kSetsMode = 1U << 13;      // of all calls behind it: gradients
+inline constexpr FunctionTraits kLogs = 1U << 14;          // what no graph reads
 }  // namespace function_traits
 
 struct PythonFunction {

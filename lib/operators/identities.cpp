@@ -19,6 +19,7 @@ constexpr Row kRows[] = {
     {"aten::alias", {When::kAlways}},
     {"aten::clone", {When::kSameType, {}, true}},
     {"aten::copy", {When::kSameAsOther, "src", true, 1}},
+    {"aten::copy_", {When::kSameAsOther, "src", true, 1, true}},
     {"aten::detach", {When::kAlways}},
     {"aten::dropout", {When::kEvaluation}},
     {"aten::expand", {When::kSameSizesOrAny, "size"}},

@@ -27,6 +27,7 @@ struct IdentityRule {
   std::string_view argument = {};
   bool copies = false;    // the values, in other memory
   std::size_t gives = 0;  // which of its arguments
+  bool writes = false;    // its first argument, and gives that memory back
 };
 
 IdentityRule identity_rule(const Operator& op);

@@ -46,6 +46,7 @@ inline constexpr Traits kTensorMethod = 1U << 21;   // a method of torch.Tensor 
 inline constexpr Traits kKeepsRank = 1U << 22;      // the result has as many dimensions as the first argument
 inline constexpr Traits kKeepsDtype = 1U << 23;     // ... and its dtype, whatever the others have
 inline constexpr Traits kGivesBool = 1U << 24;      // the result is of dtype bool
+inline constexpr Traits kReadsLayout = 1U << 25;    // strides decide what it gives, or whether it raises
 }  // namespace traits
 
 // A row.  Rows live as long as the program.

@@ -63,6 +63,7 @@ class Merge {
       const Effects effects = semantics_.effects(graph_, node);
       // What is unknown may give a module another tensor for its attribute.
       if (effects.is_unknown) ++unknown_;
+      if (effects.switches) ++switched_;
       if (node.op == Opcode::kGetAttr) {
         merge_or_keep(id, key_of_attribute(node));
       } else if (node.op == Opcode::kCallFunction && effects.is_pure() && is_mergeable(id, effects)) {
@@ -82,6 +83,7 @@ class Merge {
   Key key_of_call(const Node& node, const Effects& effects) const {
     Key key;
     key.add_text(node.target);
+    key.add_number(switched_);
     key.add_number(node.args.size());
     for (const Argument& argument : node.args) key.add(argument);
     for (const auto& [name, argument] : node.kwargs) {
@@ -118,6 +120,7 @@ class Merge {
     if (graph.node(first).meta != graph.node(id).meta) return;
     const bool both_given = memory_.is_given_back(first) && memory_.is_given_back(id);
     if (both_given && !memory_.same_region(first, id)) return;  // whoever gets them may write one
+    memory_.replace_copy(id, first);
     replace_node(graph_, id, first);
   }
 
@@ -125,7 +128,7 @@ class Merge {
   Semantics& semantics_;
   Memory memory_;
   std::unordered_map<std::string, NodeId> first_;
-  std::uint64_t unknown_ = 0;
+  std::uint64_t unknown_ = 0, switched_ = 0;
   bool is_view_ = false;  // of the call that is looked at: it gives the same memory each time
 };
 

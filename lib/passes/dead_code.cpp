@@ -7,13 +7,15 @@
 
 #include "passes/rewrite.h"
 #include "passes/subgraph_call.h"
+#include "passes/switches.h"
 
 namespace fxtrace {
 namespace {
 
 class DeadCode {
  public:
-  DeadCode(ModuleGraph& graph, PassContext& context) : graph_(graph), context_(context), index_(graph) {}
+  DeadCode(ModuleGraph& graph, PassContext& context)
+      : graph_(graph), context_(context), index_(graph), switches_(graph, context.semantics) {}
 
   // From the end, so that what only dead nodes use is dead when its turn comes.
   void run() {
@@ -24,6 +26,7 @@ class DeadCode {
         erase_node(graph_, id);  // unused parts go at the end
       } else {
         clean_subgraphs(id);
+        for (const NodeId unneeded : switches_.add(graph_.graph.node(id))) erase_node(graph_, unneeded);
       }
     }
     drop_unused_parts(graph_);
@@ -104,6 +107,7 @@ class DeadCode {
   ModuleGraph& graph_;
   PassContext& context_;
   SubgraphIndex index_;
+  Switches switches_;
 };
 
 }  // namespace

@@ -44,6 +44,7 @@ void add_kinds(const Effects& part, Effects& whole) {
   whole.is_unknown = whole.is_unknown || part.is_unknown;
   whole.is_random = whole.is_random || part.is_random;
   whole.has_side_effect = whole.has_side_effect || part.has_side_effect;
+  whole.switches = whole.switches || part.switches;
   whole.asserts = whole.asserts || part.asserts;
   whole.writes_parameters = whole.writes_parameters || part.writes_parameters;
 }
@@ -187,6 +188,7 @@ void Semantics::add_function(const Node& node, Effects& effects) const {
   const bool option = !function.option.empty() && !is_off(given(function.option_at, function.option));
   effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
   effects.has_side_effect = has(kSideEffect);
+  effects.switches = has(kOpensRegion | kClosesRegion | kSetsMode);
   effects.reads_elements = !has(kReadsNoElement);
   effects.joins_inputs = has(kJoins);
   const bool in_place = has(kInPlaceOption) && !is_off(given(function.in_place_at, "inplace"));

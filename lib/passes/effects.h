@@ -19,6 +19,7 @@ struct Effects {
   bool is_unknown = false;         // it may do anything to what it is given, and to the process
   bool is_random = false;          // draws random numbers
   bool has_side_effect = false;    // prints, changes the process or the state of an object
+  bool switches = false;           // how the calls behind it compute: autocast, gradients
   bool asserts = false;            // does nothing, or raises
   bool reads_elements = true;      // false: asks for sizes and types alone
   bool changes_shape = false;      // of what it writes

@@ -113,7 +113,13 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
 }
 
 const Memory::Region* Memory::region(NodeId value) const {
-  return has_memory(value) ? &regions_[region_of_[value.index]] : nullptr;
+  return has_memory(value) ? &regions_[region_number(value)] : nullptr;
+}
+
+std::size_t Memory::region_number(NodeId value) const {
+  std::uint32_t number = region_of_[value.index];
+  while (regions_[number].part_of != kNone) number = regions_[number].part_of;
+  return number;
 }
 
 const std::vector<std::uint32_t>& Memory::writes(NodeId value) const {
@@ -146,6 +152,15 @@ std::size_t Memory::writes_before(NodeId value, NodeId node) const {
 std::size_t Memory::shape_changes_before(NodeId value, NodeId node) const {
   const Region* found = region(value);
   return found == nullptr ? 0 : count_before(found->shape_changes, position_[node.index]);
+}
+
+void Memory::replace_copy(NodeId copy, NodeId value) {
+  if (!has_memory(copy) || !has_memory(value) || same_region(copy, value)) return;
+  Region& old = regions_[region_number(copy)];
+  Region& region = regions_[region_number(value)];
+  region.from_outside = region.from_outside || old.from_outside;
+  region.given_back = region.given_back || old.given_back;
+  old.part_of = static_cast<std::uint32_t>(region_number(value));
 }
 
 }  // namespace fxtrace

@@ -23,7 +23,7 @@ class Memory {
   bool has_memory(NodeId value) const { return region_of_[value.index] != kNone; }
   bool same_region(NodeId a, NodeId b) const;
   // Its number; has_memory() must hold.
-  std::size_t region_number(NodeId value) const { return region_of_[value.index]; }
+  std::size_t region_number(NodeId value) const;
   std::size_t nodes() const { return region_of_.size(); }  // more than all ids
   std::size_t regions() const { return regions_.size(); }
   std::size_t position(NodeId node) const { return position_[node.index]; }
@@ -40,12 +40,15 @@ class Memory {
   std::size_t writes_before(NodeId value, NodeId node) const;
   // The same of its sizes.
   std::size_t shape_changes_before(NodeId value, NodeId node) const;
+  // From now on `value` is what stands for `copy`, which nobody writes any more.
+  void replace_copy(NodeId copy, NodeId value);
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Region {
     std::vector<std::uint32_t> writes, shape_changes;  // positions, in order
     bool from_outside = false, given_back = false;
+    std::uint32_t part_of = kNone;  // the region that stands for this one too
   };
 
   std::uint32_t find(std::uint32_t index);

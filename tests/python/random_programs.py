@@ -94,6 +94,10 @@ class Program:
             else:
                 self.try_line(None, write)
 
+    def changes_sizes(self) -> bool:
+        """In place, of what it is given: torch.export has no programs for these, or none that runs twice."""
+        return any(self.values[name].stride() != (4, 1) for name in ("x", "buf"))
+
     def source(self, name: str) -> str:
         body = "".join(f"        {line}\n" for line in self.lines).replace("buf", "self.buf")
         results = ", ".join(self.results)
@@ -104,14 +108,15 @@ class Program:
         )
 
 
-def module_source(first_seed: int, count: int) -> str:
-    """A module `All` that runs `count` programs, each on its own input."""
-    names = [f"P{seed}" for seed in range(first_seed, first_seed + count)]
-    source = HEADER + "".join(Program(seed).source(name) for seed, name in zip(range(first_seed, first_seed + count), names, strict=True))
+def module_source(first_seed: int, count: int, *, same_sizes: bool = False) -> str:
+    """A module `All` that runs `count` programs, each on its own input; or those that leave sizes alone."""
+    programs = {f"P{seed}": Program(seed) for seed in range(first_seed, first_seed + count)}
+    names = [name for name, program in programs.items() if not (same_sizes and program.changes_sizes())]
+    source = HEADER + "".join(programs[name].source(name) for name in names)
     members = "".join(f"        self.{name.lower()} = {name}()\n" for name in names)
     calls = "".join(f"        r{i} = self.{name.lower()}(x{i})\n" for i, name in enumerate(names))
-    results = ", ".join(f"r{i}[0], r{i}[1], r{i}[2]" for i in range(count))
-    inputs = ", ".join(f"x{i}: Tensor" for i in range(count))
+    results = ", ".join(f"r{i}[0], r{i}[1], r{i}[2]" for i in range(len(names)))
+    inputs = ", ".join(f"x{i}: Tensor" for i in range(len(names)))
     return (
         source + f"class All(nn.Module):\n    def __init__(self):\n        super().__init__()\n{members}\n"
         f"    def forward(self, {inputs}):\n{calls}        return [{results}]\n"

@@ -78,6 +78,74 @@ def test_a_saved_collection_gives_the_same(program, tmp_path):
         assert json.loads(rendered)["options"]["pass"] == ["functional"]
 
 
+class Scripted(torch.nn.Module):
+    """Regions of autocast that are for no call, and one that is."""
+
+    def forward(self, x: torch.Tensor):
+        with torch.autocast("cpu"):
+            rows = x.size(0)
+            with torch.autocast("cpu", enabled=False):
+                rows = rows + 1
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+        with torch.autocast("cpu"):
+            unused = x @ x + 1
+        return y, x @ x, rows
+
+
+class Exported(torch.nn.Module):
+    """The same for torch.export, and modes of gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.rand(4, 4))
+
+    def forward(self, x):
+        with torch.autocast("cpu"):
+            rows = x.shape[0]
+        with torch.no_grad():
+            columns = x.shape[1]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ self.w
+        with torch.no_grad():
+            z = x * self.w
+            with torch.autocast("cpu"):
+                rows = rows + 1
+        torch._C._log_api_usage_once("exported")
+        return y, x @ self.w, z * rows, self.w * columns
+
+
+def targets(collection: dict) -> list[str]:
+    return [node["target"] for node in collection["graphs"][0]["nodes"] if node["op"] == "call_function"]
+
+
+@pytest.mark.parametrize("each", ["eliminate-dead-code", "functional"])
+def test_switches(program, tmp_path, each):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Scripted().eval()).save(path)
+    x = torch.rand(4, 4)
+    before, after = program.trace(path), program.trace(path, "--pass", each)
+    check_pass(before, after)
+    regions = [sum(target.endswith("_enter_autocast") for target in targets(traced)) for traced in (before, after)]
+    assert regions == [4, 1] and targets(after).count("aten.matmul.default") == 2
+    harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], (x,), {})
+
+
+@pytest.mark.parametrize("each", ["eliminate-dead-code", "functional"])
+def test_switches_of_exported_programs(program, tmp_path, each):
+    path = str(tmp_path / "model.pt2")
+    exported = torch.export.export(Exported(), (torch.rand(4, 4),))
+    torch.export.save(exported, path)  # torch itself cannot load empty regions
+    x = torch.rand(4, 4)
+    before, after = program.trace(path), program.trace(path, "--pass", each)
+    check_pass(before, after)
+    regions = [sum("wrap_with" in target for target in targets(traced)) for traced in (before, after)]
+    assert regions[0] > regions[1] == 2
+    harness.ExportedRun(path, exported, (x,), {}).compare(after["graphs"][0])
+    results = [rebuild_exported.rebuild(path, traced["graphs"][0], exported)(x) for traced in (before, after)]
+    assert [[y.requires_grad for y in each] for each in results] == [[True, True, False, True]] * 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
 def test_torchscript_models(program, request, name):

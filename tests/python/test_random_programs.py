@@ -5,26 +5,32 @@ import importlib.util
 import harness
 import pytest
 import random_programs
+import rebuild_exported
 import torch
 
 PROGRAMS, TOGETHER = 2000, 100
+EXPORTED, EXPORTED_TOGETHER = 300, 20
 
 
-def make_archive(first: int, count: int, folder) -> str:
+def make_model(first: int, count: int, folder, **options: bool) -> torch.nn.Module:
     source = folder / f"programs_{first}.py"
-    source.write_text(random_programs.module_source(first, count), encoding="utf-8")
+    source.write_text(random_programs.module_source(first, count, **options), encoding="utf-8")
     spec = importlib.util.spec_from_file_location(f"programs_{first}", source)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     torch.manual_seed(first)
+    return module.All().eval()
+
+
+def make_archive(first: int, count: int, folder) -> str:
     path = str(folder / f"programs_{first}.pt")
-    torch.jit.save(torch.jit.script(module.All().eval()), path)
+    torch.jit.save(torch.jit.script(make_model(first, count, folder)), path)
     return path
 
 
 def writes(collection: dict) -> int:
-    nodes = harness.all_nodes(collection["graphs"][0])
-    return sum(node["target"].startswith("aten.") and node["target"].split(".")[1].endswith("_") for node in nodes)
+    names = [node["target"].split(".")[1:2] for node in harness.all_nodes(collection["graphs"][0]) if node["target"].startswith("aten.")]
+    return sum(name.endswith("_") and not name.endswith("__") for (name,) in names)
 
 
 @pytest.mark.slow
@@ -41,4 +47,19 @@ def test_results_inputs_and_buffers(program, tmp_path, first):
     for each in ("remove-inplace", "functional"):
         after = program.trace(path, *options, "--pass", each)
         harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], inputs, {})
+    assert writes(after) < 0.75 * writes(before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(PROGRAMS, PROGRAMS + EXPORTED, EXPORTED_TOGETHER))
+def test_exported(program, tmp_path, first):
+    """The same of torch.export."""
+    path = str(tmp_path / "programs.pt2")
+    model = make_model(first, EXPORTED_TOGETHER, tmp_path, same_sizes=True)
+    inputs = tuple(torch.rand(4, 4) for _ in model.children())
+    torch.export.save(torch.export.export(model, inputs), path)
+    run = harness.ExportedRun(path, rebuild_exported.load(path), inputs, {})
+    before = program.trace(path)
+    after = program.trace(path, "--pass", "functional")
+    run.compare(after["graphs"][0])
     assert writes(after) < 0.75 * writes(before)

@@ -1,0 +1,32 @@
+"""`--pass functional` beside torch's own functionalization, `run_decompositions({})`: no write, and no more calls."""
+
+import harness
+import pytest
+import rebuild_exported
+import torch
+import zoo
+from test_exported_zoo import prepare
+from test_random_programs import writes
+from test_zoo import zoo_archive
+
+MODELS = ("resnet18", "mobilenet_v3", "bert", "gpt2", "vit", "swin")
+
+
+def calls_of_torch(exported: torch.export.ExportedProgram) -> int:
+    decomposed = exported.run_decompositions({})
+    graphs = [each.graph for each in decomposed.graph_module.modules() if isinstance(each, torch.fx.GraphModule)]
+    return sum(node.op == "call_function" for graph in graphs for node in graph.nodes)
+
+
+def calls(collection: dict) -> int:
+    return sum(node["op"].startswith("call_") for node in harness.all_nodes(collection["graphs"][0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in zoo.exported_names() if name in {f"{each}_exported" for each in MODELS}])
+def test_no_write_and_no_more_calls(program, request, name):
+    path = zoo_archive(request, name)
+    prepare(name)
+    after = program.trace(path, "--no-default-leaves", "--pass", "functional")
+    assert writes(after) == 0
+    assert calls(after) <= calls_of_torch(rebuild_exported.load(path))
