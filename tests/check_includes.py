@@ -23,7 +23,7 @@ ALLOWED = {
     "pictures": {"support", "symbolic", "graph"},
     "writers": {"support", "symbolic", "graph", "pictures"},
     "archive": {"support"},
-    "trace": {"support", "symbolic", "operators", "graph"},
+    "trace": {"support", "symbolic", "operators", "graph", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
     "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "torchscript"},
