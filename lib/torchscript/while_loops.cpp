@@ -173,7 +173,7 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
   for (const auto& [name, before, leaves, container] : state.variables) {
     auto leaf = leaves.begin();
     const bool is_carried = std::ranges::any_of(leaves, &LoopState::Leaf::is_carried);
-    at::IValue value = map_leaves(before, [&](const at::IValue& part) {
+    const at::IValue value = map_leaves(before, [&](const at::IValue& part) {
       const LoopState::Leaf& own = *leaf++;
       if (!own.is_carried) return part;
       at::IValue inside = carried_value(*input++, own.type, own.known, nullptr);
@@ -181,7 +181,7 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
       return inside;
     });
     if (!container.isNone()) change(container, value, name, nullptr);
-    variables.push_back(is_carried ? std::move(value) : before);
+    variables.push_back(is_carried ? value : before);
   }
   return made;
 }
@@ -484,7 +484,15 @@ void Interpreter::record_while(const IrNode* node) {
   for (;;) {
     const Attempt attempt = begin_attempt();
     const std::int64_t before = tracer_->nodes_made();
-    if (record_turn(node, condition, state)) return;
+    try {
+      if (record_turn(node, condition, state)) return;
+    } catch (const TraceFailure& thrown) {
+      if (thrown.failure.kind != FailureKind::kRaised) throw;
+      undo(attempt);
+      // That is certain of a turn, and not of the loop.
+      fail(FailureKind::kDataDependentControlFlow,
+           "a loop depends on an input, and a turn of it raises: " + thrown.failure.message, node);
+    }
     undo(attempt);
     // Loops in loops multiply.
     nodes_in_vain_ += tracer_->nodes_made() - before + 1;

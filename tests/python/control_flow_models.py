@@ -1059,6 +1059,18 @@ class OldValueReadAfterWrite(nn.Module):
         return y
 
 
+@model(UP, DOWN, why="a turn of it raises: ValueError: never")
+class RaisesInATurn(nn.Module):
+    """Not the branch raises: the loop may have no turn."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+            while bool(x.sum() < 0):
+                raise ValueError("never")
+            x = x * 2
+        return x
+
+
 @model(([UP, DOWN],), ([UP],), why="only tensors and numbers")
 class LoopOverAListInput(nn.Module):
     def forward(self, xs: List[Tensor]):
