@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -23,9 +24,7 @@ constexpr std::int64_t kMaxIterations = 10'000;
 // One option that a trial adds.
 struct Addition {
   std::string text;  // as on the command line
-  std::optional<ConcreteArg> concrete;
-  std::optional<InputSpec> input;
-  bool defaults = false;  // --defaults needed
+  std::function<void(TraceOptions&)> apply;
 };
 using Additions = std::vector<Addition>;
 
@@ -38,12 +37,15 @@ std::string quoted(const std::string& text) {
 }
 
 Addition make_concrete(const std::string& name, const char* json) {
-  return {
-      "--concrete " + quoted(name + "=" + json), ConcreteArg{name, parse_concrete(json, name)}, {}, false};
+  const ConcreteArg concrete{name, parse_concrete(json, name)};
+  return {"--concrete " + quoted(name + "=" + json),
+          [=](TraceOptions& options) { options.concrete.push_back(concrete); }};
 }
 
 Addition make_input(const std::string& name, const std::string& spec) {
-  return {"--input " + quoted(name + "=" + spec), {}, make_input_spec(name, spec), false};
+  const InputSpec input = make_input_spec(name, spec);
+  return {"--input " + quoted(name + "=" + spec),
+          [=](TraceOptions& options) { options.inputs.push_back(input); }};
 }
 
 // "float32[N,3,H,W]" with numbers that such models often have.
@@ -76,13 +78,15 @@ class Search {
 
   std::optional<Hint> run() {
     for (const Additions& additions : candidates()) {
-      if (additions.empty()) continue;
-      const auto failed = count(additions);
-      if (failed && *failed < failed_) {
-        failed_ = *failed;
-        best_ = additions;
-      }
+      if (!additions.empty()) try_out(additions);
       if (failed_ == 0) break;
+    }
+    // What more is known of inputs does not settle.
+    if (failed_ != 0 && options_.control_flow == ControlFlow::kFail) {
+      Additions additions = best_;
+      additions.push_back({"--control-flow subgraph",
+                           [](TraceOptions& options) { options.control_flow = ControlFlow::kSubgraph; }});
+      try_out(additions);
     }
     if (best_.empty()) return std::nullopt;
     drop_needless();
@@ -93,11 +97,24 @@ class Search {
   }
 
  private:
+  void try_out(const Additions& additions) {
+    const auto failed = count(additions);
+    if (!failed || *failed >= failed_) return;
+    failed_ = *failed;
+    best_ = additions;
+  }
+
   // Every set of options that is tried, from the simplest on.
   std::vector<Additions> candidates() const {
     Additions values;
-    if (options_.defaults == Defaults::kNever) values.push_back({"--defaults needed", {}, {}, true});
-    std::array<Additions, 2> specs;  // by which of several ranks
+    if (options_.defaults == Defaults::kNever) {
+      values.push_back(
+          {"--defaults needed", [](TraceOptions& options) { options.defaults = Defaults::kNeeded; }});
+    }
+    struct Guess {
+      std::string name, spec;
+    };
+    std::array<std::vector<Guess>, 2> guesses;  // by which of several ranks
     for (const InputGuess& input : program_.guess_inputs(options_.method)) {
       if (is_spoken_of(input.name)) continue;
       const char* value = input.has_default ? nullptr : any_value(input.type);
@@ -105,8 +122,8 @@ class Search {
       const bool is_list = input.type == "List[Tensor]";
       if (input.specs.empty() || (input.type != "Tensor" && !is_list)) continue;
       const std::string name = is_list ? input.name + ".0" : input.name;
-      for (std::size_t rank = 0; rank < specs.size(); ++rank) {
-        specs[rank].push_back(make_input(name, input.specs[std::min(rank, input.specs.size() - 1)]));
+      for (std::size_t rank = 0; rank < guesses.size(); ++rank) {
+        guesses[rank].push_back({name, input.specs[std::min(rank, input.specs.size() - 1)]});
       }
     }
     std::vector<Additions> result{values};
@@ -117,21 +134,15 @@ class Search {
       result.push_back(inputs);
       result.back().insert(result.back().end(), values.begin(), values.end());
     };
-    const auto text = [](const Additions& additions) {
-      std::string all;
-      for (const Addition& addition : additions) all += addition.text;
-      return all;
+    const auto inputs = [](const std::vector<Guess>& all, const auto& change) {
+      Additions additions;
+      for (const Guess& guess : all) additions.push_back(make_input(guess.name, change(guess.spec)));
+      return additions;
     };
-    const bool several = text(specs[0]) != text(specs[1]);
-    add(specs[0]);
-    if (several) add(specs[1]);
-    for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) {
-      Additions numbers;
-      for (const Addition& addition : specs[rank]) {
-        numbers.push_back(make_input(addition.input->name, with_numbers(addition.input->text)));
-      }
-      add(numbers);
-    }
+    const bool several = !std::ranges::equal(guesses[0], guesses[1], {}, &Guess::spec, &Guess::spec);
+    for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank)
+      add(inputs(guesses[rank], std::identity()));
+    for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) add(inputs(guesses[rank], with_numbers));
     return result;
   }
 
@@ -150,11 +161,7 @@ class Search {
     if (trials_ >= kMaxTrials || nodes_ >= kMaxTrialNodes) return std::nullopt;
     ++trials_;
     TraceOptions options = options_;
-    for (const Addition& addition : additions) {
-      if (addition.concrete) options.concrete.push_back(*addition.concrete);
-      if (addition.input) options.inputs.push_back(*addition.input);
-      if (addition.defaults) options.defaults = Defaults::kNeeded;
-    }
+    for (const Addition& addition : additions) addition.apply(options);
     options.limits.nodes = std::min(options.limits.nodes, static_cast<std::int64_t>(2 * kMaxNodes));
     options.limits.iterations = std::min(options.limits.iterations, kMaxIterations);
     try {

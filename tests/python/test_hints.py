@@ -185,7 +185,7 @@ def test_failures_are_named(program, tmp_path):
     assert lines[0].startswith("fxtrace: 1 of 2 modules failed to trace and became a leaf")
     assert lines[1].startswith("note: the root: an `if` depends on an input: bool(x.sum().gt(0)) (")
     assert "test_hints.py:" in lines[1] and lines[1].endswith(": if bool(x.sum() > 0):)")
-    assert len(lines) == 2
+    assert lines[2:] == ["hint: with --control-flow subgraph no module fails"]
     strict = program.run("trace", path, "--strict")
     assert strict.returncode == 4 and strict.stdout != b""
     assert strict.stderr.decode().splitlines()[1] == lines[1]
@@ -217,7 +217,7 @@ def test_what_was_said_is_kept(program, tmp_path):
     error = program.run("trace", path, "--concrete", "steps=2").stderr.decode()
     assert "hint: with --concrete training=false no module fails" in error
     error = program.run("trace", path, "--concrete", 'training="$PH"', "--concrete", "steps=2").stderr.decode()
-    assert "hint:" not in error
+    assert "hint: with --control-flow subgraph no module fails" in error
     assert "--defaults" not in error
 
 
@@ -230,6 +230,20 @@ def test_defaults_never(program, tmp_path):
     torch.jit.script(Asks()).save(path)
     error = program.run("trace", path, "--defaults", "never").stderr.decode()
     assert "hint: with --defaults needed no module fails" in error
+
+
+def test_control_flow(program, tmp_path):
+    """What no input settles: only then, and alone where it is enough."""
+
+    class Gate(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2 if bool(x.sum() > 0) else x
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Gate()).save(path)
+    error = program.run("trace", path).stderr.decode()
+    assert "hint: with --control-flow subgraph no module fails" in error
+    assert b"hint" not in program.run("trace", path, "--control-flow", "subgraph").stderr
 
 
 def test_nothing_is_tried_without_failures(program, tmp_path):
