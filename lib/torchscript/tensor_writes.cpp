@@ -90,10 +90,12 @@ class Search {
     const auto* schema = node.maybeSchema();
     if (schema == nullptr) return false;  // forms of the IR, which only make and take apart containers
     // What is put into a list or a dict stays as it is.
-    if (has_trait(find_operator(*schema), traits::kMovesElements)) return false;
-    return std::ranges::any_of(schema->arguments(), [](const c10::Argument& argument) {
-      return argument.alias_info() != nullptr && argument.alias_info()->isWrite() &&
-             may_hold_tensor(*argument.type());
+    const bool moves_elements = has_trait(find_operator(*schema), traits::kMovesElements);
+    return std::ranges::any_of(schema->arguments(), [&](const c10::Argument& argument) {
+      if (argument.alias_info() == nullptr || !argument.alias_info()->isWrite()) return false;
+      const c10::TypeKind kind = argument.type()->kind();
+      const bool is_container = kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType;
+      return may_hold_tensor(*argument.type()) && !(is_container && moves_elements);
     });
   }
 

@@ -106,6 +106,25 @@ class AliasCheck {
     }
   }
 
+  // Of a node of which nothing is known, or that runs one.
+  bool may_write(const ModuleGraph& graph, const Node& node) {
+    if (parse_target(node.target).kind != TargetKind::kHigherOrder || node.op != Opcode::kCallFunction) {
+      return may_write_(node);
+    }
+    return std::ranges::any_of(graph.subgraphs, [&](const Subgraph& subgraph) {
+      const bool runs = std::ranges::any_of(node.args, [&](const Argument& argument) {
+        const auto* reference = argument.get_if<Argument::GraphRef>();
+        return reference != nullptr && reference->name == subgraph.name;
+      });
+      if (!runs) return false;
+      const Graph& inner = subgraph.graph.graph;
+      return std::ranges::any_of(inner.order(), [&](NodeId id) {
+        const Node& part = inner.node(id);
+        return semantics_.effects(subgraph.graph, part).is_unknown && may_write(subgraph.graph, part);
+      });
+    });
+  }
+
   // Results of the call, as nodes, with the operands that they are in the code.
   std::vector<std::pair<NodeId, NodeId>> copies_of_call(const ModuleGraph& graph, const Node& call,
                                                         bool repeated) {
@@ -194,9 +213,10 @@ class AliasCheck {
         }
         std::transform(from.begin(), from.end(), source.begin(), source.begin(), std::logical_or<>());
       });
+      const std::size_t before = made;
       if (made < calls.size() && calls[made] == &node) source[made++] = true;
       const Effects effects = semantics_.effects(graph, node);
-      if (!effects.is_unknown || may_write_(node)) {
+      if (!effects.is_unknown || may_write(graph, node)) {
         for (const NodeId written : effects.written) {
           const auto own = classes.of(written);
           if (!own || !with_copies.contains(*own)) continue;
@@ -206,7 +226,7 @@ class AliasCheck {
           if (call != from.end() && from_outside.contains(*own)) {
             throw conflict_of(*calls[static_cast<std::size_t>(call - from.begin())], node, "the caller");
           }
-          writes[*own].push_back({&node, from, made});
+          writes[*own].push_back({&node, from, before});
         }
       }
       const auto own = classes.of(id);

@@ -1059,6 +1059,49 @@ class OldValueReadAfterWrite(nn.Module):
         return y
 
 
+class WritesItsInput(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(int(x.size(0))):
+            out.append(x[i])
+        x.add_(1)
+        return torch.stack(out)
+
+
+@model(UP, DOWN, why="writes to one of the two")
+class LeafWritesOldValue(nn.Module):
+    """A module that fails, and so is a leaf: its code shows that it may write to z, and z may be y."""
+
+    def __init__(self):
+        super().__init__()
+        self.leaf = WritesItsInput()
+
+    def forward(self, x):
+        y = x * 1
+        z = y
+        if x.sum() > 0:
+            z = y * 2
+        return self.leaf(z) + y
+
+
+@model(UP, DOWN, why="writes to one of the two")
+class LeafInBranchWritesOldValue(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.leaf = WritesItsInput()
+
+    def forward(self, x):
+        y = x * 1
+        z = y
+        if x.sum() > 0:
+            z = y * 2
+        if x.max() > 0:
+            w = self.leaf(z)
+        else:
+            w = x
+        return w + y
+
+
 @model(UP, DOWN, why="a turn of it raises: ValueError: never")
 class RaisesInATurn(nn.Module):
     """Not the branch raises: the loop may have no turn."""

@@ -105,7 +105,7 @@ def test_without_a_form(program, archives, name):
     """The module fails, as without the option, and says which value stands in the way."""
     path = archives(name)
     collection = program.trace(path, *OPTIONS)
-    (failure,) = (module["failure"] for module in collection["modules"] if module["failure"])
+    failure = collection["modules"][0]["failure"]
     assert failure["kind"] == "data_dependent_control_flow"
     assert MODELS[name].why in failure["message"]
     plain = program.trace(path)
