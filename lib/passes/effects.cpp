@@ -171,7 +171,9 @@ void Semantics::add_operator(const Node& node, const OperatorInfo& info, Effects
     // A list that gets an element, and shares memory with it afterwards.
     effects.joins_inputs = effects.joins_inputs || alias.of_elements;
   }
-  if (!effects.written.empty() && has(traits::kMovesElements)) {
+  // The trait is of all overloads: a tensor takes no elements in.
+  const bool is_container = !info.schema.arguments.empty() && info.schema.arguments[0].type.name != "Tensor";
+  if (!effects.written.empty() && has(traits::kMovesElements) && is_container) {
     effects.joins_inputs = true;
     add_inputs(node, effects.shared);
   }

@@ -901,6 +901,19 @@ class WritesBetweenBranches(nn.Module):
         return z
 
 
+@model(UP, DOWN)
+class ResidualAddedInPlace(nn.Module):
+    """The write is to h alone, though y, which may be x, is added to it."""
+
+    def forward(self, x):
+        h = x.tanh()
+        y = x
+        if x.sum() > 0:
+            y = x * 2
+        h.add_(y)
+        return h + x
+
+
 class WritesNothing(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []
