@@ -106,7 +106,6 @@ bool Interpreter::is_from_around(const at::IValue& container) {
 }
 
 void Interpreter::check_change(const at::IValue& container, const std::string& what, const IrNode* node) {
-  if (!records()) return;
   if (may_be_other_.contains(container.internalToPointer())) {
     fail(FailureKind::kDataDependentControlFlow,
          what + ", which is one or another as an `if` or a loop has it that depends on an input", node);
@@ -118,7 +117,6 @@ void Interpreter::check_change(const at::IValue& container, const std::string& w
 }
 
 void Interpreter::note_change(const at::IValue& container, const std::string& name, const IrNode* node) {
-  if (!records()) return;
   if (!is_from_around(container)) return check_change(container, name + " is changed", node);
   auto& changed = bodies_.back().changed;
   if (std::ranges::any_of(changed, [&](const auto& known) { return known.container.is(container); })) return;

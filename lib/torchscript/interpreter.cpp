@@ -581,7 +581,7 @@ void Interpreter::set_attribute(const IrNode* node) {
          node);
   }
   const auto object = holder.toObject();
-  check_change(holder, "attribute '" + name + "' is set", node);
+  if (makes_subgraphs()) check_change(holder, "attribute '" + name + "' is set", node);
   const std::size_t slot = object->type()->getAttributeSlot(name);
   at::IValue before = slot < object->slots().size() ? object->getSlot(slot) : at::IValue();
   changes_.add([object, slot, before] { object->setSlot(slot, before); });
@@ -615,7 +615,7 @@ void Interpreter::set_content(const at::IValue& container, const at::IValue& con
 
 void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
   const bool list = container.isList();
-  check_change(container, list ? "a list is changed" : "a dict is changed", node);
+  if (makes_subgraphs()) check_change(container, list ? "a list is changed" : "a dict is changed", node);
   at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
                                  container.type(), node);
   const void* identity = container.internalToPointer();

@@ -207,7 +207,7 @@ void Interpreter::execute(const IrNode* node, Values values) {
     for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
       const auto* alias = schema.arguments()[i].alias_info();
       if (alias == nullptr || !alias->isWrite() || !is_container(values[i])) continue;
-      note_change(values[i], name_of(node->input(i)), node);
+      if (makes_subgraphs()) note_change(values[i], name_of(node->input(i)), node);
       remember(values[i]);
       changed.push_back(values[i]);
     }

@@ -49,12 +49,14 @@ bool is_uninitialized(const at::IValue& value) {
   return value.tagKind() == tag;
 }
 
+bool has_parts(const at::IValue& value) { return value.isTuple() || value.isList() || value.isGenericDict(); }
+
 bool is_same(const at::IValue& first, const at::IValue& second) {
   if (first.is(second) || (is_uninitialized(first) && is_uninitialized(second))) return true;
   const Proxy* one = find_proxy(first);
   const Proxy* other = find_proxy(second);
   if (one != nullptr && other != nullptr) return one->ref.valid() && one->ref == other->ref;
-  if (parts_of(first) || parts_of(second)) return false;
+  if (has_parts(first) || has_parts(second)) return false;
   return is_plain(first) && is_plain(second) && !is_uninitialized(first) && !is_uninitialized(second) &&
          first.tagKind() == second.tagKind() && first == second;
 }

@@ -23,6 +23,9 @@ bool is_uninitialized(const at::IValue& value);
 // One object, one node, or plain values that are equal and cannot be changed in place.
 bool is_same(const at::IValue& first, const at::IValue& second);
 
+// A list, a tuple or a dict.
+bool has_parts(const at::IValue& value);
+
 // The parts of two lists, tuples or dicts that have the same form, pairwise; nothing of other values.
 std::optional<std::vector<std::pair<at::IValue, at::IValue>>> matching_parts(const at::IValue& first,
                                                                              const at::IValue& second);

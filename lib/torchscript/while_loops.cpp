@@ -126,8 +126,8 @@ Interpreter::LoopState Interpreter::loop_state(const IrNode* node, bool has_cond
   for (std::size_t i = 2; i < node->inputs().size(); ++i) {
     const IrValue* name = body.inputs()[i - 1];
     const at::IValue before = value(node->input(i));
-    const bool is_leaf = !before.isTuple() && !before.isList() && !before.isGenericDict();
-    state.variables.push_back(loop_variable(name_of(name), before, is_leaf && body.outputs()[i - 1] != name));
+    const bool changes = !has_parts(before) && body.outputs()[i - 1] != name;
+    state.variables.push_back(loop_variable(name_of(name), before, changes));
   }
   return state;
 }
@@ -304,26 +304,21 @@ bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& re
     }
     if (kind == LeafKind::kTensor && widen(leaf.known, leaf.varies, known_of_value(after))) settled = false;
   };
-  const auto is_leaf = [](const at::IValue& value) {
-    return !value.isTuple() && !value.isList() && !value.isGenericDict();
-  };
   for (std::size_t i = 0; i < results.size(); ++i) {
     LoopState::Variable& variable = state.variables[i];
     if (is_uninitialized(results[i])) continue;
-    if (is_uninitialized(variable.before) && !is_leaf(results[i])) {
+    if (is_uninitialized(variable.before) && has_parts(results[i])) {
       // Its form is known now.
-      variable.leaves.clear();
-      variable.before = map_leaves(results[i], [&](const at::IValue&) {
-        variable.leaves.push_back({at::IValue::uninitialized(), false, false, c10::NoneType::get(), {}, {}});
-        return at::IValue::uninitialized();
-      });
+      const at::IValue form =
+          map_leaves(results[i], [](const at::IValue&) { return at::IValue::uninitialized(); });
+      variable = loop_variable(variable.name, form, false);
       settled = false;
       continue;
     }
     auto leaf = variable.leaves.begin();
     const std::function<void(const at::IValue&, const at::IValue&)> match = [&](const at::IValue& before,
                                                                                 const at::IValue& after) {
-      if (is_leaf(before) && is_leaf(after)) return compare(variable, *leaf++, after);
+      if (!has_parts(before) && !has_parts(after)) return compare(variable, *leaf++, after);
       const auto parts = matching_parts(before, after);
       if (!parts) refuse(variable, before, after);
       for (const auto& [one, other] : *parts) match(one, other);
