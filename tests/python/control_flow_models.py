@@ -922,13 +922,12 @@ class WritesNothing(nn.Module):
         return torch.stack(out)
 
 
-@model(UP, DOWN)
-class LeafThatWritesNothing(nn.Module):
-    """A module that fails, and so is a leaf: its code shows that x stays as it is."""
+class LeafAfterBranch(nn.Module):
+    """A module that fails, and so is a leaf, gets z, which may be y."""
 
-    def __init__(self):
+    def __init__(self, leaf: nn.Module):
         super().__init__()
-        self.leaf = WritesNothing()
+        self.leaf = leaf
 
     def forward(self, x):
         y = x * 1
@@ -936,6 +935,14 @@ class LeafThatWritesNothing(nn.Module):
         if x.sum() > 0:
             z = y * 2
         return self.leaf(z) + y
+
+
+@model(UP, DOWN)
+class LeafThatWritesNothing(LeafAfterBranch):
+    """Its code shows that z stays as it is."""
+
+    def __init__(self):
+        super().__init__(WritesNothing())
 
 
 # --- what has no form in torch's cond and while_loop ---
@@ -1082,19 +1089,11 @@ class WritesItsInput(nn.Module):
 
 
 @model(UP, DOWN, why="writes to one of the two")
-class LeafWritesOldValue(nn.Module):
-    """A module that fails, and so is a leaf: its code shows that it may write to z, and z may be y."""
+class LeafWritesOldValue(LeafAfterBranch):
+    """Its code shows that it may write to z."""
 
     def __init__(self):
-        super().__init__()
-        self.leaf = WritesItsInput()
-
-    def forward(self, x):
-        y = x * 1
-        z = y
-        if x.sum() > 0:
-            z = y * 2
-        return self.leaf(z) + y
+        super().__init__(WritesItsInput())
 
 
 @model(UP, DOWN, why="writes to one of the two")
