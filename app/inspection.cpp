@@ -121,9 +121,9 @@ void add_shapes(MethodInfo& method, const GraphCollection& collection) {
   if (collection.graphs.empty() || !collection.graphs.front().module.empty()) return;
   const Graph& graph = collection.graphs.front().graph;
   const auto take = [](PortInfo& port, const Node& node) {
-    if (port.meta.shape || !node.meta.shape) return;
-    port.meta.shape = node.meta.shape;
-    port.meta.dtype = node.meta.dtype;
+    if (port.meta.shape || !node.meta->shape) return;
+    port.meta.shape = node.meta->shape;
+    port.meta.dtype = node.meta->dtype;
   };
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);

@@ -30,7 +30,7 @@ struct Arguments {
 // For -v: how many nodes have no known shape, and at which operators that began.
 std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
   const auto is_unknown = [](const Node& node) {
-    return node.meta.kind() == ValueKind::kTensor && !node.meta.shape;
+    return node.meta->kind() == ValueKind::kTensor && !node.meta->shape;
   };
   std::size_t nodes = 0;
   std::size_t unknown = 0;
@@ -44,7 +44,7 @@ std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
       ++unknown;
       bool begins_here = true;
       for_each_input(node, [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); });
-      if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + node.target : node.target];
+      if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + *node.target : *node.target];
     }
   }
   if (unknown == 0) return std::nullopt;

@@ -10,20 +10,22 @@ namespace {
 
 constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
 
+// What two nodes have alike stands once.
+template <class T>
+void share(Shared<T>& own, const Shared<T>& other) {
+  if (own == other) own = other;
+}
+
 Error defect(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
 }  // namespace
 
-const Graph::Slot& Graph::slot(NodeId id) const {
-  if (!contains(id)) throw defect("node " + std::to_string(id.index) + " is not in the graph");
-  return slots_[slot_of_[id.index]];
-}
-Graph::Slot& Graph::slot(NodeId id) { return const_cast<Slot&>(std::as_const(*this).slot(id)); }
+void Graph::fail_for(NodeId id) { throw defect("node " + std::to_string(id.index) + " is not in the graph"); }
 
 std::vector<NodeId> Graph::order() const {
   std::vector<NodeId> ids;
   ids.reserve(size());
-  for (NodeId id = first_; id.valid(); id = slot(id).next) ids.push_back(id);
+  for (NodeId id = first_; id.valid(); id = next(id)) ids.push_back(id);
   return ids;
 }
 
@@ -40,12 +42,12 @@ void Graph::check_arguments(const NodeSpec& spec) const {
 NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }
 
 NodeId Graph::insert_before(NodeId position, NodeSpec spec) {
-  return make(std::move(spec), slot(position).previous, position);
+  return make(std::move(spec), previous(position), position);
 }
 
 NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   check_arguments(spec);
-  const NodeId id{static_cast<std::uint32_t>(slot_of_.size())};
+  const NodeId id{static_cast<std::uint32_t>(place_of_.size())};
   Node node;
   node.id = id;
   node.name =
@@ -54,56 +56,64 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   node.op = spec.op;
   const bool is_named_alike = spec.op == Opcode::kPlaceholder && spec.target.empty();
   node.target = is_named_alike ? node.name : std::move(spec.target);
+  if (spec.op == Opcode::kCallFunction)
+    node.target = targets_.try_emplace(*node.target, node.target).first->second;
   node.args = std::move(spec.args);
   node.kwargs = std::move(spec.kwargs);
   node.scope = std::move(spec.scope);
   node.meta = std::move(spec.meta);
   node.source = std::move(spec.source);
+  if (previous.valid()) {  // mostly of the same module and line
+    const Node& neighbour = own(previous);
+    share(node.scope, neighbour.scope);
+    share(node.meta, neighbour.meta);
+    share(node.source, neighbour.source);
+  }
   if (free_.empty()) {
-    slot_of_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.push_back({std::move(node), {}, {}, 0});
+    place_of_.push_back(static_cast<std::uint32_t>(nodes_.size()));
+    nodes_.push_back(std::move(node));
+    links_.emplace_back();
   } else {
-    slot_of_.push_back(free_.back());
-    slots_[free_.back()].node = std::move(node);
+    place_of_.push_back(free_.back());
+    nodes_[free_.back()] = std::move(node);
     free_.pop_back();
   }
   link(id, previous, next);
-  for_each_input(slot(id).node, [&](NodeId input) { add_user(input, id); });
+  for_each_input(own(id), [&](NodeId input) { add_user(input, id); });
   return id;
 }
 
 void Graph::link(NodeId id, NodeId previous, NodeId next) {
-  Slot& own = slot(id);
-  own.previous = previous;
-  own.next = next;
-  (previous.valid() ? slot(previous).next : first_) = id;
-  (next.valid() ? slot(next).previous : last_) = id;
-  const std::uint64_t low = previous.valid() ? slot(previous).rank : 0;
-  const std::uint64_t high = next.valid() ? slot(next).rank : low + 2 * kRankGap;
-  own.rank = low + (high - low) / 2;
-  if (own.rank == low) make_room(id);
+  Link& link = links_[place(id)];
+  link.previous = previous;
+  link.next = next;
+  (previous.valid() ? links_[place(previous)].next : first_) = id;
+  (next.valid() ? links_[place(next)].previous : last_) = id;
+  const std::uint64_t low = previous.valid() ? rank(previous) : 0;
+  const std::uint64_t high = next.valid() ? rank(next) : low + 2 * kRankGap;
+  link.rank = low + (high - low) / 2;
+  if (link.rank == low) make_room(id);
 }
 
 // The nodes around get new ranks, as many of them as it takes to have room again.  Costs O(log n) for each
 // insertion, on average: Bender et al., Two Simplified Algorithms for Maintaining Order in a List, ESA 2002.
 void Graph::make_room(NodeId id) {
   constexpr double kGrowth = 1.4;  // of what a range of ranks may hold when it gets twice as wide
-  const std::uint64_t rank = slot(id).rank;
+  const std::uint64_t middle = rank(id);
   NodeId left = id, right = id;
   std::uint64_t count = 1;
   double capacity = 1;
   for (unsigned bits = 1; bits < 63; ++bits) {
     const std::uint64_t width = std::uint64_t{1} << bits;
-    const std::uint64_t low = rank / width * width;
-    for (NodeId at = previous(left); at.valid() && slot(at).rank >= low; at = previous(left), ++count)
-      left = at;
-    for (NodeId at = next(right); at.valid() && slot(at).rank - low < width; at = next(right), ++count)
-      right = at;
+    const std::uint64_t low = middle / width * width;
+    for (NodeId at = previous(left); at.valid() && rank(at) >= low; at = previous(left), ++count) left = at;
+    for (NodeId at = next(right); at.valid() && rank(at) - low < width; at = next(right), ++count) right = at;
     capacity *= kGrowth;
     if (static_cast<double>(count) >= capacity) continue;
     const std::uint64_t step = width / count;
     std::uint64_t next_rank = low;
-    for (NodeId at = left; count > 0; at = next(at), --count, next_rank += step) slot(at).rank = next_rank;
+    for (NodeId at = left; count > 0; at = next(at), --count, next_rank += step)
+      links_[place(at)].rank = next_rank;
     return;
   }
 }
@@ -111,7 +121,7 @@ void Graph::make_room(NodeId id) {
 // --- users, in execution order ---
 
 void Graph::add_user(NodeId input, NodeId user) {
-  auto& users = slot(input).node.users;
+  auto& users = own(input).users;
   if (users.empty() || is_before(users.back(), user)) {
     users.push_back(user);
     return;
@@ -123,7 +133,7 @@ void Graph::add_user(NodeId input, NodeId user) {
 
 // A node that uses another twice is one user, removed with the first of the two.
 void Graph::remove_user(NodeId input, NodeId user) {
-  auto& users = slot(input).node.users;
+  auto& users = own(input).users;
   if (!users.empty() && users.back() == user) {
     users.pop_back();
     return;
@@ -134,7 +144,7 @@ void Graph::remove_user(NodeId input, NodeId user) {
 }
 
 void Graph::set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs) {
-  Node& node = slot(id).node;
+  Node& node = own(id);
   NodeSpec spec;
   spec.op = node.op;
   spec.target = node.target;
@@ -148,8 +158,8 @@ void Graph::set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs) {
 }
 
 void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where) {
-  Node& replaced = slot(from).node;
-  Node& replacement = slot(to).node;
+  Node& replaced = own(from);
+  Node& replacement = own(to);
   if (from == to) return;
   const auto replace = [&](NodeId used) -> Argument { return used == from ? to : used; };
   std::vector<NodeId> moved, kept;
@@ -157,7 +167,7 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
     const bool takes = user != to && (!where || where(user));
     (takes ? moved : kept).push_back(user);
     if (!takes) continue;
-    Node& node = slot(user).node;
+    Node& node = own(user);
     for (Argument& arg : node.args) arg = map_references<NodeId>(arg, replace);
     for (auto& [name, arg] : node.kwargs) arg = map_references<NodeId>(arg, replace);
   }
@@ -175,11 +185,11 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
 }
 
 void Graph::move_before(NodeId position, NodeId id) {
-  const Node& node = slot(id).node;
+  const Node& node = own(id);
   for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which uses others"); });
   if (position == id) return;
   unlink(id);
-  link(id, slot(position).previous, position);
+  link(id, previous(position), position);
   for (const NodeId user : node.users) {
     if (is_before(user, id)) throw defect("cannot move " + node.name + " behind its user");
   }
@@ -188,28 +198,29 @@ void Graph::move_before(NodeId position, NodeId id) {
 // --- removing nodes ---
 
 void Graph::unlink(NodeId id) {
-  const Slot& own = slot(id);
-  (own.previous.valid() ? slot(own.previous).next : first_) = own.next;
-  (own.next.valid() ? slot(own.next).previous : last_) = own.previous;
+  const Link& link = links_[place(id)];
+  (link.previous.valid() ? links_[place(link.previous)].next : first_) = link.next;
+  (link.next.valid() ? links_[place(link.next)].previous : last_) = link.previous;
 }
 
 // A name is not given twice in torch.fx either.
 void Graph::release(NodeId id) {
   unlink(id);
-  const std::uint32_t index = slot_of_[id.index];
-  slot_of_[id.index] = kNoSlot;
-  if (index + 1 == slots_.size()) {
-    slots_.pop_back();
+  const std::uint32_t place = place_of_[id.index];
+  place_of_[id.index] = kNoPlace;
+  if (place + 1 == nodes_.size()) {
+    nodes_.pop_back();
+    links_.pop_back();
   } else {
-    slots_[index] = {};
-    free_.push_back(index);
+    nodes_[place] = {};
+    free_.push_back(place);
   }
 }
 
 void Graph::erase(NodeId id) {
-  const Node& node = slot(id).node;
+  const Node& node = own(id);
   if (!node.users.empty()) {
-    throw defect("cannot erase " + node.name + ": it is used by " + slot(node.users.front()).node.name);
+    throw defect("cannot erase " + node.name + ": it is used by " + this->node(node.users.front()).name);
   }
   for_each_input(node, [&](NodeId input) { remove_user(input, id); });
   release(id);
@@ -220,16 +231,16 @@ void Graph::erase(const std::vector<NodeId>& ids) {
   for (const NodeId id : ids) erased.insert(id.index);
   const auto is_erased = [&](NodeId id) { return erased.contains(id.index); };
   for (const NodeId id : ids) {
-    const Node& node = slot(id).node;
+    const Node& node = own(id);
     const auto other = std::find_if_not(node.users.begin(), node.users.end(), is_erased);
     if (other != node.users.end()) {
-      throw defect("cannot erase " + node.name + ": it is used by " + slot(*other).node.name);
+      throw defect("cannot erase " + node.name + ": it is used by " + this->node(*other).name);
     }
   }
   for (const NodeId id : ids) {
-    for_each_input(slot(id).node, [&](NodeId input) {
+    for_each_input(own(id), [&](NodeId input) {
       if (inputs.insert(input.index).second && !is_erased(input)) {
-        std::erase_if(slot(input).node.users, is_erased);
+        std::erase_if(own(input).users, is_erased);
       }
     });
   }
@@ -239,11 +250,11 @@ void Graph::erase(const std::vector<NodeId>& ids) {
 }
 
 void Graph::roll_back(const Mark& mark) {
-  for (std::size_t index = slot_of_.size(); index > mark.ids; --index) {
+  for (std::size_t index = place_of_.size(); index > mark.ids; --index) {
     const NodeId id{static_cast<std::uint32_t>(index - 1)};
     if (!contains(id)) continue;
     // Nothing but append() happened, so this is the last of all users.
-    for_each_input(slot(id).node, [&](NodeId input) { remove_user(input, id); });
+    for_each_input(own(id), [&](NodeId input) { remove_user(input, id); });
     release(id);
   }
   names_.roll_back(mark.names);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,23 +31,23 @@ class Graph {
     std::string target;  // empty of a placeholder: its name, whichever that gets to be
     std::vector<Argument> args;
     Kwargs kwargs;
-    Scope scope;
-    Meta meta;
-    std::optional<SourceLocation> source;
+    Shared<Scope> scope;
+    Shared<Meta> meta;
+    Shared<std::optional<SourceLocation>> source;
     std::string name_hint;  // empty: made from the target
   };
 
   // --- reading ---
-  const Node& node(NodeId id) const { return slot(id).node; }
-  bool contains(NodeId id) const { return id.index < slot_of_.size() && slot_of_[id.index] != kNoSlot; }
-  std::size_t size() const { return slots_.size() - free_.size(); }
+  const Node& node(NodeId id) const { return nodes_[place(id)]; }
+  bool contains(NodeId id) const { return id.index < place_of_.size() && place_of_[id.index] != kNoPlace; }
+  std::size_t size() const { return nodes_.size() - free_.size(); }
   // Nodes in execution order.
   std::vector<NodeId> order() const;
   NodeId first() const { return first_; }  // invalid when there is none, and so below
   NodeId last() const { return last_; }
-  NodeId next(NodeId id) const { return slot(id).next; }
-  NodeId previous(NodeId id) const { return slot(id).previous; }
-  bool is_before(NodeId a, NodeId b) const { return slot(a).rank < slot(b).rank; }
+  NodeId next(NodeId id) const { return links_[place(id)].next; }
+  NodeId previous(NodeId id) const { return links_[place(id)].previous; }
+  bool is_before(NodeId a, NodeId b) const { return rank(a) < rank(b); }
 
   // --- structure ---
   NodeId append(NodeSpec spec);
@@ -64,13 +65,13 @@ class Graph {
   void erase(const std::vector<NodeId>& ids);
 
   // --- fields that do not take part in the structure ---
-  Meta& meta(NodeId id) { return slot(id).node.meta; }
-  void set_source(NodeId id, std::optional<SourceLocation> source) {
-    slot(id).node.source = std::move(source);
+  Meta& meta(NodeId id) { return own(id).meta.edit(); }
+  void set_source(NodeId id, Shared<std::optional<SourceLocation>> source) {
+    own(id).source = std::move(source);
   }
-  void set_method(NodeId id, std::string method) { slot(id).node.method = std::move(method); }
+  void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
   void set_program_nodes(NodeId id, std::vector<std::string> names) {
-    slot(id).node.program_nodes = std::move(names);
+    own(id).program_nodes = std::move(names);
   }
 
   // Undoing: everything made after mark() disappears with roll_back(), its names too, but not its ids: no
@@ -79,19 +80,23 @@ class Graph {
   struct Mark {
     std::size_t ids = 0, names = 0;
   };
-  Mark mark() const { return {slot_of_.size(), names_.mark()}; }
+  Mark mark() const { return {place_of_.size(), names_.mark()}; }
   void roll_back(const Mark& mark);
 
  private:
-  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
-  struct Slot {
-    Node node;
+  static constexpr std::uint32_t kNoPlace = UINT32_MAX;
+  struct Link {
     NodeId previous, next;
     std::uint64_t rank = 0;  // grows along the order, with room for insertions
   };
 
-  Slot& slot(NodeId id);
-  const Slot& slot(NodeId id) const;
+  std::uint32_t place(NodeId id) const {
+    if (!contains(id)) fail_for(id);
+    return place_of_[id.index];
+  }
+  [[noreturn]] static void fail_for(NodeId id);
+  Node& own(NodeId id) { return nodes_[place(id)]; }
+  std::uint64_t rank(NodeId id) const { return links_[place(id)].rank; }
   void check_arguments(const NodeSpec& spec) const;
   NodeId make(NodeSpec spec, NodeId previous, NodeId next);
   void link(NodeId id, NodeId previous, NodeId next);
@@ -101,11 +106,13 @@ class Graph {
   void add_user(NodeId input, NodeId user);
   void remove_user(NodeId input, NodeId user);
 
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;     // slots without a node
-  std::vector<std::uint32_t> slot_of_;  // by id
+  std::vector<Node> nodes_;
+  std::vector<Link> links_;              // of the node at the same place, apart: walks need little else
+  std::vector<std::uint32_t> free_;      // places without a node
+  std::vector<std::uint32_t> place_of_;  // by id
   NodeId first_, last_;
   Namespace names_;
+  std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions: few, and used often
 };
 
 struct Constant {

@@ -133,14 +133,14 @@ class CollectionLint {
         constant->second = true;
       } else if (!parameters_.contains(node.target) && !modules_.contains(node.target)) {
         // Another attribute of a module.  A dot with a backslash is a part of a name.
-        std::size_t dot = node.target.rfind('.');
-        while (dot != std::string::npos && dot > 0 && node.target[dot - 1] == '\\')
-          dot = node.target.rfind('.', dot - 1);
-        check_module(dot == std::string::npos ? "" : node.target.substr(0, dot), here);
+        std::size_t dot = node.target->rfind('.');
+        while (dot != std::string::npos && dot > 0 && (*node.target)[dot - 1] == '\\')
+          dot = node.target->rfind('.', dot - 1);
+        check_module(dot == std::string::npos ? "" : node.target->substr(0, dot), here);
       }
       return;
     }
-    if (node.target.empty()) throw defect(here + " has no target");
+    if (node.target->empty()) throw defect(here + " has no target");
     if (node.op == Opcode::kCallMethod && node.args.empty())
       throw defect(here + " calls a method of nothing");
     if (node.op == Opcode::kOutput && node.args.size() != 1) throw defect(here + " has not one argument");

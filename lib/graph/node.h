@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "graph/argument.h"
+#include "support/shared.h"
 #include "symbolic/expression.h"
 
 namespace fxtrace {
@@ -58,18 +58,18 @@ struct Node {
   NodeId id;
   std::string name;  // unique in the graph, made as torch.fx makes it
   Opcode op = Opcode::kPlaceholder;
-  std::string target;
+  Shared<std::string> target;
   std::vector<Argument> args;
   Kwargs kwargs;
   std::vector<NodeId> users;  // derived by Graph, in the order in which they came to use this node
-  Scope scope;
-  Meta meta;
-  std::optional<SourceLocation> source;
+  Shared<Scope> scope;
+  Shared<Meta> meta;
+  Shared<std::optional<SourceLocation>> source;
   // Of a call_module that runs another recorded method than forward: "forward1" of a traced module, where
   // that code differs from forward's.  Empty for all others.
-  std::string method;
+  Shared<std::string> method;
   // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
-  std::vector<std::string> program_nodes;
+  Shared<std::vector<std::string>> program_nodes;
 };
 
 // Calls f(T) for everything in the node's arguments that is a T, such as Argument::GraphRef.

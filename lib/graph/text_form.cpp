@@ -80,7 +80,7 @@ class Printer {
   void operator()(const Argument::GraphRef& graph) const { call("graph", graph.name); }
 
   void node(const Node& node) const {
-    out_ += "%" + node.name + " = " + to_string(node.op) + "[" + node.target + "]";
+    out_ += "%" + node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
     items("(", node.args, "");
     bool first = node.args.empty();
     for (const auto& [name, value] : node.kwargs) {
@@ -150,16 +150,18 @@ class LineParser {
       position_ = end_of_value;
     }
     if (accept('#')) {
-      auto scope = trimmed(line_.substr(position_));
+      auto text = trimmed(line_.substr(position_));
+      Scope scope;
       constexpr std::string_view kCall = ", call ";
-      if (const auto call = scope.find(kCall); call != std::string_view::npos) {
-        const std::string_view number = scope.substr(call + kCall.size());
-        std::from_chars(number.data(), number.data() + number.size(), spec.scope.call);
-        scope = scope.substr(0, call);
+      if (const auto call = text.find(kCall); call != std::string_view::npos) {
+        const std::string_view number = text.substr(call + kCall.size());
+        std::from_chars(number.data(), number.data() + number.size(), scope.call);
+        text = text.substr(0, call);
       }
-      const auto colon = scope.find(": ");
-      spec.scope.module_path = scope.substr(0, colon);
-      if (colon != std::string_view::npos) spec.scope.module_type = trimmed(scope.substr(colon + 2));
+      const auto colon = text.find(": ");
+      scope.module_path = text.substr(0, colon);
+      if (colon != std::string_view::npos) scope.module_type = trimmed(text.substr(colon + 2));
+      spec.scope = std::move(scope);
       position_ = line_.size();
     }
     if (peek() != '\0') fail("something stands behind the node");

@@ -209,7 +209,7 @@ class OperatorCall {
       if (value.shape()[i].number() != 1) continue;
       dims.items.emplace_back(static_cast<std::int64_t>(value.levels.size() + i));
     }
-    if (!node_.meta.shape || node_.meta.shape->size() + dims.items.size() != value.rank()) {
+    if (!node_.meta->shape || node_.meta->shape->size() + dims.items.size() != value.rank()) {
       throw CannotBatch{"a size is not known"};
     }
     if (dims.items.empty()) return finish(value);
@@ -228,7 +228,7 @@ class OperatorCall {
   void reduce() {
     Batched value = only();
     if (!reduces_everything()) return leading();
-    const std::string target = rule_.target.empty() ? node_.target : std::string(rule_.target);
+    const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
     const OperatorInfo& over_dimensions = *semantics_.find_operator(target);
     NamedArguments args(over_dimensions.schema);
     args.copy(args_);
@@ -292,7 +292,7 @@ class OperatorCall {
     const Dtype wanted = of_sample.result();
     if (!wanted || !of_all.result()) throw CannotBatch{"a dtype is not known"};
     // torch's own rules do not convert all: where() gives what it gives.
-    const bool is_as_it_is = wanted == of_all.result() || node_.meta.dtype == dtype_name(*of_all.result());
+    const bool is_as_it_is = wanted == of_all.result() || node_.meta->dtype == dtype_name(*of_all.result());
     return is_as_it_is ? Dtype{} : wanted;
   }
   Batched converted(const Batched& value, ScalarType dtype) {

@@ -1,6 +1,7 @@
 #include "passes/common_subexpressions.h"
 
 #include <bit>
+#include <memory_resource>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,8 +15,10 @@ namespace {
 // Equal texts mean equal values, to the bit: 0.0 is not -0.0, and True not 1.
 class Key {
  public:
+  // Seven bits a byte, the last of them marked: most numbers are small.
   void add_number(std::uint64_t number) {
-    text_.append(reinterpret_cast<const char*>(&number), sizeof number);
+    for (; number >= 0x80; number >>= 7) text_ += static_cast<char>(number & 0x7f);
+    text_ += static_cast<char>(number | 0x80);
   }
   void add_text(std::string_view text) {
     add_number(text.size());
@@ -112,7 +115,8 @@ class Merge {
   }
 
   void merge_or_keep(NodeId id, const Key& key) {
-    const auto [place, is_new] = first_.try_emplace(key.text(), id);
+    std::pmr::string text(key.text(), &keys_);
+    const auto [place, is_new] = first_.try_emplace(std::move(text), id);
     if (is_new) return;
     const Graph& graph = graph_.graph;
     const NodeId first = place->second;
@@ -127,7 +131,8 @@ class Merge {
   ModuleGraph& graph_;
   Semantics& semantics_;
   Memory memory_;
-  std::unordered_map<std::string, NodeId> first_;
+  std::pmr::monotonic_buffer_resource keys_;  // most of them stay to the end
+  std::pmr::unordered_map<std::pmr::string, NodeId> first_{&keys_};
   std::uint64_t unknown_ = 0, switched_ = 0;
   bool is_view_ = false;  // of the call that is looked at: it gives the same memory each time
 };

@@ -205,9 +205,9 @@ void Semantics::add_function(const Node& node, Effects& effects) const {
 
 void Semantics::add_leaf(const Node& node, Effects& effects) const {
   using namespace module_traits;  // NOLINT(google-build-using-namespace)
-  const ModuleTraits all = traits_of_module(node.scope.module_type.value_or(""));
+  const ModuleTraits all = traits_of_module(node.scope->module_type.value_or(""));
   const auto has = [&](ModuleTraits trait) { return (all & trait) != 0; };
-  if (!has(kKnown) || !node.method.empty()) {
+  if (!has(kKnown) || !node.method->empty()) {
     effects.writes_parameters = true;
     return add_unknown(node, effects);
   }

@@ -58,13 +58,13 @@ class Fold {
 
   // What is said of the node already.
   static std::optional<Argument> known_number(const Node& node) {
-    if (!node.meta.value) return std::nullopt;
-    const ValueKind kind = node.meta.kind();
-    if (const auto number = node.meta.value->number(); number && kind == ValueKind::kInt) return *number;
-    if (kind != ValueKind::kBool || node.meta.value->kind() != Expression::Kind::kConstant)
+    if (!node.meta->value) return std::nullopt;
+    const ValueKind kind = node.meta->kind();
+    if (const auto number = node.meta->value->number(); number && kind == ValueKind::kInt) return *number;
+    if (kind != ValueKind::kBool || node.meta->value->kind() != Expression::Kind::kConstant)
       return std::nullopt;
-    if (*node.meta.value == Expression::boolean(true)) return true;
-    if (*node.meta.value == Expression::boolean(false)) return false;
+    if (*node.meta->value == Expression::boolean(true)) return true;
+    if (*node.meta->value == Expression::boolean(false)) return false;
     return std::nullopt;
   }
 
@@ -87,7 +87,7 @@ class Fold {
   }
 
   ValueKind kind_of(const Argument& value) const {
-    if (const auto* id = value.get_if<NodeId>()) return graph_.graph.node(*id).meta.kind();
+    if (const auto* id = value.get_if<NodeId>()) return graph_.graph.node(*id).meta->kind();
     if (value.is<bool>()) return ValueKind::kBool;
     if (value.is<std::int64_t>()) return ValueKind::kInt;
     return value.is<double>() ? ValueKind::kFloat : ValueKind::kOther;

@@ -9,7 +9,7 @@ namespace fxtrace {
 namespace {
 
 bool is_plain(const Node& node) {
-  switch (node.meta.kind()) {
+  switch (node.meta->kind()) {
     case ValueKind::kInt:
     case ValueKind::kFloat:
     case ValueKind::kBool:
@@ -52,12 +52,15 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
     bool changes_shape;
   };
   std::vector<Write> writes;
+  std::vector<NodeId> inputs, given_back;
   std::map<std::string, NodeId, std::less<>> attributes;  // by the first of their names
   for (std::uint32_t position = 0; position < order.size(); ++position) {
     const NodeId id = order[position];
     const Node& node = graph.graph.node(id);
     position_[id.index] = position;
     if (!is_plain(node)) parent_[id.index] = id.index;
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr) inputs.push_back(id);
+    if (node.op == Opcode::kOutput) for_each_input(node, [&](NodeId value) { given_back.push_back(value); });
     if (node.op == Opcode::kGetAttr) {
       const auto [first, is_new] = attributes.emplace(semantics.first_name(node.target), id);
       if (!is_new) unite(first->second, id);
@@ -93,21 +96,22 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
       regions_.emplace_back();
     }
     region_of_[id.index] = number;
-    const Node& node = graph.graph.node(id);
-    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr) regions_[number].from_outside = true;
+  }
+  for (const NodeId id : inputs) {
+    if (has_memory(id)) regions_[region_of_[id.index]].from_outside = true;
+  }
+  for (const NodeId id : given_back) {
+    if (has_memory(id)) regions_[region_of_[id.index]].given_back = true;
   }
   for (const Write& write : writes) {
     if (region_of_[write.value.index] == kNone) continue;
-    Region& region = regions_[region_of_[write.value.index]];
-    region.writes.push_back(write.position);
-    if (write.changes_shape) region.shape_changes.push_back(write.position);
-  }
-  for (const NodeId id : order) {
-    const Node& node = graph.graph.node(id);
-    if (node.op != Opcode::kOutput) continue;
-    for_each_input(node, [&](NodeId value) {
-      if (has_memory(value)) regions_[region_of_[value.index]].given_back = true;
-    });
+    std::uint32_t& place = regions_[region_of_[write.value.index]].writes;
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(writes_.size());
+      writes_.emplace_back();
+    }
+    writes_[place].all.push_back(write.position);
+    if (write.changes_shape) writes_[place].shape_changes.push_back(write.position);
   }
   parent_.clear();
 }
@@ -122,10 +126,10 @@ std::size_t Memory::region_number(NodeId value) const {
   return number;
 }
 
-const std::vector<std::uint32_t>& Memory::writes(NodeId value) const {
-  static const std::vector<std::uint32_t> none;
+const Memory::Writes& Memory::writes(NodeId value) const {
+  static const Writes none;
   const Region* found = region(value);
-  return found == nullptr ? none : found->writes;
+  return found == nullptr || found->writes == kNone ? none : writes_[found->writes];
 }
 
 bool Memory::same_region(NodeId a, NodeId b) const { return has_memory(a) && region(a) == region(b); }
@@ -140,18 +144,14 @@ bool Memory::is_given_back(NodeId value) const {
   return found != nullptr && found->given_back;
 }
 
-bool Memory::changes_shape(NodeId value) const {
-  const Region* found = region(value);
-  return found != nullptr && !found->shape_changes.empty();
-}
+bool Memory::changes_shape(NodeId value) const { return !writes(value).shape_changes.empty(); }
 
 std::size_t Memory::writes_before(NodeId value, NodeId node) const {
-  return count_before(writes(value), position_[node.index]);
+  return count_before(writes(value).all, position_[node.index]);
 }
 
 std::size_t Memory::shape_changes_before(NodeId value, NodeId node) const {
-  const Region* found = region(value);
-  return found == nullptr ? 0 : count_before(found->shape_changes, position_[node.index]);
+  return count_before(writes(value).shape_changes, position_[node.index]);
 }
 
 void Memory::replace_copy(NodeId copy, NodeId value) {

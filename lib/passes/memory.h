@@ -31,9 +31,9 @@ class Memory {
   bool is_from_outside(NodeId value) const;
   // The graph gives it to its caller.
   bool is_given_back(NodeId value) const;
-  bool is_written(NodeId value) const { return !writes(value).empty(); }
+  bool is_written(NodeId value) const { return !writes(value).all.empty(); }
   bool is_written_after(NodeId value, NodeId node) const {
-    return writes_before(value, node) != writes(value).size();
+    return writes_before(value, node) != writes(value).all.size();
   }
   bool changes_shape(NodeId value) const;  // in place: unsqueeze_, resize_
   // How often it was written when `node` runs.
@@ -45,21 +45,25 @@ class Memory {
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Writes {
+    std::vector<std::uint32_t> all, shape_changes;  // positions, in order
+  };
   struct Region {
-    std::vector<std::uint32_t> writes, shape_changes;  // positions, in order
-    bool from_outside = false, given_back = false;
     std::uint32_t part_of = kNone;  // the region that stands for this one too
+    std::uint32_t writes = kNone;   // place in writes_; most regions are never written
+    bool from_outside = false, given_back = false;
   };
 
   std::uint32_t find(std::uint32_t index);
   void unite(NodeId a, NodeId b);
   const Region* region(NodeId value) const;
-  const std::vector<std::uint32_t>& writes(NodeId value) const;
+  const Writes& writes(NodeId value) const;
 
   std::vector<std::uint32_t> parent_;     // by node, while regions are being found
   std::vector<std::uint32_t> region_of_;  // by node
   std::vector<std::uint32_t> position_;   // by node
   std::vector<Region> regions_;
+  std::vector<Writes> writes_;
 };
 
 }  // namespace fxtrace

@@ -51,7 +51,7 @@ class Call {
   }
   // The input's.
   const std::vector<Meta::Dim>* shape() const {
-    return input()->meta.shape ? &*input()->meta.shape : nullptr;
+    return input()->meta->shape ? &*input()->meta->shape : nullptr;
   }
   std::optional<std::size_t> dim(std::string_view argument, std::int64_t otherwise) const {
     const auto given = integer(argument, otherwise);
@@ -111,7 +111,7 @@ bool is_full_slice(const Call& call) {
   if (end && size.number()) return *end >= *size.number();
   // x[:n] of a tensor with n rows
   const auto* given = call.node_of(call.find("end"));
-  return given != nullptr && given->meta.kind() == ValueKind::kInt && given->meta.value == size;
+  return given != nullptr && given->meta->kind() == ValueKind::kInt && given->meta->value == size;
 }
 
 bool same_dtype(const Meta& meta, const Argument* dtype) {
@@ -161,7 +161,7 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
       return other_is_alike(call, rule.argument);
     case When::kSameAsOther:
       return other_is_alike(call, rule.argument) && call.shape() != nullptr &&
-             *call.shape() == call.node_of(call.find(rule.argument))->meta.shape;
+             *call.shape() == call.node_of(call.find(rule.argument))->meta->shape;
     case When::kSameSizes:
       return call.keeps_sizes(rule.argument, 1);
     case When::kSameSizesOrAny:
@@ -196,7 +196,7 @@ class RemoveNoops {
       const auto* input = node.args[identity->gives].get_if<NodeId>();
       if (input == nullptr || memory_.changes_shape(id) || memory_.changes_shape(*input)) continue;
       if (identity->copies && !is_copy_unseen(id, *input, *identity)) continue;
-      keep_what_is_known(node.meta, graph_.graph.meta(*input));
+      keep_what_is_known(node.meta, *input);
       memory_.replace_copy(id, *input);
       replace_node(graph_, id, *input);
     }
@@ -221,7 +221,7 @@ class RemoveNoops {
     return Identity{rule.gives, rule.copies, rule.writes};
   }
   std::optional<Identity> leaf_identity(const Node& node) {
-    const ModuleTraits all = traits_of_module(node.scope.module_type.value_or(""));
+    const ModuleTraits all = traits_of_module(node.scope->module_type.value_or(""));
     const bool gives = (all & module_traits::kIdentity) != 0;
     return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(Identity{}) : std::nullopt;
   }
@@ -251,10 +251,12 @@ class RemoveNoops {
     });
   }
 
-  static void keep_what_is_known(const Meta& known, Meta& of_input) {
-    if (!of_input.shape) of_input.shape = known.shape;
-    if (!of_input.dtype) of_input.dtype = known.dtype;
-    if (!of_input.device) of_input.device = known.device;
+  void keep_what_is_known(const Meta& known, NodeId input) {
+    Meta meta = graph_.graph.node(input).meta;
+    if (!meta.shape) meta.shape = known.shape;
+    if (!meta.dtype) meta.dtype = known.dtype;
+    if (!meta.device) meta.device = known.device;
+    if (meta != *graph_.graph.node(input).meta) graph_.graph.meta(input) = std::move(meta);
   }
 
   ModuleGraph& graph_;

@@ -224,13 +224,13 @@ class Region {
                        plan_.emit(node, {node.target, {list.tensor, node.args[1]}}, list.levels, node.meta));
     }
     const OperatorInfo* info = semantics_.find_operator(node.target);
-    if (info == nullptr) throw CannotBatch{"there is no rule for " + node.target + " over a batch"};
+    if (info == nullptr) throw CannotBatch{"there is no rule for " + *node.target + " over a batch"};
     batch_operator(node, *info, semantics_, plan_);
   }
 
   // What it writes in place are all samples, and what it writes to its own parameters is the same.
   void leaf(const Node& node) {
-    const std::string type = node.scope.module_type.value_or("");
+    const std::string type = node.scope->module_type.value_or("");
     const bool has_one = node.args.size() == 1 && node.kwargs.empty();
     if ((traits_of_module(type) & module_traits::kAnyRank) == 0 || !has_one) {
       throw CannotBatch{"there is no rule for the leaf " + node.name + " over a batch"};

@@ -182,7 +182,7 @@ class RemoveInPlace {
 
   // The twin gives the dtype of what is written, which a write in place keeps.
   bool keeps_dtype(const Node& call, const Write& write, const Operator& twin, TensorNumber target) const {
-    const auto& dtype = node(states_[target].value).meta.dtype;
+    const auto& dtype = node(states_[target].value).meta->dtype;
     const Dtype own = dtype ? find_scalar_type(*dtype) : Dtype{};
     if (has_trait(&twin, traits::kGivesBool)) return own == ScalarType::kBool;
     if (write.kind == Write::Kind::kOut) {
@@ -208,7 +208,7 @@ class RemoveInPlace {
   // Of a call with `out`, whose result is `out`: what its operands would give is not said anywhere.
   bool says_own_dtype(const Node& call, const std::string& dtype) const {
     bool all = true;
-    for_each_input(call, [&](NodeId input) { all = all && node(input).meta.dtype == dtype; });
+    for_each_input(call, [&](NodeId input) { all = all && node(input).meta->dtype == dtype; });
     return all;
   }
 

@@ -50,7 +50,7 @@ bool Switches::may_depend_on_switches(const Node& node) {
 }
 
 bool Switches::is_number(const Node& node) const {
-  const ValueKind kind = node.meta.kind();
+  const ValueKind kind = node.meta->kind();
   return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
 }
 

@@ -26,7 +26,6 @@ bool gives_one_tensor(const Schema& schema) {
 
 Tensors::Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph)
     : graph_(graph), semantics_(semantics), memory_(graph, semantics), is_subgraph_(is_subgraph) {
-  refused_.resize(memory_.regions());
   left_.resize(memory_.regions());
   has_copies_.resize(memory_.regions());
   of_node_.resize(memory_.nodes(), kNoTensor);
@@ -56,8 +55,7 @@ void Tensors::same(NodeId node, NodeId as) {
 
 void Tensors::refuse(NodeId value, std::string reason) {
   if (!is_watched(value)) return;
-  auto& refused = refused_[memory_.region_number(value)];
-  if (!refused) refused = std::move(reason);
+  refused_.try_emplace(memory_.region_number(value), std::move(reason));
 }
 
 void Tensors::write(NodeId node, NodeId target, Write::Kind kind) {
@@ -118,7 +116,7 @@ void Tensors::read(NodeId id) {
     const std::string reason =
         node.op == Opcode::kCallModule
             ? "nothing is known of the leaf " + node.name + ", which gets it or gives it"
-            : "nothing is known of " + node.target + ", which gets it or gives it";
+            : "nothing is known of " + *node.target + ", which gets it or gives it";
     refuse(id, reason);
     for (const NodeId value : effects.written) refuse(value, reason);
     return;
@@ -166,14 +164,14 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
   std::optional<std::size_t> written;
   for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
     if (!info.schema.arguments[i].is_written()) continue;
-    if (written) return refuse_all(node.target + " writes several arguments");
+    if (written) return refuse_all(*node.target + " writes several arguments");
     written = i;
   }
-  if (!written) return refuse_all(node.target + " writes an argument in training");
+  if (!written) return refuse_all(*node.target + " writes an argument in training");
   const NodeId* target = node_of(find_argument(node, info.schema, *written));
   const Operator* twin = functional_twin(*info.op);
   if (target == nullptr || twin == nullptr || !has_trait(twin, traits::kKnown)) {
-    return refuse_all(node.target + " has no functional form");
+    return refuse_all(*node.target + " has no functional form");
   }
   const TensorNumber tensor = now(*target);
   if (tensor == kNoTensor) return refuse_all("it is not known what " + node.name + " writes");
@@ -181,9 +179,9 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
   if (effects.changes_shape) {
     const std::vector<Alias> views = aliases(*twin);
     if (views.size() != 1 || !views.front().always || node.args.empty() || *written != 0)
-      return refuse_all(node.target + " may get other memory");
+      return refuse_all(*node.target + " may get other memory");
     if (tensors_[tensor].from_outside) {
-      return refuse_all(node.target + " changes the sizes of what comes from outside");
+      return refuse_all(*node.target + " changes the sizes of what comes from outside");
     }
     write(node.id, *target, Write::Kind::kReshape);
     make(node.id, tensor, true);
@@ -196,7 +194,7 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
 }
 
 void Tensors::new_tensor(const Node& node, const Effects& effects) {
-  if (node.meta.kind() == ValueKind::kTensor) {
+  if (node.meta->kind() == ValueKind::kTensor) {
     make(node.id, kNoTensor, false);
     if (!effects.shared.empty()) has_copies_[memory_.region_number(node.id)] = true;
   } else if (effects.shared.empty()) {
@@ -217,7 +215,7 @@ void Tensors::read_function(const Node& node, const Effects& effects) {
   const TensorNumber tensor = target == nullptr ? kNoTensor : now(*target);
   const bool has_option = (all & function_traits::kInPlaceOption) != 0;
   if (!has_option || effects.written.size() != 1 || tensor == kNoTensor || !can_be_undone(tensor)) {
-    const std::string reason = node.target + " has no functional form";
+    const std::string reason = *node.target + " has no functional form";
     for (const NodeId value : effects.written) refuse(value, reason);
     return refuse(node.id, reason);
   }
@@ -313,8 +311,8 @@ void Tensors::check_outputs() {
     if (write.kind != Write::Kind::kOut) continue;
     const TensorNumber number = of_node_[write.target.index];
     const Tensor& tensor = tensors_[number];
-    const auto& shape = graph_.graph.node(write.target).meta.shape;
-    if (shape && shape == graph_.graph.node(write.node).meta.shape) continue;
+    const auto& shape = graph_.graph.node(write.target).meta->shape;
+    if (shape && shape == graph_.graph.node(write.node).meta->shape) continue;
     if (tensor.is_view || tensor.from_outside || viewed.contains(number)) {
       refuse(write.target, "out= may give it another shape");
     }
@@ -324,16 +322,17 @@ void Tensors::check_outputs() {
 void Tensors::finish() {
   check_copies();
   check_outputs();
-  std::map<std::size_t, std::size_t> writers;  // by region
+  std::vector<std::uint32_t> writers(memory_.regions());
   for (const Writer& writer : writers_) ++writers[memory_.region_number(writer.value)];
   for (const Writer& writer : writers_) {
     const std::size_t region = memory_.region_number(writer.value);
-    const auto& refused = refused_[region];
-    if (refused) obstacles_.push_back({writer.node, *refused});
-    if (!refused && writers[region] == 1 && is_final_copy(writer.node)) left_[region] = true;
+    if (const auto refused = refused_.find(region); refused != refused_.end()) {
+      obstacles_.push_back({writer.node, refused->second});
+    } else if (writers[region] == 1 && is_final_copy(writer.node)) {
+      left_[region] = true;
+    }
   }
-  for (std::size_t region = 0; region < refused_.size(); ++region)
-    left_[region] = left_[region] || refused_[region];
+  for (const auto& [region, reason] : refused_) left_[region] = true;
   for (std::uint32_t i = 0; i < of_node_.size(); ++i) {
     if (of_node_[i] != kNoTensor && left_[memory_.region_number(NodeId{i})]) of_node_[i] = kNoTensor;
   }

@@ -103,10 +103,10 @@ class Tensors {
   struct Writer {
     NodeId node, value;
   };
-  std::vector<Writer> writers_;                         // of any kind
-  std::unordered_map<std::string, NodeId> attributes_;  // by their first name
-  std::vector<std::optional<std::string>> refused_;     // by region: why it stays as it is
-  std::vector<bool> left_;                              // by region: it stays as it is
+  std::vector<Writer> writers_;                           // of any kind
+  std::unordered_map<std::string, NodeId> attributes_;    // by their first name
+  std::unordered_map<std::size_t, std::string> refused_;  // by region: why it stays as it is
+  std::vector<bool> left_;                                // by region: it stays as it is
   std::vector<Obstacle> obstacles_;
 };
 

@@ -117,7 +117,7 @@ class Parts {
   }
   std::optional<std::int64_t> size_of_base(std::int64_t dim) const {
     const auto* base = node_.args.front().get_if<NodeId>();
-    const auto& shape = base == nullptr ? std::nullopt : graph_.node(*base).meta.shape;
+    const auto& shape = base == nullptr ? std::nullopt : graph_.node(*base).meta->shape;
     if (!shape) return std::nullopt;
     const auto rank = static_cast<std::int64_t>(shape->size());
     if (dim < 0) dim += rank;

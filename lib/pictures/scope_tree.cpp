@@ -83,19 +83,19 @@ ScopeTree ScopeTrees::tree(const ModuleGraph& graph, const std::function<bool(co
   for (std::size_t i = 0; i < tree.order.size(); ++i) {
     const Node& node = graph.graph.node(tree.order[i]);
     if (!shows(node)) continue;
-    const std::string& whole = node.scope.module_path;
+    const std::string& whole = node.scope->module_path;
     const bool is_call = node.op == Opcode::kCallModule;
     std::size_t at = 0;
     const auto enter = [&](Module module, std::string_view path) {
       const bool is_whole = path.size() == whole.size();
       if (outside.contains(module) || (is_whole && is_call)) return;
       const ModuleRecord* record = records_[module];
-      if (record == nullptr && !(is_whole && node.scope.module_type)) return;
+      if (record == nullptr && !(is_whole && node.scope->module_type)) return;
       const auto [found, is_new] = scope_at.emplace(module, tree.scopes.size());
       if (is_new) {
         tree.scopes[at].children.push_back(tree.scopes.size());
         tree.scopes.push_back({.path = std::string(path),
-                               .type = record != nullptr ? record->type : *node.scope.module_type,
+                               .type = record != nullptr ? record->type : *node.scope->module_type,
                                .parent = at});
       }
       at = found->second;
@@ -103,7 +103,7 @@ ScopeTree ScopeTrees::tree(const ModuleGraph& graph, const std::function<bool(co
     if (!whole.empty()) walk(whole, enter);
     ScopeTree::Scope& scope = tree.scopes[at];
     scope.nodes.push_back(i);
-    if (!is_call && scope.path == whole) scope.calls = std::max(scope.calls, node.scope.call);
+    if (!is_call && scope.path == whole) scope.calls = std::max(scope.calls, node.scope->call);
     tree.scope_of[i] = at;
   }
   place_subgraphs(tree, graph);

@@ -237,7 +237,7 @@ Argument Interpreter::predicate(const IrNode* node, const at::IValue& condition)
   const fxtrace::Node& made_by = tracer_->graph().node(tensor);
   const bool gives_bool = made_by.op == Opcode::kCallFunction &&
                           fxtrace::has_trait(find_operator(parse_target(made_by.target)), traits::kGivesBool);
-  if (!gives_bool && made_by.meta.dtype != "bool") return asked;
+  if (!gives_bool && made_by.meta->dtype != "bool") return asked;
   tracer_->erase(asked);
   return tensor;
 }

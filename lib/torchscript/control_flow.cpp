@@ -116,7 +116,7 @@ void Interpreter::ask(const at::IValue& value) const {
       const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
       if (input != fixable_.end()) asked.insert(*input);
     }
-    if (made_by.op != Opcode::kCallFunction || made_by.meta.kind() == ValueKind::kTensor) continue;
+    if (made_by.op != Opcode::kCallFunction || made_by.meta->kind() == ValueKind::kTensor) continue;
     for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
   }
   if (asked.empty()) return;

@@ -92,7 +92,7 @@ class AliasCheck {
     failure.message = std::move(message);
     failure.op = write.target;
     failure.source = write.source;
-    return {operation.scope.module_path, std::move(failure)};
+    return {operation.scope->module_path, std::move(failure)};
   }
 
   void check_writes(const ModuleGraph& graph, const Memory& memory, const Node& node, const Node& operation) {
@@ -259,7 +259,8 @@ class AliasCheck {
       if (id == nullptr) continue;
       const Node& result = graph.graph.node(*id);
       // A copy that the code makes has a place in it.
-      const bool is_copy = result.target == "aten.clone.default" && !result.source && result.args.size() == 1;
+      const bool is_copy =
+          result.target == "aten.clone.default" && !result.source->has_value() && result.args.size() == 1;
       const auto* copied = is_copy ? result.args[0].get_if<NodeId>() : nullptr;
       if (copied != nullptr && inputs.contains(*copied)) found.emplace(i, inputs.at(*copied));
       const auto source = sources.find(*id);

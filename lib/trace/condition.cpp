@@ -15,7 +15,7 @@ namespace {
 bool is_immutable(const Graph& graph, const Argument& argument) {
   const auto* id = argument.get_if<NodeId>();
   if (id == nullptr) return true;
-  const ValueKind kind = graph.node(*id).meta.kind();
+  const ValueKind kind = graph.node(*id).meta->kind();
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kString;
 }
 
@@ -52,7 +52,7 @@ std::string value_key(const Graph& graph, const Argument& argument) {
   if (id == nullptr) return print_argument(graph, argument);
   const Node& node = graph.node(*id);
   if (!is_function_of_arguments(graph, node)) return "%" + node.name;
-  std::string key = node.target + "(";
+  std::string key = *node.target + "(";
   for (const Argument& part : node.args) key += value_key(graph, part) + ",";
   return key + ")";
 }

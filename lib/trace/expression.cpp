@@ -119,8 +119,8 @@ class Builder {
   static Expression by_name(const Node& node) {
     // Of an input its own name: `input`, not `input_1`.
     const bool is_input = node.op == Opcode::kPlaceholder && is_identifier(node.target);
-    const std::string& name = is_input ? node.target : node.name;
-    return node.meta.kind() == ValueKind::kInt ? Expression::name(name) : Expression::variable(name);
+    const std::string& name = is_input ? *node.target : node.name;
+    return node.meta->kind() == ValueKind::kInt ? Expression::name(name) : Expression::variable(name);
   }
 
   Expression node(const Node& node, int depth) {
@@ -152,7 +152,7 @@ class Builder {
   Expression call(const Node& node, int depth) {
     if (node.op == Opcode::kCallModule) {
       Expression module = path(self(), node.target);
-      if (!node.method.empty()) module = Expression::attribute(std::move(module), node.method);
+      if (!node.method->empty()) module = Expression::attribute(std::move(module), node.method);
       return Expression::call(std::move(module), arguments(node, 0, depth));
     }
     if (node.op == Opcode::kCallMethod && !node.args.empty()) {
@@ -172,7 +172,7 @@ class Builder {
       Expression object = of(object_node, depth + 1);
       return Expression::method(std::move(object), std::string(name), arguments(node, 1, depth));
     }
-    const std::string target = op == nullptr ? node.target : "torch.ops." + op->target();
+    const std::string target = op == nullptr ? *node.target : "torch.ops." + op->target();
     return Expression::call(dotted(target), arguments(node, 0, depth));
   }
 
@@ -219,7 +219,7 @@ class Builder {
     NodeId common;
     bool is_common = true;
     for_each_input(node, [&](NodeId input) {
-      if (graph_.node(input).meta.kind() != ValueKind::kTensor) return;
+      if (graph_.node(input).meta->kind() != ValueKind::kTensor) return;
       const NodeId source = rank_source(input, depth + 1);
       is_common = is_common && (!common.valid() || common == source);
       common = source;
@@ -282,9 +282,9 @@ class Builder {
       return Expression::attribute(argument(0), *node.args[1].get_if<std::string>());
     }
     constexpr std::string_view kBuiltins = "builtins.";
-    const std::string_view name = node.target.starts_with(kBuiltins)
-                                      ? std::string_view(node.target).substr(kBuiltins.size())
-                                      : node.target;
+    const std::string_view name = node.target->starts_with(kBuiltins)
+                                      ? std::string_view(*node.target).substr(kBuiltins.size())
+                                      : *node.target;
     return Expression::call(dotted(name), arguments(node, 0, depth));
   }
 

@@ -57,7 +57,7 @@ NodeId GraphBuilder::get_attr(Graph::NodeSpec spec) {
 }
 
 NodeId GraphBuilder::named_constant(const std::string& name, const std::function<Constant()>& make,
-                                    Scope scope) {
+                                    Shared<Scope> scope) {
   Constant value = make();
   Meta meta = meta_of(value);
   result_.constants.emplace_back(name, std::move(value));
@@ -70,8 +70,8 @@ std::optional<NodeId> GraphBuilder::find_constant(const void* identity) const {
   return found == constants_.end() ? std::nullopt : std::optional(found->second);
 }
 
-NodeId GraphBuilder::constant(const void* identity, const std::function<Constant()>& make, Scope scope,
-                              std::optional<SourceLocation> source) {
+NodeId GraphBuilder::constant(const void* identity, const std::function<Constant()>& make,
+                              Shared<Scope> scope, std::optional<SourceLocation> source) {
   Constant value = make();
   const char* kind = value.object_type.empty() ? "_tensor_constant" : "_torchbind_obj";
   const std::string name = kind + std::to_string(result_.constants.size());
@@ -98,7 +98,7 @@ void GraphBuilder::guard(Expression expr, std::optional<SourceLocation> source) 
   });
 }
 
-NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Scope scope, Meta meta) {
+NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Shared<Scope> scope, Meta meta) {
   const auto known = inputs_.find(outer.index);
   if (known != inputs_.end()) return known->second;
   before_growing();
@@ -184,7 +184,7 @@ void GraphBuilder::drop_unused_attributes() {
     const Node& node = graph().node(id);
     if (node.op != Opcode::kGetAttr) continue;
     if (!node.users.empty()) {
-      if (!node.source) graph().set_source(id, graph().node(node.users.front()).source);
+      if (!*node.source) graph().set_source(id, graph().node(node.users.front()).source);
       continue;
     }
     std::erase_if(result_.constants, [&](const auto& constant) { return constant.first == node.target; });

@@ -50,16 +50,16 @@ class GraphBuilder {
   NodeId get_attr(Graph::NodeSpec spec);
   // `identity` tells equal ones; the name is made up.
   std::optional<NodeId> find_constant(const void* identity) const;
-  NodeId constant(const void* identity, const std::function<Constant()>& make, Scope scope,
+  NodeId constant(const void* identity, const std::function<Constant()>& make, Shared<Scope> scope,
                   std::optional<SourceLocation> source);
   // One that has a name, which find_attr() finds.
-  NodeId named_constant(const std::string& name, const std::function<Constant()>& make, Scope scope);
+  NodeId named_constant(const std::string& name, const std::function<Constant()>& make, Shared<Scope> scope);
   void guard(Expression expr, std::optional<SourceLocation> source);
   void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
 
   // The input that stands for a value of the graph around this one, which is called `name` there.  One for
   // each value, made at the first use, before all nodes.
-  NodeId capture(NodeId outer, const std::string& name, Scope scope, Meta meta);
+  NodeId capture(NodeId outer, const std::string& name, Shared<Scope> scope, Meta meta);
   // Those values, in the order of the inputs.
   const std::vector<NodeId>& captured() const { return captured_; }
   // Puts these inputs into that order, behind those that stand for no value.  All must be there, and a node

@@ -251,7 +251,7 @@ NodeId GraphTracer::capture(std::size_t depth, NodeId value) {
   GraphBuilder& outer = *builders_[depth - 1];
   GraphBuilder& inner = *builders_[depth];
   const Node& node = outer.graph().node(value);
-  const Scope& scope = calls_.back().scope;
+  const Shared<Scope>& scope = calls_.back().scope;
   const bool asks = is_question(outer.graph(), node);
   const bool asks_for_number = asks && node.target != "builtins.getattr" && is_operand(node.meta);
   if (asks_for_number || (!asks && is_operand(node.meta))) {

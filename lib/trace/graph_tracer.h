@@ -162,7 +162,7 @@ class GraphTracer {
   // A call whose forward records nodes.
   struct OpenCall {
     ModuleId module;
-    Scope scope;
+    Shared<Scope> scope;
   };
 
   GraphBuilder& builder() { return *builders_.back(); }

@@ -207,21 +207,21 @@ class Writer {
     Style style = style_of(node.op);
     std::vector<std::string> lines;
     std::vector<std::string> parameters;
-    std::string about = node.name + " = " + to_string(node.op) + "[" + node.target + "]";
+    std::string about = node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
     const bool named_by_target = node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
     if (node.op == Opcode::kCallModule) {
       const auto* module = find_first(node.target);
-      const std::string type = module != nullptr ? module->type : node.scope.module_type.value_or("");
-      lines.push_back(bold(node.target.empty() ? "(root)" : node.target));
+      const std::string type = module != nullptr ? module->type : node.scope->module_type.value_or("");
+      lines.push_back(bold(node.target->empty() ? "(root)" : *node.target));
       if (!type.empty()) lines.push_back(quiet_type(type));
-      if (!node.method.empty()) lines.push_back(quiet("runs " + node.method));
+      if (!node.method->empty()) lines.push_back(quiet("runs " + *node.method));
       if (module != nullptr && module->status == ModuleStatus::kFailed) {
         style = kFailedStyle;
         lines.push_back(failure(*module));
         if (module->failure) about += "; failed: " + module->failure->message;
       }
       if (!type.empty()) about += "; " + type;
-      list_parameters(module != nullptr ? module->path : node.target, parameters);
+      list_parameters(module != nullptr ? module->path : *node.target, parameters);
     } else {
       lines.push_back(bold(node.target));
     }
@@ -230,15 +230,15 @@ class Writer {
     for_each_of<Argument::Function>(
         node, [&](const auto& function) { lines.push_back(quiet("of " + function.name)); });
     if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
-    if (!node.program_nodes.empty()) {
-      const std::size_t count = node.program_nodes.size();
+    if (!node.program_nodes->empty()) {
+      const std::size_t count = node.program_nodes->size();
       about.append("; stands for ").append(std::to_string(count));
       about += count == 1 ? " node of the program" : " nodes of the program";
     }
-    if (node.source) {
-      about += "; " + node.source->file;
-      if (node.source->line > 0) about.append(":").append(std::to_string(node.source->line));
-      if (!node.source->text.empty()) about.append(": ").append(node.source->text);
+    if (const auto& source = *node.source) {
+      about += "; " + source->file;
+      if (source->line > 0) about.append(":").append(std::to_string(source->line));
+      if (!source->text.empty()) about.append(": ").append(source->text);
     }
     out_ << indent << id << " [shape=" << style.shape << ", style=\""
          << (std::string_view(style.shape) == "box" ? "rounded,filled" : "filled") << "\", fillcolor=\""

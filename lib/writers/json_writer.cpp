@@ -460,14 +460,14 @@ class Writer {
     list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
     json_.key("scope");
     json_.open('{');
-    text("module_path", node.scope.module_path);
-    text_or_null("module_type", node.scope.module_type);
-    integer("call", node.scope.call);
+    text("module_path", node.scope->module_path);
+    text_or_null("module_type", node.scope->module_type);
+    integer("call", node.scope->call);
     json_.close('}');
     meta(node.meta);
     source(node.source);
-    if (!node.method.empty()) text("method", node.method);
-    if (!node.program_nodes.empty()) strings("program_nodes", node.program_nodes);
+    if (!node.method->empty()) text("method", *node.method);
+    if (!node.program_nodes->empty()) strings("program_nodes", node.program_nodes);
     json_.close('}');
   }
 

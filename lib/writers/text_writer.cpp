@@ -159,12 +159,12 @@ class Writer {
     std::optional<SourceLocation> source;
     for (const NodeId id : graph.order()) {
       const Node& node = graph.node(id);
-      if (node.source != source) line("# " + (node.source ? source_text(*node.source) : "no source"));
+      if (*node.source != source) line("# " + (*node.source ? source_text(**node.source) : "no source"));
       source = node.source;
       std::string text = print_node(graph, node);
       if (const std::string value = known_value_text(node.meta); !value.empty()) text += " -> " + value;
-      if (!node.method.empty()) text += ", method " + node.method;
-      if (!node.program_nodes.empty()) text += ", program nodes " + names_text(node.program_nodes);
+      if (!node.method->empty()) text += ", method " + *node.method;
+      if (!node.program_nodes->empty()) text += ", program nodes " + names_text(node.program_nodes);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);
     }

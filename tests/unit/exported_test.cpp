@@ -458,8 +458,8 @@ std::string first_dimension(const GraphCollection& collection) {
   const Graph& graph = collection.graphs.front().graph;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (node.op != Opcode::kPlaceholder || !node.meta.shape) continue;
-    for (const Expression& size : *node.meta.shape) {
+    if (node.op != Opcode::kPlaceholder || !node.meta->shape) continue;
+    for (const Expression& size : *node.meta->shape) {
       if (size.size() != nullptr && size.size()->symbol_name()) return *size.size()->symbol_name();
     }
   }

@@ -329,7 +329,7 @@ TEST_CASE("a large graph is written in time", "[json_writer]") {
   auto last = graph.append(spec);
   spec.op = Opcode::kCallFunction;
   spec.target = "aten.add.Tensor";
-  spec.scope = {"encoder.layers.3", "pkg.Layer", 1};
+  spec.scope = Scope{"encoder.layers.3", "pkg.Layer", 1};
   spec.source = SourceLocation{"net.py", 3, "forward", "return x + 1"};
   for (int i = 0; i < 100'000; ++i) {
     spec.args = {last, 1};

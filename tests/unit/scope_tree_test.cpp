@@ -131,7 +131,7 @@ TEST_CASE("scope tree: long paths cost what they are long", "[scope_tree]") {
   for (int i = 0; i < 5; ++i) {
     Graph::NodeSpec spec;
     spec.target = "x" + std::to_string(i);
-    spec.scope.module_path = path;
+    spec.scope.edit().module_path = path;
     graph.graph.append(spec);
   }
   const ScopeTree tree = ScopeTrees(collection).tree(graph, all);

@@ -82,7 +82,7 @@ class Case {
       add_graph(graph, text);
       for (const NodeId id : graph.graph.order()) {
         const Node& node = graph.graph.node(id);
-        if (node.meta.shape || node.meta.value)
+        if (node.meta->shape || node.meta->value)
           text += "meta " + node.name + " " + value_text(node.meta) + "\n";
       }
     }

@@ -1,0 +1,53 @@
+// A value that copies share and nobody changes through another copy: what many nodes have alike, or not at
+// all, costs one pointer each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace fxtrace {
+
+template <class T>
+class Shared {
+ public:
+  Shared() = default;  // T's default value, which takes no memory
+  template <class U>
+    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, Shared>)
+  Shared(U&& value) {  // NOLINT: implicit on purpose, it stands for the value
+    T own(std::forward<U>(value));
+    if (!(own == T{})) value_ = std::make_shared<T>(std::move(own));
+  }
+
+  const T& operator*() const {
+    static const T none{};
+    return value_ == nullptr ? none : *value_;
+  }
+  const T* operator->() const { return &**this; }
+  operator const T&() const { return **this; }  // NOLINT: likewise
+  operator std::string_view() const             // NOLINT: likewise
+    requires std::is_same_v<T, std::string>
+  {
+    return **this;
+  }
+
+  // For changes, which no other copy sees.
+  T& edit() {
+    if (value_ == nullptr || value_.use_count() > 1) value_ = std::make_shared<T>(**this);
+    return *value_;
+  }
+
+  bool operator==(const Shared& other) const { return value_ == other.value_ || **this == *other; }
+  template <class U>
+    requires(!std::is_same_v<U, Shared>)
+  bool operator==(const U& other) const {
+    return **this == other;
+  }
+
+ private:
+  std::shared_ptr<T> value_;
+};
+
+}  // namespace fxtrace
