@@ -78,6 +78,20 @@ Batched BatchSteps::flattened(const Batched& value) {
                     with_shape(value.sample, {product(value.shape())}));
 }
 
+NodeId BatchSteps::rows(const Batched& value, std::size_t dimensions) {
+  if (dimensions < 2) return value.tensor;
+  Meta meta = plan_.meta_of_all(value.levels, value.sample);
+  Shape shape = shape_of(meta);
+  if (dimensions > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+  const auto end = shape.begin() + static_cast<std::ptrdiff_t>(dimensions);
+  const Meta::Dim size = product({shape.begin(), end});
+  shape.erase(shape.begin() + 1, end);
+  shape.front() = size;
+  const auto last = static_cast<std::int64_t>(dimensions) - 1;
+  return plan_.emit(node_, {"aten.flatten.using_ints", {value.tensor, 0, last}},
+                    with_shape(std::move(meta), std::move(shape)));
+}
+
 Batched BatchSteps::elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
                                 std::vector<Argument> more) {
   const Levels levels = BatchPlan::common_levels(values);

@@ -26,6 +26,8 @@ class BatchSteps {
   Batched unsqueezed(const Batched& value, std::size_t dim);
   Batched transposed(const Batched& value);  // a matrix, or several
   Batched flattened(const Batched& value);
+  // The first dimensions of the tensor that holds all samples as one.
+  NodeId rows(const Batched& value, std::size_t dimensions);
   // Of values that are broadcast, with further arguments.
   Batched elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
                       std::vector<Argument> more = {});
