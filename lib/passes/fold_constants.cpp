@@ -1,11 +1,14 @@
 #include "passes/fold_constants.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "operators/python_functions.h"
 #include "passes/memory.h"
 #include "passes/rewrite.h"
+#include "passes/taken_branch.h"
 
 namespace fxtrace {
 namespace {
@@ -20,25 +23,43 @@ std::optional<PythonNumber> number_of(const Argument& argument) {
 class Fold {
  public:
   Fold(ModuleGraph& graph, PassContext& context)
-      : graph_(graph), semantics_(context.semantics), memory_(graph, context.semantics) {}
+      : graph_(graph),
+        context_(context),
+        memory_(graph, context.semantics),
+        branches_(graph, context.semantics) {}
 
   void run() {
-    std::vector<NodeId> folded;
-    for (const NodeId id : graph_.graph.order()) {
-      values_.apply(graph_, id);
-      const Node& node = graph_.graph.node(id);
-      if (node.op != Opcode::kCallFunction || !semantics_.effects(graph_, node).is_pure()) continue;
-      auto value = value_of(node);
-      if (!value) continue;
-      if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) continue;
-      values_.add(id, std::move(*value));
-      folded.push_back(id);
-    }
+    for (const NodeId id : graph_.graph.order()) visit(id);
     values_.apply_to_signature(graph_);
-    erase_nodes(graph_, folded);
+    erase_nodes(graph_, folded_);
+    context_.semantics.forget_subgraphs();
   }
 
  private:
+  void visit(NodeId id) {
+    values_.apply(graph_, id);
+    const Node& node = graph_.graph.node(id);
+    if (const auto condition = known_condition(graph_.graph, node)) return take_branch(id, *condition);
+    if (node.op != Opcode::kCallFunction || !context_.semantics.effects(graph_, node).is_pure()) return;
+    auto value = value_of(node);
+    if (!value) return;
+    if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) return;
+    fold(id, std::move(*value));
+  }
+  void fold(NodeId id, Argument value) {
+    values_.add(id, std::move(value));
+    folded_.push_back(id);
+  }
+
+  void take_branch(NodeId call, bool condition) {
+    const Node& node = graph_.graph.node(call);
+    std::string obstacle = branches_.obstacle(node, condition);
+    if (!obstacle.empty()) return context_.decline(graph_, node, std::move(obstacle));
+    const TakenBranches::Inlined inlined = branches_.put_before(call, condition);
+    for (const NodeId id : inlined.nodes) visit(id);
+    fold(call, values_.applied(inlined.result));
+  }
+
   std::optional<Argument> value_of(const Node& node) const {
     if (auto known = known_number(node)) return known;
     if (auto read_back = tensor_of_number(node)) return read_back;
@@ -80,7 +101,7 @@ class Fold {
     if (const auto* id = value.get_if<NodeId>()) {
       const Node& tensor = graph_.graph.node(*id);
       const bool is_made = tensor.target == "prim.NumToTensor.Scalar" && tensor.args.size() == 1;
-      if (is_made && memory_.is_written(*id)) return std::nullopt;
+      if (is_made && (!memory_.knows(*id) || memory_.is_written(*id))) return std::nullopt;
       if (is_made) value = tensor.args.front();
     }
     return kind_of(value) == kind ? std::optional(std::move(value)) : std::nullopt;
@@ -111,7 +132,8 @@ class Fold {
     const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
     if (id == nullptr || !node.kwargs.empty()) return std::nullopt;
     const Meta& meta = graph_.graph.node(*id).meta;
-    if (meta.kind() != ValueKind::kTensor || !meta.shape || memory_.changes_shape(*id)) return std::nullopt;
+    if (meta.kind() != ValueKind::kTensor || !meta.shape) return std::nullopt;
+    if (!memory_.knows(*id) || memory_.changes_shape(*id)) return std::nullopt;
     const auto rank = static_cast<std::int64_t>(meta.shape->size());
     const auto size_at = [&](std::int64_t dim) -> std::optional<Argument> {
       if (dim < 0) dim += rank;
@@ -127,9 +149,11 @@ class Fold {
   }
 
   ModuleGraph& graph_;
-  Semantics& semantics_;
-  Memory memory_;
+  PassContext& context_;
+  Memory memory_;  // of the nodes that were there
+  TakenBranches branches_;
   Replacements values_;
+  std::vector<NodeId> folded_;
 };
 
 }  // namespace
