@@ -155,12 +155,11 @@ class Fold {
     if (what == KnownNumber::kRank) return rank;
     std::optional<std::int64_t> size;
     if (what == KnownNumber::kCount) {
-      SymInt count = 1;
+      std::int64_t count = 1;
       for (const Meta::Dim& dim : *meta.shape) {
-        if (!dim.number()) return std::nullopt;
-        count = count * *dim.size();
+        if (!dim.number() || __builtin_mul_overflow(count, *dim.number(), &count)) return std::nullopt;
       }
-      size = count.number();
+      size = count;
     } else {
       const auto* given = what == KnownNumber::kSize ? node.args[1].get_if<std::int64_t>() : nullptr;
       if (what == KnownNumber::kSize && given == nullptr) return std::nullopt;

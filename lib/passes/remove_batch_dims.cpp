@@ -302,6 +302,9 @@ class RemoveBatchDims {
     } catch (const CannotBatch& cannot) {
       decline(region, cannot.reason);
       return false;
+    } catch (const SymbolicError& error) {
+      decline(region, error.what());
+      return false;
     }
     ends_.insert(ends_.end(), ends.begin(), ends.end());
     return true;
