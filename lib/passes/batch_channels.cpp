@@ -57,8 +57,9 @@ class ChannelCall : public BatchCall {
     if (adds_rows) shape.insert(shape.begin(), Meta::Dim(1));
     if (shape.empty()) throw CannotBatch{node_.name + " gives no rows"};
     const Meta sample = with_shape(node_.meta, std::move(shape));
-    const NodeId rows = plan_.emit(node_, call(node_.target, args_), joined_meta(value.levels, sample, 0));
-    const Batched result = parted(rows, value.levels, sample, 0);
+    const NodeId rows =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(value.levels, sample, 0));
+    const Batched result = steps_.parted(rows, value.levels, sample, 0);
     if (!adds_rows) return result;
     const auto dim = static_cast<std::int64_t>(value.levels.size());
     return plan_.emit(node_, {"aten.squeeze.dim", {result.tensor, dim}}, value.levels, node_.meta);
@@ -66,50 +67,21 @@ class ChannelCall : public BatchCall {
 
   // --- samples as channels, or as rows of weights ---
 
-  Meta joined_meta(const Levels& levels, const Meta& sample, std::size_t at) const {
-    Shape shape = shape_of(sample);
-    Shape factors = {shape.at(at)};
-    for (const LevelNumber level : levels) factors.emplace_back(plan_.extent_of(level));
-    shape[at] = product(factors);
-    return with_shape(sample, std::move(shape));
-  }
-
   // All samples in that dimension of one.
   NodeId joined(const Batched& value, const Levels& levels, std::size_t at) {
     const Batched all{plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
     if (levels.empty()) return all.tensor;
     if (at == 0) return steps_.rows(all, levels.size() + 1);
     Shape shape = value.shape();
-    insert_extents(shape, levels, at);
+    steps_.insert_extents(shape, levels, at);
     const NodeId moved = plan_.emit(
         node_, {"aten.movedim.intlist", {all.tensor, range(0, levels.size()), range(at, levels.size())}},
         with_shape(value.sample, std::move(shape)));
     const auto from = static_cast<std::int64_t>(at);
     const auto to = static_cast<std::int64_t>(at + levels.size());
     return plan_.emit(node_, {"aten.flatten.using_ints", {moved, from, to}},
-                      joined_meta(levels, value.sample, at));
+                      steps_.joined_meta(levels, value.sample, at));
   }
-  // ... and back.
-  Batched parted(NodeId joined, const Levels& levels, const Meta& sample, std::size_t at) {
-    if (levels.empty()) return {joined, levels, sample};
-    Argument::List sizes = plan_.sizes_of(levels);
-    sizes.items.emplace_back(-1);
-    Shape shape = shape_of(sample);
-    insert_extents(shape, levels, at);
-    const NodeId parted =
-        plan_.emit(node_, {"aten.unflatten.int", {joined, static_cast<std::int64_t>(at), std::move(sizes)}},
-                   with_shape(sample, std::move(shape)));
-    if (at == 0) return {parted, levels, sample};
-    return plan_.emit(node_,
-                      {"aten.movedim.intlist", {parted, range(at, levels.size()), range(0, levels.size())}},
-                      levels, sample);
-  }
-  void insert_extents(Shape& shape, const Levels& levels, std::size_t at) const {
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at + i), plan_.extent_of(levels[i]));
-    }
-  }
-
   // What was taken from the call, with a number for each channel.
   Batched with_each(const char* target, const Batched& value, Batched channels, std::size_t at) {
     for (std::size_t dim = at + 1; dim < value.rank(); ++dim) channels = steps_.unsqueezed(channels, 1);
@@ -162,8 +134,9 @@ class ChannelCall : public BatchCall {
       args_.set("groups", *all);
     }
     args_.set(name_at(1), joined(weight, levels, is_shared && is_transposed ? 1 : 0));
-    const NodeId all = plan_.emit(node_, call(node_.target, args_), joined_meta(levels, node_.meta, at));
-    return parted(all, levels, node_.meta, at);
+    const NodeId all =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(levels, node_.meta, at));
+    return steps_.parted(all, levels, node_.meta, at);
   }
 
   // With statistics that are given: nothing is counted over rows.
@@ -175,8 +148,9 @@ class ChannelCall : public BatchCall {
     args_.set(name_at(0), joined(input, levels, 1));
     args_.set("running_mean", joined(mean, levels, 0));
     args_.set("running_var", joined(var, levels, 0));
-    const NodeId all = plan_.emit(node_, call(node_.target, args_), joined_meta(levels, node_.meta, 1));
-    return scaled(parted(all, levels, node_.meta, 1), weight, bias);
+    const NodeId all =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(levels, node_.meta, 1));
+    return scaled(steps_.parted(all, levels, node_.meta, 1), weight, bias);
   }
 
   Batched group_norm() {

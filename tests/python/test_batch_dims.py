@@ -32,6 +32,7 @@ class Net(nn.Module):
         self.function = function
         self.linear, self.norm, self.act = nn.Linear(4, 2), nn.LayerNorm(4), nn.ReLU()
         self.drop, self.embed = nn.Dropout(), nn.Embedding(6, 3)
+        self.conv, self.pool = nn.Conv2d(4, 6, 3), nn.MaxPool2d(2)
         self.weight = nn.Parameter(torch.rand(4, 4))
         self.register_buffer("scale", torch.tensor(0.5))
 
@@ -301,6 +302,9 @@ PROGRAMS = {
     "linear module": (lambda s, x: vmap(s.linear)(x), (f(3, 5, 4),), CLOSE),
     "modules": (lambda s, x: vmap(lambda a: s.act(s.norm(a)))(x), (f(3, 5, 4),), REMOVED),
     "embedding module": (lambda s, j: vmap(s.embed)(j), (i(6, 3, 4),), REMOVED),
+    "modules of images": (lambda s, x: vmap(lambda a: s.pool(s.act(s.conv(a))))(x), (f(3, 2, 4, 6, 6),), REMOVED),
+    "modules of one image": (lambda s, x: vmap(lambda a: s.pool(s.act(s.conv(a))))(x), (f(3, 4, 6, 6),), REMOVED),
+    "modules of images, twice": (lambda s, x: vmap(vmap(lambda a: s.pool(s.conv(a))))(x), (f(2, 3, 1, 4, 6, 6),), REMOVED),
     # around and inside of other things
     "without gradients": (lambda s, x: without_gradients(lambda: vmap(lambda a: a.sum() * s.scale)(x)) + 1, ONE, REMOVED),
     "without gradients inside": (
