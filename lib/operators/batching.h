@@ -2,6 +2,7 @@
 // torch's batching rules (ATen/functorch), in the form that a graph needs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -22,24 +23,37 @@ struct BatchingRule {
     kExpand,        // likewise; the result may have more dimensions
     kRepeat,        // the list `sizes` has a number for each dimension of the result
     // Several may be.
-    kBroadcast,    // they are broadcast
-    kEqual,        // they are not: each gets all dimensions of the batch
-    kSizesOf,      // `target` gives the first the sizes of the second
-    kTypeOf,       // the first gets the dtype and device of the second
-    kIndex,        // self[indices]
-    kDot,          // of vectors
-    kOuter,        // likewise
-    kMatmul,       // of vectors, matrices and batches of matrices
-    kAddMatmul,    // self + a @ b
-    kLinear,       // input @ weight.T + bias
-    kNormalize,    // the last dimensions, which weight and bias have
-    kLoss,         // they are broadcast, and what comes of it is reduced
-    kCrossEntropy  // of a class for each row
+    kBroadcast,     // they are broadcast
+    kEqual,         // they are not: each gets all dimensions of the batch
+    kJoin,          // likewise; all have the same number of dimensions
+    kGather,        // likewise; the result has the sizes of `argument`
+    kSizesOf,       // `target` gives the first the sizes of the second
+    kTypeOf,        // the first gets the dtype and device of the second
+    kIndex,         // self[indices]
+    kIndexSelect,   // likewise, by one index of a dimension
+    kEmbedding,     // weight[indices]
+    kDot,           // of vectors
+    kOuter,         // likewise
+    kMatmul,        // of vectors, matrices and batches of matrices
+    kAddMatmul,     // self + a @ b
+    kLinear,        // input @ weight.T + bias
+    kNormalize,     // the last dimensions, which weight and bias have
+    kLoss,          // they are broadcast, and what comes of it is reduced
+    kCrossEntropy,  // of a class for each row
+    kEinsum,
+    // Over [N, C, ...]; see passes/batch_channels.h.
+    kPool,  // over `spatial` dimensions; N may be missing
+    kConvolution,
+    kTransposedConvolution,
+    kBatchNorm,
+    kGroupNorm
   } form = Form::kNone;
   std::string_view argument = {}, target = {};
   std::string_view sizes = {};
-  std::string_view fixed = {};  // an argument that must be left out or have its default
-  bool of_result = false;       // dimensions that arguments name are those of the result
+  std::array<std::string_view, 2> fixed = {};  // arguments that must be left out or have their defaults
+  std::uint8_t spatial = 0;
+  bool of_result = false;     // dimensions that arguments name are those of the result
+  bool keeps_dtypes = false;  // each result has that of its tensor
 };
 
 BatchingRule batching_rule(const Operator& op);

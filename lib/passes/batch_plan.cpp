@@ -127,9 +127,18 @@ void BatchPlan::commit(ModuleGraph& graph) {
       graph.graph.meta(step.at) = std::move(step.meta);
     } else {
       const Node& at = graph.graph.node(step.at);
+      const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;
+      const bool is_around_leaf = at.op == Opcode::kCallModule && !is_leaf;
+      const Scope& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
+      const std::string method = at.method;
+      const std::vector<std::string> program_nodes = at.program_nodes;
       made[i] = graph.graph.insert_before(
-          step.at, {Opcode::kCallFunction, std::move(step.call.target), std::move(step.call.args),
-                    std::move(step.call.kwargs), at.scope, std::move(step.meta), at.source, ""});
+          step.at,
+          {is_leaf ? at.op : Opcode::kCallFunction, std::move(step.call.target), std::move(step.call.args),
+           std::move(step.call.kwargs), scope, std::move(step.meta), at.source, ""});
+      if (!is_leaf) continue;
+      graph.graph.set_method(made[i], method);
+      graph.graph.set_program_nodes(made[i], program_nodes);
     }
   }
   for (const NodeId node : replaced_) replace_node(graph, node, real(values_.at(node.index).tensor));

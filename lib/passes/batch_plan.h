@@ -41,7 +41,8 @@ struct Batched {
 
 class BatchPlan {
  public:
-  explicit BatchPlan(const Graph& graph) : graph_(graph) {}
+  // `caller` has the scope of what stands around leaves.
+  BatchPlan(const Graph& graph, NodeId caller) : graph_(graph), caller_(caller) {}
 
   // --- levels ---
   LevelNumber add_level(Argument size);
@@ -64,7 +65,7 @@ class BatchPlan {
     std::vector<Argument> args;
     Kwargs kwargs = {};
   };
-  // A call where `at` is.
+  // A call where `at` is; of the same leaf when `at` calls one and that is the target.
   NodeId emit(const Node& at, Call call, Meta meta);
   Batched emit(const Node& at, Call call, Levels levels, Meta sample);
 
@@ -96,6 +97,7 @@ class BatchPlan {
   static NodeId planned(std::size_t step) { return {kPlanned + static_cast<std::uint32_t>(step)}; }
 
   const Graph& graph_;
+  NodeId caller_;
   std::vector<Level> levels_;
   std::unordered_map<std::uint32_t, Batched> values_;  // by node
   std::vector<Step> steps_;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "operators/batching.h"
-#include "passes/batch_steps.h"
-#include "passes/named_arguments.h"
+#include "passes/batch_call.h"
+#include "passes/batch_channels.h"
 #include "shapes/rule_helpers.h"
 
 namespace fxtrace {
@@ -16,16 +16,45 @@ namespace {
 
 using Form = BatchingRule::Form;
 
-class OperatorCall {
+// Nothing when it is not of the form that it must have, or letters do not suffice.
+std::optional<std::string> einsum_of_batch(std::string equation, const Levels& levels,
+                                           const std::vector<Batched>& values) {
+  std::erase(equation, ' ');
+  std::string letters;
+  for (char letter = 'A'; letter <= 'z' && letters.size() < levels.size(); ++letter) {
+    const bool is_letter = letter <= 'Z' || letter >= 'a';
+    if (is_letter && equation.find(letter) == std::string::npos) letters += letter;
+  }
+  const std::size_t arrow = equation.find("->");
+  const std::string inputs = equation.substr(0, arrow);
+  if (letters.size() < levels.size()) return std::nullopt;
+  if (static_cast<std::size_t>(std::ranges::count(inputs, ',')) + 1 != values.size()) return std::nullopt;
+  std::string result;
+  std::size_t begin = 0;
+  for (const Batched& value : values) {
+    for (const LevelNumber level : value.levels) {
+      result += letters[static_cast<std::size_t>(std::ranges::find(levels, level) - levels.begin())];
+    }
+    const std::size_t end = std::min(inputs.find(',', begin), inputs.size());
+    result += inputs.substr(begin, end - begin);
+    if (end < inputs.size()) result += ',';
+    begin = end + 1;
+  }
+  result += "->" + letters;
+  if (arrow != std::string::npos) return result + equation.substr(arrow + 2);
+  // Letters that stand there once, in their order.
+  if (inputs.find('.') != std::string::npos) result += "...";
+  for (char letter = 'A'; letter <= 'z'; ++letter) {
+    const bool is_letter = letter <= 'Z' || letter >= 'a';
+    if (is_letter && std::ranges::count(inputs, letter) == 1) result += letter;
+  }
+  return result;
+}
+
+class OperatorCall : public BatchCall {
  public:
   OperatorCall(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan)
-      : node_(node),
-        info_(info),
-        rule_(batching_rule(*info.op)),
-        semantics_(semantics),
-        plan_(plan),
-        steps_(node, plan),
-        args_(node, info.schema) {}
+      : BatchCall(node, info, plan), semantics_(semantics) {}
 
   void run() {
     check_fixed();
@@ -49,13 +78,20 @@ class OperatorCall {
       case Form::kBroadcast:
         return broadcast();
       case Form::kEqual:
+      case Form::kJoin:
         return equal();
+      case Form::kGather:
+        return gather();
       case Form::kSizesOf:
         return sizes_of();
       case Form::kTypeOf:
         return type_of();
       case Form::kIndex:
         return index();
+      case Form::kIndexSelect:
+        return index_select();
+      case Form::kEmbedding:
+        return embedding();
       case Form::kDot:
         return finish(steps_.dot(first(), second(), node_.meta));
       case Form::kOuter:
@@ -72,58 +108,19 @@ class OperatorCall {
         return loss();
       case Form::kCrossEntropy:
         return cross_entropy();
+      case Form::kEinsum:
+        return finish(einsum());
+      case Form::kPool:
+      case Form::kConvolution:
+      case Form::kTransposedConvolution:
+      case Form::kBatchNorm:
+      case Form::kGroupNorm:
+        return batch_channels(node_, info_, plan_);
     }
   }
 
  private:
   // --- arguments ---
-
-  const std::string& name_at(std::size_t i) const { return info_.schema.arguments.at(i).name; }
-  // A tensor argument.
-  Batched tensor(std::string_view name) const {
-    const Argument* given = args_.find(name);
-    const auto* id = given == nullptr ? nullptr : given->get_if<NodeId>();
-    if (id == nullptr) throw CannotBatch{std::string(name) + " is no tensor"};
-    return plan_.value(*id);
-  }
-  Batched first() const { return tensor(name_at(0)); }
-  Batched second() const { return tensor(name_at(1)); }
-  bool is_batched(std::string_view name) const {
-    const Argument* given = args_.find(name);
-    bool any = false;
-    if (given != nullptr) {
-      for_each_reference(*given, [&](NodeId id) { any = any || plan_.is_batched(id); });
-    }
-    return any;
-  }
-  // The tensor that alone may be batched.
-  Batched only() const {
-    const std::string_view name = rule_.argument.empty() ? name_at(0) : rule_.argument;
-    for (const SchemaArgument& argument : info_.schema.arguments) {
-      if (argument.name != name && is_batched(argument.name)) {
-        throw CannotBatch{argument.name + " of " + node_.name + " is batched"};
-      }
-    }
-    return tensor(name);
-  }
-  // All of them.
-  std::vector<Batched> tensors() {
-    std::vector<Batched> all;
-    args_.for_each_tensor([&](const std::string&, const Argument& argument) {
-      for_each_reference(argument, [&](NodeId id) { all.push_back(plan_.value(id)); });
-    });
-    return all;
-  }
-  // f(Batched) in the place of each.
-  template <class F>
-  void replace_tensors(F&& f) {
-    args_.for_each_tensor([&](const std::string&, Argument& argument) {
-      argument = map_references<NodeId>(argument, [&](NodeId id) -> Argument { return f(plan_.value(id)); });
-    });
-  }
-  void replace_tensors() {
-    replace_tensors([](const Batched& value) { return value.tensor; });
-  }
 
   void check_fixed() const {
     const auto refuse = [&](std::string_view name) {
@@ -133,13 +130,14 @@ class OperatorCall {
       const auto* format = given->get_if<Argument::MemoryFormat>();
       if (format == nullptr || format->name.starts_with("channels_last")) refuse("memory_format");
     }
-    if (rule_.fixed.empty()) return;
-    const Argument* given = args_.find(rule_.fixed);
-    const auto* text = given == nullptr ? nullptr : given->get_if<std::string>();
-    const auto& schema = info_.schema.arguments;
-    const auto argument = std::ranges::find(schema, rule_.fixed, &SchemaArgument::name);
-    const bool is_default = text != nullptr && argument->default_value == "\"" + *text + "\"";
-    if (given != nullptr && !is_default) refuse(rule_.fixed);
+    for (const std::string_view name : rule_.fixed) {
+      const Argument* given = args_.find(name);
+      if (given == nullptr) continue;
+      const auto* text = given->get_if<std::string>();
+      const auto& schema = info_.schema.arguments;
+      const auto argument = std::ranges::find(schema, name, &SchemaArgument::name);
+      if (text == nullptr || argument->default_value != "\"" + *text + "\"") refuse(name);
+    }
   }
 
   // Dimensions that arguments name are those behind the batch.
@@ -167,19 +165,6 @@ class OperatorCall {
   static std::int64_t behind(std::size_t levels, std::int64_t dim) {
     return dim < 0 ? dim : dim + static_cast<std::int64_t>(levels);
   }
-
-  // --- results ---
-
-  BatchPlan::Call call(std::string target, const NamedArguments& args) const {
-    return {std::move(target), args.args(), args.kwargs()};
-  }
-  // The operator itself with the arguments as they are now.
-  void finish(Levels levels) {
-    const auto gives_tensor = [](const SchemaType& type) { return type.innermost().name == "Tensor"; };
-    if (!std::ranges::any_of(info_.schema.results, gives_tensor)) levels.clear();
-    finish(plan_.emit(node_, call(node_.target, args_), std::move(levels), node_.meta));
-  }
-  void finish(Batched value) { plan_.set(node_, std::move(value)); }
 
   // --- one tensor ---
 
@@ -269,7 +254,7 @@ class OperatorCall {
     const Levels levels = BatchPlan::common_levels(values);
     const std::size_t rank = max_rank(values);
     shift_dimensions(levels.size(), rank);
-    const Dtype to = common_type(values);
+    const Dtype to = rule_.keeps_dtypes ? Dtype{} : common_type(values);
     replace_tensors([&](const Batched& value) {
       return plan_.align(node_, to && is_scalar(value) ? converted(value, *to) : value, levels, rank);
     });
@@ -306,9 +291,28 @@ class OperatorCall {
     const std::vector<Batched> values = tensors();
     const Levels levels = BatchPlan::common_levels(values);
     const std::size_t rank = max_rank(values);
+    const auto has_other = [&](const Batched& value) { return value.rank() != rank; };
+    if (rule_.form == Form::kJoin && std::ranges::any_of(values, has_other)) {
+      throw CannotBatch{node_.name + " gets tensors of several ranks"};
+    }
+    spread(levels, rank);
+    finish(levels);
+  }
+  // With the dimensions that arguments name.
+  void spread(const Levels& levels, std::size_t rank) {
     shift_dimensions(levels.size(), rank);
     replace_tensors([&](const Batched& value) { return plan_.spread(node_, value, levels, rank); });
-    finish(levels);
+  }
+
+  // A tensor without dimensions is taken for one of one element.
+  void gather() {
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const bool has_dimensions = tensor(rule_.argument).rank() > 0;
+    spread(levels, std::max<std::size_t>(max_rank(values), 1));
+    if (has_dimensions) return finish(levels);
+    const Batched one = plan_.emit(node_, call(node_.target, args_), levels, with_shape(node_.meta, {1}));
+    finish(plan_.emit(node_, {"aten.squeeze.dim", {one.tensor, -1}}, levels, node_.meta));
   }
 
   void sizes_of() {
@@ -337,20 +341,19 @@ class OperatorCall {
     std::vector<Batched> values;
     std::size_t leading = 0;   // dimensions before the first
     bool are_adjacent = true;  // then their dimensions stand where they stood, else in front
+    bool any_batched = false;
   };
-  Indices indices() const {
-    const Argument* given = args_.find("indices");
-    const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
-    if (list == nullptr) throw CannotBatch{"a list of indices is not known"};
+  Indices read_indices(const Argument::List& items) const {
     Indices result;
     bool has_ended = false;
-    for (const Argument& item : list->items) {
+    for (const Argument& item : items.items) {
       if (const auto* id = item.get_if<NodeId>()) {
         result.values.push_back(plan_.value(*id));
         const auto& dtype = result.values.back().sample.dtype;
         if (!dtype || *dtype == "bool" || *dtype == "uint8")
           throw CannotBatch{node_.name + " may take a mask"};
         result.are_adjacent = result.are_adjacent && !has_ended;
+        result.any_batched = result.any_batched || plan_.is_batched(*id);
       } else {
         has_ended = !result.values.empty();
         if (result.values.empty()) ++result.leading;
@@ -359,43 +362,74 @@ class OperatorCall {
     return result;
   }
 
-  void index() {
-    const Batched self = first();
-    const Indices given = indices();
-    const bool is_in_front = given.leading == 0 || !given.are_adjacent;
+  // self[items]
+  Batched elements(const Batched& self, const Argument::List& items) {
+    const Indices given = read_indices(items);
     std::vector<Batched> all = given.values;
     all.push_back(self);
     const Levels levels = BatchPlan::common_levels(all);
     const std::size_t rank = max_rank(given.values);
-    const bool any = is_batched("indices");
-    if (!any && !given.are_adjacent) throw CannotBatch{node_.name + " moves dimensions to the front"};
-    if (any && !self.levels.empty() && !is_in_front) {
-      throw CannotBatch{node_.name + " takes other elements from each sample"};
-    }
     // Of the dimensions of the batch all, or each where the others are.
     Argument::List places;
     for (const LevelNumber level : self.levels) {
-      places.items.push_back(any ? Argument(plan_.align(node_, positions(level, self), levels, rank))
+      places.items.push_back(given.any_batched
+                                 ? Argument(plan_.align(node_, positions(level, self), levels, rank))
                                  : Argument());
     }
-    for (const Argument& item : args_.find("indices")->get_if<Argument::List>()->items) {
+    for (const Argument& item : items.items) {
       const auto* id = item.get_if<NodeId>();
       places.items.push_back(id == nullptr ? item : plan_.align(node_, plan_.value(*id), levels, rank));
     }
-    args_.set("self", self.tensor);
-    args_.set("indices", std::move(places));
-    if (is_in_front || !any) return finish(levels);
+    BatchPlan::Call call{"aten.index.Tensor", {self.tensor, std::move(places)}};
+    const bool stays = given.are_adjacent && given.leading > 0;
+    if (!given.any_batched) {
+      // Dimensions of indices are in front of those of the batch.
+      if (!given.are_adjacent) return moved(std::move(call), levels, rank, levels.size(), 0);
+    } else if (self.levels.empty()) {
+      if (stays) return moved(std::move(call), levels, given.leading, levels.size(), 0);
+    } else if (stays && rank > 0) {
+      return moved(std::move(call), levels, levels.size(), rank, levels.size() + given.leading);
+    }
+    return plan_.emit(node_, std::move(call), levels, node_.meta);
+  }
+  // The call has `count` dimensions from `from` on that are to be at `to`.
+  Batched moved(BatchPlan::Call call, Levels levels, std::size_t from, std::size_t count, std::size_t to) {
     Shape shape = shape_of(plan_.meta_of_all(levels, node_.meta));
-    if (given.leading + levels.size() > shape.size())
-      throw CannotBatch{node_.name + " gets too few dimensions"};
-    std::rotate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(levels.size()),
-                shape.begin() + static_cast<std::ptrdiff_t>(levels.size() + given.leading));
-    const NodeId found =
-        plan_.emit(node_, call(node_.target, args_), with_shape(node_.meta, std::move(shape)));
-    finish(plan_.emit(
-        node_,
-        {"aten.movedim.intlist", {found, range(given.leading, levels.size()), range(0, levels.size())}},
-        levels, node_.meta));
+    if (std::max(from, to) + count > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+    const auto at = [&](std::size_t i) { return shape.begin() + static_cast<std::ptrdiff_t>(i); };
+    if (from < to) {
+      std::rotate(at(from), at(to), at(to + count));
+    } else {
+      std::rotate(at(to), at(to + count), at(from + count));
+    }
+    const NodeId found = plan_.emit(node_, std::move(call), with_shape(node_.meta, std::move(shape)));
+    return plan_.emit(node_, {"aten.movedim.intlist", {found, range(from, count), range(to, count)}},
+                      std::move(levels), node_.meta);
+  }
+
+  void index() {
+    const Argument* given = args_.find("indices");
+    const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
+    if (items == nullptr) throw CannotBatch{"a list of indices is not known"};
+    finish(elements(first(), *items));
+  }
+
+  void index_select() {
+    const Batched self = first(), index = tensor("index");
+    if (index.rank() != 1 || self.rank() == 0) throw CannotBatch{node_.name + " gets no dimension"};
+    if (index.levels.empty()) return leading();
+    const auto rank = static_cast<std::int64_t>(self.rank());
+    const auto dim = args_.integer("dim");
+    if (!dim || *dim < -rank || *dim >= rank) throw CannotBatch{"a dimension is not known"};
+    Argument::List items;
+    items.items.resize(static_cast<std::size_t>(*dim < 0 ? *dim + rank : *dim));
+    items.items.push_back(*args_.find("index"));
+    finish(elements(self, items));
+  }
+
+  void embedding() {
+    if (!is_batched("weight")) return leading();
+    finish(elements(first(), {{*args_.find("indices")}}));
   }
 
   // 0, 1, 2, ... along the level.
@@ -448,6 +482,20 @@ class OperatorCall {
     finish(std::move(value));
   }
 
+  // Each level is a letter of its own, in front.
+  Batched einsum() {
+    const Argument* given = args_.find("equation");
+    const auto* text = given == nullptr ? nullptr : given->get_if<std::string>();
+    if (text == nullptr) throw CannotBatch{"an equation is not known"};
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const std::optional<std::string> equation = einsum_of_batch(*text, levels, values);
+    if (!equation) throw CannotBatch{"the equation of " + node_.name + " is not understood"};
+    replace_tensors();
+    args_.set("equation", *equation);
+    return plan_.emit(node_, call(node_.target, args_), levels, node_.meta);
+  }
+
   // --- losses ---
 
   static constexpr std::int64_t kNone = 0, kMean = 1;  // at::Reduction
@@ -479,8 +527,8 @@ class OperatorCall {
     const Levels levels = BatchPlan::common_levels({first(), second()});
     const Batched input = spread_to(levels, first());
     const Batched target = spread_to(levels, second());
-    args_.set("self", rows(input, levels.size() + rank));
-    args_.set("target", rows(target, levels.size() + rank));
+    args_.set("self", steps_.rows(input, levels.size() + rank));
+    args_.set("target", steps_.rows(target, levels.size() + rank));
     args_.set("reduction", kNone);
     Meta each = with_shape(node_.meta, target.shape());
     Argument::List sizes = plan_.sizes_of(levels);
@@ -501,27 +549,8 @@ class OperatorCall {
   Batched spread_to(const Levels& levels, const Batched& value) {
     return {plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
   }
-  // Its first dimensions as one.
-  NodeId rows(const Batched& value, std::size_t dimensions) {
-    if (dimensions < 2) return value.tensor;
-    Meta meta = plan_.meta_of_all(value.levels, value.sample);
-    Shape shape = shape_of(meta);
-    const auto end = shape.begin() + static_cast<std::ptrdiff_t>(dimensions);
-    const Meta::Dim size = product({shape.begin(), end});
-    shape.erase(shape.begin() + 1, end);
-    shape.front() = size;
-    const auto last = static_cast<std::int64_t>(dimensions) - 1;
-    return plan_.emit(node_, {"aten.flatten.using_ints", {value.tensor, 0, last}},
-                      with_shape(std::move(meta), std::move(shape)));
-  }
 
-  const Node& node_;
-  const OperatorInfo& info_;
-  const BatchingRule rule_;
   Semantics& semantics_;
-  BatchPlan& plan_;
-  BatchSteps steps_;
-  NamedArguments args_;
 };
 
 }  // namespace

@@ -78,6 +78,50 @@ Batched BatchSteps::flattened(const Batched& value) {
                     with_shape(value.sample, {product(value.shape())}));
 }
 
+NodeId BatchSteps::rows(const Batched& value, std::size_t dimensions) {
+  if (dimensions < 2) return value.tensor;
+  Meta meta = plan_.meta_of_all(value.levels, value.sample);
+  Shape shape = shape_of(meta);
+  if (dimensions > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+  const auto end = shape.begin() + static_cast<std::ptrdiff_t>(dimensions);
+  const Meta::Dim size = product({shape.begin(), end});
+  shape.erase(shape.begin() + 1, end);
+  shape.front() = size;
+  const auto last = static_cast<std::int64_t>(dimensions) - 1;
+  return plan_.emit(node_, {"aten.flatten.using_ints", {value.tensor, 0, last}},
+                    with_shape(std::move(meta), std::move(shape)));
+}
+
+Meta BatchSteps::joined_meta(const Levels& levels, const Meta& sample, std::size_t dim) const {
+  Shape shape = shape_of(sample);
+  if (dim >= shape.size()) throw CannotBatch{node_.name + " gives too few dimensions"};
+  Shape factors = {shape[dim]};
+  for (const LevelNumber level : levels) factors.emplace_back(plan_.extent_of(level));
+  shape[dim] = product(factors);
+  return with_shape(sample, std::move(shape));
+}
+
+Batched BatchSteps::parted(NodeId joined, const Levels& levels, const Meta& sample, std::size_t dim) {
+  if (levels.empty()) return {joined, levels, sample};
+  Argument::List sizes = plan_.sizes_of(levels);
+  sizes.items.emplace_back(-1);
+  Shape shape = shape_of(sample);
+  insert_extents(shape, levels, dim);
+  const NodeId parted =
+      plan_.emit(node_, {"aten.unflatten.int", {joined, static_cast<std::int64_t>(dim), std::move(sizes)}},
+                 with_shape(sample, std::move(shape)));
+  if (dim == 0) return {parted, levels, sample};
+  return plan_.emit(node_,
+                    {"aten.movedim.intlist", {parted, range(dim, levels.size()), range(0, levels.size())}},
+                    levels, sample);
+}
+
+void BatchSteps::insert_extents(Shape& shape, const Levels& levels, std::size_t dim) const {
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim + i), plan_.extent_of(levels[i]));
+  }
+}
+
 Batched BatchSteps::elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
                                 std::vector<Argument> more) {
   const Levels levels = BatchPlan::common_levels(values);

@@ -26,6 +26,14 @@ class BatchSteps {
   Batched unsqueezed(const Batched& value, std::size_t dim);
   Batched transposed(const Batched& value);  // a matrix, or several
   Batched flattened(const Batched& value);
+  // The first dimensions of the tensor that holds all samples as one.
+  NodeId rows(const Batched& value, std::size_t dimensions);
+  // Of a tensor that holds all samples in one dimension of a sample: what is known of it, ...
+  Meta joined_meta(const Levels& levels, const Meta& sample, std::size_t dim) const;
+  // ... and the samples by themselves.
+  Batched parted(NodeId joined, const Levels& levels, const Meta& sample, std::size_t dim);
+  // The sizes of the levels in front of that one.
+  void insert_extents(Shape& shape, const Levels& levels, std::size_t dim) const;
   // Of values that are broadcast, with further arguments.
   Batched elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
                       std::vector<Argument> more = {});

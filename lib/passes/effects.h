@@ -52,6 +52,8 @@ class Semantics {
   explicit Semantics(const GraphCollection& collection);
 
   Effects effects(const ModuleGraph& graph, const Node& node);
+  // The subgraph may write what it is given.
+  bool writes_inputs(const ModuleGraph& subgraph) { return subgraph_effects(subgraph).writes_inputs; }
   // Null for what the table does not have.
   const OperatorInfo* find_operator(const std::string& target);
   // Of parameters that are tied the name that comes first; of others the name itself.

@@ -1,11 +1,15 @@
 #include "passes/fold_constants.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "operators/known_numbers.h"
 #include "operators/python_functions.h"
 #include "passes/memory.h"
 #include "passes/rewrite.h"
+#include "passes/taken_branch.h"
 
 namespace fxtrace {
 namespace {
@@ -20,31 +24,47 @@ std::optional<PythonNumber> number_of(const Argument& argument) {
 class Fold {
  public:
   Fold(ModuleGraph& graph, PassContext& context)
-      : graph_(graph), semantics_(context.semantics), memory_(graph, context.semantics) {}
+      : graph_(graph),
+        context_(context),
+        memory_(graph, context.semantics),
+        branches_(graph, context.semantics) {}
 
   void run() {
-    std::vector<NodeId> folded;
-    for (const NodeId id : graph_.graph.order()) {
-      values_.apply(graph_, id);
-      const Node& node = graph_.graph.node(id);
-      if (node.op != Opcode::kCallFunction || !semantics_.effects(graph_, node).is_pure()) continue;
-      auto value = value_of(node);
-      if (!value) continue;
-      if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) continue;
-      values_.add(id, std::move(*value));
-      folded.push_back(id);
-    }
+    for (const NodeId id : graph_.graph.order()) visit(id);
     values_.apply_to_signature(graph_);
-    erase_nodes(graph_, folded);
+    erase_nodes(graph_, folded_);
+    context_.semantics.forget_subgraphs();
   }
 
  private:
+  void visit(NodeId id) {
+    values_.apply(graph_, id);
+    const Node& node = graph_.graph.node(id);
+    if (const auto condition = known_condition(graph_.graph, node)) return take_branch(id, *condition);
+    if (node.op != Opcode::kCallFunction || !context_.semantics.effects(graph_, node).is_pure()) return;
+    auto value = value_of(node);
+    if (!value) return;
+    if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) return;
+    fold(id, std::move(*value));
+  }
+  void fold(NodeId id, Argument value) {
+    values_.add(id, std::move(value));
+    folded_.push_back(id);
+  }
+
+  void take_branch(NodeId call, bool condition) {
+    const Node& node = graph_.graph.node(call);
+    std::string obstacle = branches_.obstacle(node, condition);
+    if (!obstacle.empty()) return context_.decline(graph_, node, std::move(obstacle));
+    const TakenBranches::Inlined inlined = branches_.put_before(call, condition);
+    for (const NodeId id : inlined.nodes) visit(id);
+    fold(call, values_.applied(inlined.result));
+  }
+
   std::optional<Argument> value_of(const Node& node) const {
     if (auto known = known_number(node)) return known;
-    if (auto read_back = tensor_of_number(node)) return read_back;
-    if (node.target == "operator.getitem") return item(node);
-    if (auto size = size_of(node)) return size;
     if (!node.kwargs.empty()) return std::nullopt;
+    if (auto told = value_told(node, known_number_of(node.target))) return told;
     std::vector<PythonNumber> numbers;
     for (const Argument& argument : node.args) {
       const auto number = number_of(argument);
@@ -68,19 +88,37 @@ class Fold {
     return std::nullopt;
   }
 
+  std::optional<Argument> value_told(const Node& node, KnownNumber what) const {
+    switch (what) {
+      case KnownNumber::kNone:
+      case KnownNumber::kOfNumber:
+        return std::nullopt;
+      case KnownNumber::kInt:
+        return same_number(node, ValueKind::kInt);
+      case KnownNumber::kFloat:
+        return same_number(node, ValueKind::kFloat);
+      case KnownNumber::kBool:
+        return same_number(node, ValueKind::kBool);
+      case KnownNumber::kItem:
+        return item(node);
+      case KnownNumber::kRank:
+      case KnownNumber::kLength:
+      case KnownNumber::kSize:
+      case KnownNumber::kCount:
+        return size_of(node, what);
+    }
+    return std::nullopt;
+  }
+
   // int(n) of an integer, and of the tensor that torch.jit.trace made of one.
-  std::optional<Argument> tensor_of_number(const Node& node) const {
-    if (node.args.size() != 1 || !node.kwargs.empty()) return std::nullopt;
-    const ValueKind kind = node.target == "builtins.int"     ? ValueKind::kInt
-                           : node.target == "builtins.float" ? ValueKind::kFloat
-                           : node.target == "builtins.bool"  ? ValueKind::kBool
-                                                             : ValueKind::kOther;
-    if (kind == ValueKind::kOther) return std::nullopt;
+  std::optional<Argument> same_number(const Node& node, ValueKind kind) const {
+    if (node.args.size() != 1) return std::nullopt;
     Argument value = node.args.front();
     if (const auto* id = value.get_if<NodeId>()) {
       const Node& tensor = graph_.graph.node(*id);
-      const bool is_made = tensor.target == "prim.NumToTensor.Scalar" && tensor.args.size() == 1;
-      if (is_made && memory_.is_written(*id)) return std::nullopt;
+      const bool is_made =
+          known_number_of(tensor.target) == KnownNumber::kOfNumber && tensor.args.size() == 1;
+      if (is_made && (!memory_.knows(*id) || memory_.is_written(*id))) return std::nullopt;
       if (is_made) value = tensor.args.front();
     }
     return kind_of(value) == kind ? std::optional(std::move(value)) : std::nullopt;
@@ -107,29 +145,38 @@ class Fold {
     return items[static_cast<std::size_t>(at)];
   }
 
-  std::optional<Argument> size_of(const Node& node) const {
+  std::optional<Argument> size_of(const Node& node, KnownNumber what) const {
     const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
-    if (id == nullptr || !node.kwargs.empty()) return std::nullopt;
+    if (id == nullptr || node.args.size() != (what == KnownNumber::kSize ? 2U : 1U)) return std::nullopt;
     const Meta& meta = graph_.graph.node(*id).meta;
-    if (meta.kind() != ValueKind::kTensor || !meta.shape || memory_.changes_shape(*id)) return std::nullopt;
+    if (meta.kind() != ValueKind::kTensor || !meta.shape) return std::nullopt;
+    if (!memory_.knows(*id) || memory_.changes_shape(*id)) return std::nullopt;
     const auto rank = static_cast<std::int64_t>(meta.shape->size());
-    const auto size_at = [&](std::int64_t dim) -> std::optional<Argument> {
+    if (what == KnownNumber::kRank) return rank;
+    std::optional<std::int64_t> size;
+    if (what == KnownNumber::kCount) {
+      std::int64_t count = 1;
+      for (const Meta::Dim& dim : *meta.shape) {
+        if (!dim.number() || __builtin_mul_overflow(count, *dim.number(), &count)) return std::nullopt;
+      }
+      size = count;
+    } else {
+      const auto* given = what == KnownNumber::kSize ? node.args[1].get_if<std::int64_t>() : nullptr;
+      if (what == KnownNumber::kSize && given == nullptr) return std::nullopt;
+      std::int64_t dim = given == nullptr ? 0 : *given;
       if (dim < 0) dim += rank;
       if (dim < 0 || dim >= rank) return std::nullopt;
-      const auto size = (*meta.shape)[static_cast<std::size_t>(dim)].number();
-      return size ? std::optional<Argument>(*size) : std::nullopt;
-    };
-    if (node.target == "aten.dim.default" && node.args.size() == 1) return rank;
-    if (node.target == "builtins.len" && node.args.size() == 1) return size_at(0);
-    const bool is_size = node.target == "aten.size.int" || node.target == "aten.sym_size.int";
-    const auto* dim = is_size && node.args.size() == 2 ? node.args[1].get_if<std::int64_t>() : nullptr;
-    return dim == nullptr ? std::nullopt : size_at(*dim);
+      size = (*meta.shape)[static_cast<std::size_t>(dim)].number();
+    }
+    return size ? std::optional<Argument>(*size) : std::nullopt;
   }
 
   ModuleGraph& graph_;
-  Semantics& semantics_;
-  Memory memory_;
+  PassContext& context_;
+  Memory memory_;  // of the nodes that were there
+  TakenBranches branches_;
   Replacements values_;
+  std::vector<NodeId> folded_;
 };
 
 }  // namespace

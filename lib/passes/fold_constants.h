@@ -6,7 +6,8 @@
 namespace fxtrace {
 
 // What Python computes from plain numbers, sizes and ranks that are known, items of a list that stands there,
-// and numbers that traced code makes a tensor of and reads back.  Tensors are not computed.
+// and numbers that traced code makes a tensor of and reads back.  Tensors are not computed.  Of a cond whose
+// condition is known the branch that it takes stands in its place (see taken_branch.h).
 void fold_constants(ModuleGraph& graph, PassContext& context);
 
 }  // namespace fxtrace

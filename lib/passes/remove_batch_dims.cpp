@@ -15,6 +15,7 @@
 #include "operators/modules.h"
 #include "passes/batch_plan.h"
 #include "passes/batch_rules.h"
+#include "passes/batch_steps.h"
 #include "passes/rewrite.h"
 
 namespace fxtrace {
@@ -42,7 +43,7 @@ auto calls(const Graph& graph, VmapFunction function) {
 class Region {
  public:
   Region(const ModuleGraph& graph, Semantics& semantics, const std::vector<NodeId>& nodes)
-      : graph_(graph), semantics_(semantics), plan_(graph.graph), nodes_(nodes) {}
+      : graph_(graph), semantics_(semantics), plan_(graph.graph, nodes.front()), nodes_(nodes) {}
 
   // Throws CannotBatch.
   BatchPlan& plan() {
@@ -220,6 +221,9 @@ class Region {
     if (!effects.written.empty()) throw CannotBatch{node.name + " writes"};
     if (node.target == "operator.getitem" && node.args.size() == 2) {
       const Batched list = plan_.value(tensor(node));
+      if (list.sample.kind() == ValueKind::kTensor) {
+        throw CannotBatch{"there is no rule for " + node.target + " of a tensor over a batch"};
+      }
       return plan_.set(node,
                        plan_.emit(node, {node.target, {list.tensor, node.args[1]}}, list.levels, node.meta));
     }
@@ -230,13 +234,24 @@ class Region {
 
   // What it writes in place are all samples, and what it writes to its own parameters is the same.
   void leaf(const Node& node) {
-    const std::string type = node.scope->module_type.value_or("");
+    const ModuleTraits traits = traits_of_module(node.scope->module_type.value_or(""));
+    const std::size_t spatial = spatial_dimensions(traits);
     const bool has_one = node.args.size() == 1 && node.kwargs.empty();
-    if ((traits_of_module(type) & module_traits::kAnyRank) == 0 || !has_one) {
+    const bool has_rule = (traits & module_traits::kAnyRank) != 0 || spatial > 0;
+    if (!has_rule || !has_one) {
       throw CannotBatch{"there is no rule for the leaf " + node.name + " over a batch"};
     }
     const Batched value = plan_.value(tensor(node));
-    plan_.set(node, plan_.emit(node, {node.target, {value.tensor}}, value.levels, node.meta));
+    // What has no rows has those of one level.
+    const bool has_rows = spatial > 0 && (value.rank() != spatial + 1 || value.levels.size() > 1);
+    if (!has_rows) {
+      return plan_.set(node, plan_.emit(node, {node.target, {value.tensor}}, value.levels, node.meta));
+    }
+    if (value.rank() != spatial + 2) throw CannotBatch{"the leaf " + node.name + " gets no rows"};
+    BatchSteps steps(node, plan_);
+    const NodeId rows = steps.rows(value, value.levels.size() + 1);
+    const NodeId all = plan_.emit(node, {node.target, {rows}}, steps.joined_meta(value.levels, node.meta, 0));
+    plan_.set(node, steps.parted(all, value.levels, node.meta, 0));
   }
 
   const ModuleGraph& graph_;
@@ -298,6 +313,9 @@ class RemoveBatchDims {
       Region(graph_, context_.semantics, region).plan().commit(graph_);
     } catch (const CannotBatch& cannot) {
       decline(region, cannot.reason);
+      return false;
+    } catch (const SymbolicError& error) {
+      decline(region, error.what());
       return false;
     }
     ends_.insert(ends_.end(), ends.begin(), ends.end());

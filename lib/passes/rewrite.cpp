@@ -61,17 +61,18 @@ void Replacements::apply(ModuleGraph& graph, NodeId user) const {
   bool any = false;
   for_each_input(node, [&](NodeId input) { any = any || values_.contains(input.index); });
   if (!any) return;
-  const auto replace = [&](NodeId input) -> Argument {
+  std::vector<Argument> args;
+  for (const Argument& argument : node.args) args.push_back(applied(argument));
+  Kwargs kwargs;
+  for (const auto& [name, argument] : node.kwargs) kwargs.emplace_back(name, applied(argument));
+  graph.graph.set_args(user, std::move(args), std::move(kwargs));
+}
+
+Argument Replacements::applied(const Argument& argument) const {
+  return map_references<NodeId>(argument, [&](NodeId input) -> Argument {
     const auto found = values_.find(input.index);
     return found == values_.end() ? input : found->second;
-  };
-  std::vector<Argument> args;
-  for (const Argument& argument : node.args) args.push_back(map_references<NodeId>(argument, replace));
-  Kwargs kwargs;
-  for (const auto& [name, argument] : node.kwargs) {
-    kwargs.emplace_back(name, map_references<NodeId>(argument, replace));
-  }
-  graph.graph.set_args(user, std::move(args), std::move(kwargs));
+  });
 }
 
 void Replacements::apply_to_signature(ModuleGraph& graph) const {

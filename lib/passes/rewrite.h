@@ -26,6 +26,7 @@ class Replacements {
   bool empty() const { return values_.empty(); }
   // Puts the values in the place of the nodes among the arguments of `user`.
   void apply(ModuleGraph& graph, NodeId user) const;
+  Argument applied(const Argument& argument) const;
   void apply_to_signature(ModuleGraph& graph) const;
 
  private:

@@ -7,8 +7,6 @@
 #include "passes/rewrite.h"
 
 namespace fxtrace {
-namespace {
-
 std::vector<NodeId> inputs_of(const Graph& graph) {
   std::vector<NodeId> inputs;
   for (NodeId id = graph.first(); id.valid() && graph.node(id).op == Opcode::kPlaceholder;
@@ -18,7 +16,6 @@ std::vector<NodeId> inputs_of(const Graph& graph) {
   return inputs;
 }
 
-// The values that the graph gives, where it gives a tuple or list of them.
 const std::vector<Argument>* outputs_of(const Graph& graph) {
   if (!graph.last().valid()) return nullptr;
   const Node& output = graph.node(graph.last());
@@ -27,6 +24,15 @@ const std::vector<Argument>* outputs_of(const Graph& graph) {
   const auto* list = output.args.front().get_if<Argument::List>();
   return list == nullptr ? nullptr : &list->items;
 }
+
+std::optional<std::size_t> item_index(const Node& node) {
+  if (node.target != "operator.getitem" || node.args.size() != 2) return std::nullopt;
+  const auto* index = node.args[1].get_if<std::int64_t>();
+  if (index == nullptr || *index < 0) return std::nullopt;
+  return static_cast<std::size_t>(*index);
+}
+
+namespace {
 
 template <class T>
 std::vector<T> filtered(const std::vector<T>& items, const std::vector<bool>& keep, std::size_t first = 0) {
@@ -50,14 +56,6 @@ void keep_outputs(Graph& graph, const std::vector<bool>& keep) {
 
 bool all(const std::vector<bool>& flags) { return std::ranges::find(flags, false) == flags.end(); }
 bool none(const std::vector<bool>& flags) { return std::ranges::find(flags, true) == flags.end(); }
-
-// Of operator.getitem(call, 2) the 2.
-std::optional<std::size_t> item_index(const Node& node) {
-  if (node.target != "operator.getitem" || node.args.size() != 2) return std::nullopt;
-  const auto* index = node.args[1].get_if<std::int64_t>();
-  if (index == nullptr || *index < 0) return std::nullopt;
-  return static_cast<std::size_t>(*index);
-}
 
 }  // namespace
 

@@ -12,6 +12,12 @@
 
 namespace fxtrace {
 
+std::vector<NodeId> inputs_of(const Graph& graph);
+// The values that the graph gives, where it gives a tuple or list of them; else null.
+const std::vector<Argument>* outputs_of(const Graph& graph);
+// Of operator.getitem(call, 2) the 2.
+std::optional<std::size_t> item_index(const Node& node);
+
 // The subgraphs of a graph by name, and how many arguments name each; as long as none is added or taken away.
 class SubgraphIndex {
  public:

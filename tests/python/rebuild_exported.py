@@ -457,8 +457,14 @@ class ProgramRebuilder(Rebuilder):
             node_json["target"],
             of_torch[1] if of_torch else "",
         )
+        given = nodes_in([node_json["args"], node_json["kwargs"]])
         if leaf.module_type in ARGUMENTS and leaf.signature is None:
-            leaf.reorder([self._program_node(name) for name in nodes_in([node_json["args"], node_json["kwargs"]])])
+            known = {node.name for node in self.source.graph.nodes}
+            tensors = [node for node in leaf.entering if isinstance(node.meta["val"], torch.Tensor)]
+            if len(given) == len(tensors) == 1 and given[0] not in known:  # a node that a pass has made
+                leaf.reorder(tensors)
+            else:
+                leaf.reorder([self._program_node(name) for name in given])
         self.leaves[node_json["name"]] = leaf
         results = len(leaf.leaving)
         positions = [

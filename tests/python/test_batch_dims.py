@@ -18,6 +18,7 @@ import rebuild_exported
 import torch
 import torch.nn.functional as F
 from torch import nn, vmap
+from torch.func import functional_call, stack_module_state
 from torch.utils import _pytree as pytree
 
 REMOVED, CLOSE = "removed", "removed, rounded differently"
@@ -31,6 +32,7 @@ class Net(nn.Module):
         self.function = function
         self.linear, self.norm, self.act = nn.Linear(4, 2), nn.LayerNorm(4), nn.ReLU()
         self.drop, self.embed = nn.Dropout(), nn.Embedding(6, 3)
+        self.conv, self.pool = nn.Conv2d(4, 6, 3), nn.MaxPool2d(2)
         self.weight = nn.Parameter(torch.rand(4, 4))
         self.register_buffer("scale", torch.tensor(0.5))
 
@@ -66,6 +68,31 @@ def ensemble(s, x, w1, b1, w2, b2):
         return F.linear(torch.tanh(F.linear(x, w1, b1)), w2, b2)
 
     return vmap(one, in_dims=(0, 0, 0, 0, None))(w1, b1, w2, b2, x)
+
+
+class Network(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 8, 3, groups=2, bias=False),
+            nn.GroupNorm(2, 8), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(1), nn.Linear(8, 5),
+        )  # fmt: skip
+        self[1].running_mean.uniform_()
+
+
+NETWORK = Network().eval()
+with torch.no_grad():
+    NETWORKS = {name: value.detach() for state in stack_module_state([Network() for _ in range(3)]) for name, value in state.items()}
+
+
+def state(given, index=None):
+    return {name: value if index is None else value[index] for name, value in zip(NETWORKS, given)}
+
+
+def network_ensemble(dim):
+    def one(state, x):
+        return functional_call(NETWORK, state, (x,))
+
+    return lambda s, x, *given: vmap(one, in_dims=(0, dim))(state(given), x)
 
 
 def pairs(function):
@@ -115,6 +142,9 @@ PROGRAMS = {
     "comparison": (each(lambda a, b: a < b), (f(3, 4), f(3).double()), REMOVED),
     "where": (each(lambda a, b: torch.where(a > 0.5, a, b)), (f(3, 4), f(3).double()), REMOVED),
     "python numbers": (each(lambda a: a * 2 + 0.5), (i(5, 3),), REMOVED),
+    "broadcast_tensors": (each(lambda a, b: torch.broadcast_tensors(a, b)), (f(3, 4), f(3).double()), REMOVED),
+    "ldexp": (each(lambda a, b: torch.ldexp(a, b)), (f(3, 4), f(3) > 0.5), "ldexp"),
+    "cat with an empty one": (each(lambda a, b: torch.cat([b, a]), in_dims=(0, None)), (f(3, 2, 4), torch.empty(0)), "tensors of several ranks"),
     "stack of both": (each(lambda a, b: torch.stack([a, b])), (f(3), i(5, 3)), REMOVED),
     # masks
     "causal mask": (mask(lambda b, h, q, k: k <= q), (f(3, 4), f(5, 4)), REMOVED),
@@ -186,12 +216,21 @@ PROGRAMS = {
     "index of one, behind": (lambda s, x, j: vmap(lambda j: x[:, j] * 2)(j), (f(4, 5), i(5, 3, 2)), REMOVED),
     "index of each": (each(lambda a, j: a[j]), (f(3, 4, 5), i(4, 3, 2)), REMOVED),
     "two indices of each": (each(lambda a, j, k: a[j, k]), (f(3, 4, 5), i(4, 3, 2), i(4, 3, 2)), REMOVED),
-    "index of each, behind": (each(lambda a, j: a[:, j]), (f(3, 4, 5), i(4, 3, 2)), "takes other elements from each sample"),
+    "index of each, behind": (each(lambda a, j: (a[:, j], a[..., j])), (f(3, 4, 5), i(4, 3, 2)), REMOVED),
+    "index of each, elsewhere": (lambda s, x, j: vmap(lambda a, j: (a[:, j, j[:2] // 2], a[j, :, j]))(x, j), (f(3, 5, 5, 5), i(5, 3, 2)), REMOVED),
+    "index of one, apart": (lambda s, x, j: vmap(lambda j: x[j, :, j])(j), (f(4, 5, 4), i(4, 3, 2)), REMOVED),
     "gather": (each(lambda a, j: (a.gather(0, j), a.gather(-1, j))), (f(3, 4, 4), i(4, 3, 2, 2)), REMOVED),
     "gather of one": (lambda s, x, j: vmap(lambda j: x.gather(0, j))(j), (f(4, 5), i(4, 3, 2, 5)), REMOVED),
     "gather by one": (lambda s, x, j: vmap(lambda a: a.gather(0, j))(x), (f(3, 4, 5), i(4, 2, 5)), REMOVED),
+    "gather of a label": (each(lambda a, j: (a.gather(0, j), a.scatter(0, j, 1.0))), (f(3, 5), i(5, 3)), REMOVED),
+    "gather by one label": (each(lambda a, j: a.gather(0, j), in_dims=(None, 0)), (f(5), i(5, 3)), REMOVED),
+    "scatter into a number": (each(lambda a, j: a.scatter(0, j, 1.0)), (f(3), i(1, 3, 1)), REMOVED),
     "scatter": (each(lambda a, j, b: a.scatter(0, j, b).scatter_add(1, j, b)), (f(3, 4, 4), i(4, 3, 2, 4), f(3, 2, 4)), REMOVED),
     "index_select": (lambda s, x, j: vmap(lambda a: a.index_select(0, j))(x), (f(3, 4, 5), torch.tensor([1, 2, 0])), REMOVED),
+    "index_select of each": (each(lambda a, j: (a.index_select(1, j), a.index_select(-2, j))), (f(3, 4, 5), i(4, 3, 2)), REMOVED),
+    "index_select by a number": (each(lambda a: a.index_select(0, torch.tensor(2))), ONE, "gets no dimension"),
+    "take_along_dim": (each(lambda a, j: torch.take_along_dim(a, j, 1)), (f(3, 4, 5), i(5, 3, 4, 2)), REMOVED),
+    "an embedding for each": (each(lambda j, w: F.embedding(j, w)), (i(6, 3, 5), f(3, 6, 4)), REMOVED),
     "embedding": (lambda s, j: vmap(lambda j: F.embedding(j, s.weight))(j), (i(4, 3, 5),), REMOVED),
     "clamp": (each(lambda a, b: (a.clamp(0.2, 0.8), a.clamp(max=b), a.masked_fill(a > b, 0.0), torch.lerp(a, b, 0.3))), TWO, REMOVED),
     "conditions": (each(lambda a, b: torch.where((a > b) & ~(a == b) | a.isnan(), a, b.logical_not())), TWO, REMOVED),
@@ -214,7 +253,36 @@ PROGRAMS = {
     "attention": (each(lambda q, k, v: ((q @ k.mT) / 2).softmax(-1) @ v), (f(2, 3, 4), f(2, 3, 4), f(2, 3, 4)), CLOSE),
     "sdpa": (each(F.scaled_dot_product_attention), (f(2, 3, 5, 4), f(2, 3, 5, 4), f(2, 3, 5, 4)), CLOSE),
     "sdpa, mask": (lambda s, q, m: vmap(lambda q: F.scaled_dot_product_attention(q, q, q, m))(q), (f(2, 3, 5, 4), f(5, 5)), CLOSE),
-    "einsum": (each(lambda a, b: torch.einsum("ij,kj->ik", a, b)), (f(3, 4, 5), f(3, 2, 5)), "einsum"),
+    "einsum": (each(lambda a, b: (torch.einsum("ij,kj->ik", a, b), torch.einsum("A j, bj", a, b))), (f(3, 4, 5), f(3, 2, 5)), CLOSE),
+    "einsum with dots": (each(lambda a, b: (torch.einsum("...ij,jk", a, b), torch.einsum("i...->...", b)), in_dims=(0, None)), (f(3, 2, 4, 5), f(5, 3)), CLOSE),
+    "einsum, pairs": (pairs(lambda a, b: torch.einsum("i,ij->j", a, b)), (f(3, 4), f(2, 4, 5)), CLOSE),
+    # images
+    "convolution": (lambda s, x, w, b: vmap(lambda a: F.conv1d(a, w, b))(x), (f(2, 3, 4, 5), f(6, 4, 2), f(6)), REMOVED),
+    "convolution of one": (lambda s, x, w: vmap(lambda a: F.conv2d(a, w, padding="same"))(x), (f(2, 4, 5, 5), f(6, 4, 3, 3)), REMOVED),
+    "convolution, twice": (lambda s, x, w: vmap(vmap(lambda a: F.conv2d(a, w)))(x), (f(2, 3, 4, 5, 5), f(6, 4, 3, 3)), REMOVED),
+    "a convolution for each": (each(lambda a, w, b: F.conv2d(a, w, b, stride=2, groups=2)), (f(3, 2, 4, 6, 6), f(3, 6, 2, 3, 3), f(3, 6)), REMOVED),
+    "convolutions of one": (each(F.conv3d, in_dims=(None, 0, 0)), (f(2, 4, 5, 5, 5), f(3, 6, 4, 2, 2, 2), f(3, 6)), REMOVED),
+    "convolutions of one, in groups": (each(lambda a, w: F.conv2d(a, w, groups=2), in_dims=(None, 0)), (f(4, 5, 5), f(3, 6, 2, 2, 2)), CLOSE),
+    "own bias of a convolution": (each(F.conv1d, in_dims=(None, None, 0)), (f(2, 4, 5), f(6, 4, 2), f(3, 6)), REMOVED),
+    "convolution, pairs": (pairs(F.conv2d), (f(2, 4, 5, 5), f(3, 6, 4, 3, 3)), CLOSE),
+    "transposed convolutions": (each(lambda a, w, b: F.conv_transpose2d(a, w, b, stride=2)), (f(3, 2, 4, 5, 5), f(3, 4, 6, 2, 2), f(3, 6)), REMOVED),
+    "transposed convolutions of one": (each(F.conv_transpose1d, in_dims=(None, 0, None)), (f(2, 4, 5), f(3, 4, 6, 2), f(6)), REMOVED),
+    "aten.convolution": (each(lambda a, w, b: torch.ops.aten.convolution(a, w, b, [1], [0], [1], True, [0], 1)), (f(3, 2, 4, 5), f(3, 4, 6, 3), f(3, 6)), REMOVED),
+    "pooling": (each(lambda a: (F.max_pool2d(a, 2), F.avg_pool2d(a, 3, 1, 1), F.adaptive_avg_pool2d(a, 1), F.adaptive_max_pool2d(a[0], 2),
+                                F.pixel_shuffle(a, 2))), (f(3, 2, 4, 6, 6),), REMOVED),
+    "interpolation": (each(lambda a: (F.interpolate(a, scale_factor=2.0), F.interpolate(a, size=5, mode="bilinear"))), (f(3, 2, 4, 6, 6),), REMOVED),
+    "pooling, twice": (lambda s, x: vmap(vmap(lambda a: (F.max_pool1d(a, 2), F.avg_pool1d(a, 2), F.adaptive_avg_pool1d(a, 3))))(x), (f(2, 3, 4, 6),), REMOVED),
+    "pooling with indices": (each(lambda a: F.max_pool2d(a, 2, return_indices=True)), (f(3, 2, 4, 6, 6),), "the shape of a value is not known"),
+    "batch_norm": (lambda s, x, w, m: vmap(lambda a: F.batch_norm(a, m, m, w, m))(x), (f(3, 2, 4, 5), f(4), f(4)), REMOVED),
+    "a batch_norm for each": (each(lambda a, m, w: F.batch_norm(a, m, m + 1, w, w)), (f(3, 2, 4, 5, 5), f(3, 4), f(3, 4)), REMOVED),
+    "batch_norms of one": (each(lambda a, m, w: F.batch_norm(a, m, m + 1, w), in_dims=(None, 0, None)), (f(2, 4), f(3, 4), f(4)), REMOVED),
+    "batch_norm that counts": (each(lambda a, m: F.batch_norm(a, m, m, training=True)), (f(3, 2, 4, 5), f(3, 4)), "writes"),
+    "group_norm": (each(lambda a, w: (F.group_norm(a, 2), F.group_norm(a, 2, w, w)), in_dims=(0, None)), (f(3, 2, 4, 5), f(4)), REMOVED),
+    "a group_norm for each": (each(lambda a, w: F.group_norm(a, 2, w, w), in_dims=(None, 0)), (f(2, 4, 5), f(3, 4)), REMOVED),
+    "ensemble of networks": (network_ensemble(None), (f(2, 3, 8, 8), *NETWORKS.values()), CLOSE),
+    "ensemble of networks, own inputs": (network_ensemble(0), (f(3, 2, 3, 8, 8), *NETWORKS.values()), CLOSE),
+    "network of each sample": (
+        lambda s, x, *given: vmap(lambda a: functional_call(NETWORK, state(given, 0), (a[None],))[0])(x), (f(5, 3, 8, 8), *NETWORKS.values()), CLOSE),
     # distances and losses
     "pairwise distances": (pairs(lambda a, b: ((a - b) ** 2).sum().sqrt()), (f(4, 3), f(5, 3)), REMOVED),
     "distances": (each(lambda a, b: (torch.cdist(a, b), F.pairwise_distance(a, b), F.cosine_similarity(a, b, dim=-1))),
@@ -228,11 +296,15 @@ PROGRAMS = {
     "cross entropy of rows": (each(F.cross_entropy), (f(3, 5), i(5, 3)), CLOSE),
     "cross entropy, ignored": (each(lambda a, t: F.cross_entropy(a, t, ignore_index=1)), (f(3, 4, 5), torch.tensor([[0, 1, 2, 1]] * 3)), CLOSE),
     "cross entropy, pairs": (pairs(F.cross_entropy), (f(3, 4, 5), i(5, 2, 4)), CLOSE),
+    "nll": (each(lambda a, t: F.nll_loss(a.log_softmax(-1), t, ignore_index=1)), (f(3, 4, 5), torch.tensor([[0, 1, 2, 1]] * 3)), CLOSE),
     "loss of a model": (lambda s, x, y: vmap(lambda a, b: F.mse_loss(s.linear(a), b))(x, y), (f(3, 4), f(3, 2)), CLOSE),
     # modules
     "linear module": (lambda s, x: vmap(s.linear)(x), (f(3, 5, 4),), CLOSE),
     "modules": (lambda s, x: vmap(lambda a: s.act(s.norm(a)))(x), (f(3, 5, 4),), REMOVED),
     "embedding module": (lambda s, j: vmap(s.embed)(j), (i(6, 3, 4),), REMOVED),
+    "modules of images": (lambda s, x: vmap(lambda a: s.pool(s.act(s.conv(a))))(x), (f(3, 2, 4, 6, 6),), REMOVED),
+    "modules of one image": (lambda s, x: vmap(lambda a: s.pool(s.act(s.conv(a))))(x), (f(3, 4, 6, 6),), REMOVED),
+    "modules of images, twice": (lambda s, x: vmap(vmap(lambda a: s.pool(s.conv(a))))(x), (f(2, 3, 1, 4, 6, 6),), REMOVED),
     # around and inside of other things
     "without gradients": (lambda s, x: without_gradients(lambda: vmap(lambda a: a.sum() * s.scale)(x)) + 1, ONE, REMOVED),
     "without gradients inside": (
@@ -248,7 +320,7 @@ PROGRAMS = {
     "write to a part": (each(lambda a: torch.relu_(a * 2)), ONE, "writes"),
     "softmax of a number": (each(lambda a: a.softmax(0)), (f(3),), "gets no dimension"),
     "sum over a number": (each(lambda a: a.sum(0)), (f(3),), "gets no dimension"),
-    "convolution": (lambda s, x, w: vmap(lambda a: F.conv1d(a, w))(x), (f(2, 3, 4, 5), f(6, 4, 2)), "conv1d"),
+    "unfold": (each(lambda a: F.unfold(a, 2)), (f(2, 1, 3, 4, 4),), "im2col"),
 }  # fmt: skip
 
 # programs with symbolic sizes: which dimensions of each input may differ
@@ -268,6 +340,11 @@ SYMBOLIC = {
     "cat": [{0}, set()],
     "mse": [{0, 1}] * 2,
     "cross entropy": [{0}] * 2,
+    "convolution": [{0, 1, 3}, set(), set()],
+    "pooling": [{0, 1}],
+    "batch_norm": [{0, 1}, set(), set()],
+    "index of each, behind": [{0}] * 2,
+    "einsum": [{0}] * 2,
     "pairwise distances": [{0}, {0}],
     "ensemble": [{0}, set(), set(), set(), set()],
     "a linear for each": [{0, 1}, {0}, {0}],

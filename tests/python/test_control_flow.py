@@ -1,5 +1,6 @@
 """--control-flow subgraph: branches and loops that depend on data, run through torch's own cond and while_loop."""
 
+import copy
 import json
 
 import control_flow_models
@@ -9,6 +10,7 @@ import torch
 
 MODELS = control_flow_models.MODELS
 OPTIONS = ["--control-flow", "subgraph"]
+KEPT = {"Raises": True}  # the branch has guards when that is the condition
 WITH_FORM = sorted(name for name, case in MODELS.items() if case.why is None)
 
 
@@ -98,6 +100,52 @@ def test_passes_keep_it(program, archives, name):
     after = program.trace(path, *OPTIONS, "--pass", "functional")["graphs"][0]
     for args in MODELS[name].inputs:
         harness.compare_graphs(path, before, after, args, {})
+
+
+def conditions(path: str, graph: dict, args: tuple) -> dict:
+    """Of each cond in the graph the condition that it gets."""
+    import rebuild
+
+    found = {}
+
+    class Nodes(torch.fx.Interpreter):
+        def run_node(self, n):
+            if n.target is torch.ops.higher_order.cond:
+                found[n.name] = bool(self.map_nodes_to_values(n.args[0], n))
+            return super().run_node(n)
+
+    with torch.no_grad():
+        Nodes(rebuild.rebuild(path, graph)).run(*copy.deepcopy(args))
+    return found
+
+
+@pytest.mark.parametrize("name", WITH_FORM)
+def test_conditions_that_are_known(program, archives, tmp_path, name):
+    """With the conditions of one run as numbers, the branches that it takes stand in the place of each cond."""
+    path, saved = archives(name), tmp_path / "saved.json"
+    for rules in ([], ["--no-default-leaves"]):
+        collection = program.trace(path, *OPTIONS, *rules)
+        before = collection["graphs"][0]
+        for args in MODELS[name].inputs:
+            known = copy.deepcopy(collection)
+            taken = conditions(path, before, args)
+            nodes = {node["name"]: node for node in known["graphs"][0]["nodes"]}
+            for cond in taken:
+                asked = nodes[cond]["args"][0]
+                nodes[cond]["args"][0] = taken[cond]
+                if isinstance(asked, dict) and asked not in nodes[cond]["args"][3]:
+                    nodes[asked["node"]]["users"].remove(cond)
+            saved.write_text(json.dumps(known))
+            done = program.run("render", str(saved), "--pass", "fold-constants")
+            assert done.returncode == 0, done.stderr.decode()
+            after = json.loads(done.stdout)
+            program.validate(after)  # its order of execution is that of the trace, with the calls that are gone
+            graph = after["graphs"][0]
+            left = [node["name"] for node in graph["nodes"] if node["target"] == "higher_order.cond" and node["name"] in taken]
+            assert left == [cond for cond in taken if taken[cond] is KEPT.get(name)]
+            assert len(left) == done.stderr.decode().count("has guards")
+            harness.compare_graphs(path, before, graph, args, {})
+            assert graph["execution"] == before["execution"]
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - set(WITH_FORM)))

@@ -96,6 +96,15 @@ def check_more_dimensions(name: str, module: nn.Module, x: torch.Tensor) -> None
     torch.testing.assert_close(module(batch), expected, equal_nan=True, msg=name)
 
 
+def check_rows(name: str, module: nn.Module, x: torch.Tensor, spatial: int) -> None:
+    """Each row is by itself, and may come without the dimension of rows."""
+    assert x.dim() in (spatial + 1, spatial + 2), name
+    one = x if x.dim() == spatial + 1 else x[0]
+    rows = torch.stack([one, one.flip(-1)])
+    for result, *expected in zip(tensors(module(rows)), tensors(module(rows[0])), tensors(module(rows[1]))):
+        torch.testing.assert_close(result, torch.stack(expected), equal_nan=True, msg=name)
+
+
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
 def test_modules_do_what_is_said(info):
     name = f"{info.module_cls.__module__.removeprefix('torch.nn.modules.')}.{info.module_cls.__name__}"
@@ -113,6 +122,9 @@ def test_modules_do_what_is_said(info):
                 own = [*module.parameters(), *module.buffers()]
                 if "kAnyRank" in MODULES[name] and not training:
                     check_more_dimensions(name, module, tensors((run.args, run.kwargs))[0])
+                rows = re.search(r"kRows(\d)d", MODULES[name])
+                if rows and not training:
+                    check_rows(name, module, tensors((run.args, run.kwargs))[0], int(rows[1]))
                 traits = MODULES[name] if training else MODULES[name].replace("kRandomInTraining", "").replace("kWritesOwnInTraining", "")
                 check(name, traits, lambda m=module, r=run: m(*r.args, **r.kwargs), tensors((run.args, run.kwargs)), own)
 

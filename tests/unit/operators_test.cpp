@@ -214,7 +214,7 @@ TEST_CASE("batching rules name what their operators have", "[operators]") {
     };
     CHECK(has(rule.argument));
     CHECK(has(rule.sizes));
-    CHECK(has(rule.fixed));
+    CHECK(std::ranges::all_of(rule.fixed, has));
     if (!rule.target.empty()) CHECK(find_operator(parse_target(rule.target)) != nullptr);
   }
 }

@@ -5,6 +5,7 @@
 //   attribute act.inplace = True      of a module; modules are those that scopes name
 //   parameter w float32[4]            or buffer; `parameter b = a` is the same tensor under another name
 //   guard u0 >= 1
+//   constant c = constants/0          of the graph, in that record of the archive
 //   %x = placeholder[x]() -> float32[2, 4]
 //   ...
 //   subgraph true_graph_0             its lines, and those of its own subgraphs, stand two spaces further in
@@ -95,6 +96,12 @@ class Case {
         read(graph.subgraphs.back().graph, indent + 2, at);
       } else if (text.starts_with("guard ")) {
         graph.guards.push_back({Expression::parse(text.substr(6)), {}});
+      } else if (text.starts_with("constant ")) {
+        std::istringstream words(text.substr(9));
+        std::string name, equal, record;
+        words >> name >> equal >> record;
+        Constant constant{"float32", {}, std::nullopt, record};
+        graph.constants.emplace_back(std::move(name), std::move(constant));
       } else {
         read_fact(text);
       }
@@ -134,6 +141,9 @@ class Case {
     std::string text;
     std::string line;
     while (std::getline(lines, line)) text += indent + line + "\n";
+    for (const auto& [name, constant] : graph.constants) {
+      text += indent + "constant " + name + " = " + constant.record + "\n";
+    }
     for (const auto& [name, inner] : graph.subgraphs) {
       text += indent + "subgraph " + name + "\n" + print(inner, indent + "  ");
     }
