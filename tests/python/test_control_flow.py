@@ -181,6 +181,31 @@ def test_differing_sizes_are_a_new_symbol(program, archives):
     assert item["meta"]["shape"][1] == 2 and isinstance(item["meta"]["shape"][0], str)
 
 
+def test_pieces_of_what_is_one_or_another(program, tmp_path):
+    """The rank differs, and the list has as many parts all the same: as the boxes of torchvision's RoIHeads."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            if x.sum() > 0:
+                x = x.unsqueeze(1)
+            rest = x.tensor_split([1])[-1]
+            results = [self.linear(part) for part in x.split([1, 2], 0)]
+            for part in rest.tensor_split(2):
+                results.append(part * 2)
+            return results
+
+    path = str(tmp_path / "net.pt")
+    torch.jit.save(torch.jit.script(Net()), path)
+    collection = program.trace(path, *OPTIONS, "--input", "x=float32[3,2]")
+    assert harness.failed_modules(collection) == []
+    for x in (torch.ones(3, 2), -torch.ones(3, 2)):
+        harness.compare_runs(path, collection["graphs"][0], "forward", (x,), {})
+
+
 def test_defaults_come_first(program, tmp_path):
     """No cond on an optional input, and none on a flag that has a default."""
 
