@@ -293,10 +293,22 @@ void Interpreter::read_constant(const at::Tensor& tensor) {
   if (is_small(tensor)) code_constants_.insert(tensor.unsafeGetTensorImpl());
 }
 
+bool Interpreter::is_as_in_code(const at::Tensor& tensor) const {
+  return tensor.defined() && program_.find_parameter(tensor) == nullptr &&
+         !written_constants_.contains(tensor.unsafeGetTensorImpl());
+}
+
+// That needs no shapes of inputs.
+bool Interpreter::asks_size_of_constant(const IrNode* node, const Values& values) const {
+  return !values.empty() && values[0].isTensor() && has_trait(node, traits::kGivesSize) &&
+         is_as_in_code(values[0].toTensor()) && std::all_of(values.begin() + 1, values.end(), is_plain);
+}
+
 at::Tensor Interpreter::find_constant(const at::IValue& value) const {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
-    return code_constants_.count(tensor.unsafeGetTensorImpl()) != 0 ? tensor : at::Tensor();
+    const bool is_known = code_constants_.contains(tensor.unsafeGetTensorImpl()) && is_as_in_code(tensor);
+    return is_known ? tensor : at::Tensor();
   }
   const TensorInfo* info = known_of(value).tensor();
   const TensorContent* content = info == nullptr ? nullptr : info->find_content();
