@@ -1,7 +1,7 @@
 """Questions whose answer follows from what is known: of lists, devices, layouts, asserts, and of the process."""
 
 import os
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 import harness
 import pytest
@@ -268,6 +268,52 @@ def test_sizes_of_constants_need_no_shapes(program, tmp_path):
     collection = program.trace(path)
     assert harness.failed_modules(collection) == []
     harness.compare_runs(path, collection["graphs"][0], "forward", (torch.rand(2, 3),), {})
+
+
+class Head(nn.Module):
+    def forward(self, x: Tensor, weigh: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
+        if x.sum() > 0:
+            x = x * 2
+        weights: Optional[Tensor] = None
+        if weigh:
+            weights = x.softmax(-1)
+        return x, weights
+
+
+class Heads(nn.Module):
+    """A leaf and a function that give None for what they are not asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = Head()
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = F._canonical_mask(None, "mask", None, "", x.dtype)
+        y, weights = self.head(x)
+        if weights is not None:
+            y = y + weights
+        if mask is not None:
+            y = y + mask
+        return y
+
+
+class AskedForWeights(Heads):
+    """Here an input decides."""
+
+    def forward(self, x: Tensor, weigh: bool) -> Tensor:
+        y, weights = self.head(x, weigh)
+        if weights is not None:
+            y = y + weights
+        return y
+
+
+def test_none_of_leaves_needs_no_shapes(program, tmp_path):
+    path = archive(tmp_path, Heads())
+    collection = program.trace(path, "--leaf", "@head")
+    assert harness.failed_modules(collection) == []
+    for x in (torch.ones(2), -torch.ones(2)):
+        harness.compare_runs(path, collection["graphs"][0], "forward", (x,), {})
+    assert harness.failed_modules(program.trace(archive(tmp_path, AskedForWeights()), "--leaf", "@head")) == [""]
 
 
 def test_a_constant_that_was_resized_answers_nothing(program, tmp_path):
