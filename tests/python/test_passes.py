@@ -7,6 +7,7 @@ import harness
 import pytest
 import rebuild_exported
 import torch
+import tvcompat
 import zoo
 from test_exported_zoo import prepare
 from test_zoo import zoo_archive
@@ -14,6 +15,10 @@ from test_zoo import zoo_archive
 SAMPLES = {sample["file"]: sample for sample in harness.samples()}
 EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
 RULES = ("default", "no-default-leaves")
+
+
+# Where nn.MultiheadAttention is called for itself torch gives Python an undefined tensor.
+NOT_RUN = ("tv_vit_scripted",)
 
 
 def pass_names(program) -> list[str]:
@@ -167,11 +172,13 @@ def check_passes(program, saved: pathlib.Path, path: str, options: list[str], ma
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
+@pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name not in NOT_RUN])
 def test_torchscript_models(program, request, tmp_path, name):
     path = zoo_archive(request, name)
+    tvcompat.add_kernels()
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
-    for rules in RULES:
+    # Those that only the test of shapes asks for by the rules with which more nodes are the model's own.
+    for rules in RULES[1:] if name in zoo.SHAPES_ONLY else RULES:
         check_passes(
             program, tmp_path / "saved.json", path, harness.RULES[rules],
             lambda graph: harness.GraphRun(path, graph, inputs, {}),
