@@ -54,6 +54,8 @@ std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::in
   return dims;
 }
 
+std::ptrdiff_t signed_index(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
+
 std::size_t dim_index(std::int64_t dim, const TensorInfo& info) {
   if (info.sizes.empty()) throw CannotTell{};
   return static_cast<std::size_t>(normalize_dim(dim, info.dim()));

@@ -21,6 +21,7 @@ using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 RuleTable pointwise_rules();
 RuleTable creation_rules();
 RuleTable tensor_rules();
+RuleTable part_rules();
 RuleTable reduction_rules();
 RuleTable indexing_rules();
 RuleTable linalg_rules();
@@ -48,6 +49,7 @@ std::string_view first_argument(const RuleArguments& args);
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank);
 std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank);
 std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
+std::ptrdiff_t signed_index(std::size_t index);                   // ready to be added to an iterator
 
 // What is known of the relation; CannotTell when nothing is.
 bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right);

@@ -248,6 +248,7 @@ void Interpreter::record_branches(const IrNode* node, const at::IValue& conditio
   std::array<Values, 2> results;
   std::array<std::vector<ChangedContainer>, 2> changes;
   std::vector<GraphTracer::OpenSubgraph> bodies;
+  std::optional<std::unordered_set<const void*>> around;  // the same for both
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool branch = i == 0;
     const IrBlock& block = *node->blocks()[i];
@@ -255,9 +256,11 @@ void Interpreter::record_branches(const IrNode* node, const at::IValue& conditio
       bodies.push_back(
           record_subgraph(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
             expect(condition, branch);
+            bodies_.back().around = std::move(around);
             run_block(block);
             results[i] = outputs(block);
             changes[i] = take_changes();
+            around = std::move(bodies_.back().around);
           }));
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;

@@ -100,7 +100,8 @@ bool only_guards(const Value* value) {
 
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
 void Interpreter::ask(const at::IValue& value) const {
-  const Proxy* proxy = fixable_.empty() ? nullptr : find_recorded(value);
+  // What a leaf asks is its own business.
+  const Proxy* proxy = fixable_.empty() || !records() ? nullptr : find_recorded(value);
   if (proxy == nullptr) return;
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;

@@ -120,9 +120,7 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
       fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true});
     } else if (tracer_->is_fixed(name)) {
       bound[i].value = known->second;
-      const bool none = known->second.isNone();
-      tracer_->guard(Expression::parse(none ? name + " is None" : name + " == " + python_text(known->second)),
-                     std::nullopt);
+      tracer_->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
     } else {
       fixable_.emplace(node, FixedInput{name, python_text(known->second), false});
     }

@@ -246,6 +246,9 @@ class Interpreter {
   // What is known of the inputs of a submodule's own graph: that of its call in another one.
   void use_call(ModuleId root, std::vector<BoundInput>& inputs);
   void read_constant(const at::Tensor& tensor);
+  // A tensor of the code, or the default of an input, to which nothing has been written.
+  bool is_as_in_code(const at::Tensor& tensor) const;
+  bool asks_size_of_constant(const IrNode* node, const Values& values) const;
   at::Tensor find_constant(const at::IValue& value) const;
   std::optional<Values> compute(const IrNode* node, const c10::FunctionSchema& schema,
                                 const Values& values) const;
@@ -360,7 +363,8 @@ class Interpreter {
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
   ShapeEnv dimensions_;
-  std::unordered_set<const void*> code_constants_;  // small tensors that stand in the code
+  std::unordered_set<const void*> code_constants_;     // small tensors that stand in the code
+  std::unordered_set<const void*> written_constants_;  // tensors that a recorded operator has changed
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
 };

@@ -166,7 +166,9 @@ void Interpreter::run_operator(const IrNode* node) {
     return execute(node, std::move(values));
   }
   if (shapes_ && answer_dict(node, *schema, values)) return;
-  if (shapes_ && !makes_tensor && answer(node, *schema, values)) return;
+  if (!makes_tensor && (shapes_ || asks_size_of_constant(node, values)) && answer(node, *schema, values)) {
+    return;
+  }
   record(node, *schema, values);
 }
 
@@ -236,6 +238,9 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
     const auto* alias = schema.arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite() && values[i].isTensor()) {
+      written_constants_.insert(values[i].toTensor().unsafeGetTensorImpl());
+    }
     const bool numbers_or_dict =
         is_container(values[i]) && schema.arguments()[i].type()->kind() != c10::TypeKind::TensorType &&
         !(schema.arguments()[i].type()->kind() == c10::TypeKind::ListType &&

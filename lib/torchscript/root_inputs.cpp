@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <complex>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,28 @@ std::string joined(const Items& items) {
   std::string text;
   for (const at::IValue& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
   return text;
+}
+
+std::string tensor_text(const at::Tensor& tensor, const std::vector<Argument>& elements) {
+  std::string text;
+  for (const Argument& element : elements) {
+    if (!text.empty()) text += ", ";
+    if (const auto* flag = element.get_if<bool>()) {
+      text += *flag ? "True" : "False";
+    } else if (const auto* integer = element.get_if<std::int64_t>()) {
+      text += std::to_string(*integer);
+    } else if (const auto* number = element.get_if<double>()) {
+      text += python_float(*number);
+    } else {
+      const auto& parts = *element.get_if<std::complex<double>>();
+      text += "complex(" + python_float(parts.real()) + ", " + python_float(parts.imag()) + ")";
+    }
+  }
+  text = "torch.tensor([" + text + "], dtype=torch." + dtype_name(tensor.scalar_type()) + ")";
+  if (tensor.dim() == 1) return text;
+  std::string sizes;
+  for (const std::int64_t size : tensor.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return text + ".reshape([" + sizes + "])";
 }
 
 const char* json_kind(const Argument& value) {
@@ -52,9 +75,19 @@ std::string python_text(const at::IValue& value) {
     }
     return "{" + text + "}";
   }
+  if (value.isTensor() && value.toTensor().defined() && value.toTensor().layout() == at::kStrided &&
+      !value.toTensor().is_quantized()) {
+    if (const auto known = elements(value.toTensor())) return tensor_text(value.toTensor(), *known);
+  }
   std::ostringstream text;
   text << value;
   return text.str();
+}
+
+std::string python_equality(const std::string& expr, const at::IValue& value) {
+  if (value.isNone()) return expr + " is None";
+  if (value.isTensor()) return "torch.equal(" + expr + ", " + python_text(value) + ")";
+  return expr + " == " + python_text(value);
 }
 
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
@@ -213,7 +246,7 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
     fail(InputChoice::no_default(name));
   }
   const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
-  guard_(value.isNone() ? name + " is None" : name + " == " + python_text(value));
+  guard_(python_equality(name, value));
   return {value, std::nullopt};
 }
 
@@ -235,7 +268,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](at::IValue plain, Argument argument) -> BoundInput {
-    guard_(plain.isNone() ? expr + " is None" : expr + " == " + python_text(plain));
+    guard_(python_equality(expr, plain));
     return {std::move(plain), std::move(argument)};
   };
   if (const auto optional = type->cast<c10::OptionalType>()) {

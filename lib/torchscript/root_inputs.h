@@ -25,6 +25,8 @@ struct BoundInput {
 
 // How a plain value is written in Python.
 std::string python_text(const at::IValue& value);
+// That `expr` is this value, as Python asks it.
+std::string python_equality(const std::string& expr, const at::IValue& value);
 
 class RootInputs {
  public:

@@ -56,12 +56,36 @@ void forget_float_types(AbstractValue& known) {
 
 bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::TensorType; }
 
+// Itself, or in a tuple.
+bool may_be_none(const c10::Type& type) {
+  if (const auto* tuple = type.castRaw<c10::TupleType>()) {
+    return std::ranges::any_of(tuple->elements(), [](const auto& part) { return may_be_none(*part); });
+  }
+  return type.kind() == c10::TypeKind::OptionalType;
+}
+
+// What of it is None, and nothing else.
+AbstractValue only_none(const AbstractValue& known, const c10::Type& type) {
+  if (known.is_none()) return known;
+  const auto* tuple = type.castRaw<c10::TupleType>();
+  const auto* items = known.sequence();
+  if (tuple == nullptr || items == nullptr || items->size() != tuple->elements().size()) return {};
+  AbstractValue::Sequence parts;
+  for (std::size_t i = 0; i < items->size(); ++i)
+    parts.push_back(only_none((*items)[i], *tuple->elements()[i]));
+  return {std::move(parts)};
+}
+
 }  // namespace
 
 AbstractValue Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
-  if (!shapes_) return {};
+  const auto& returns = function.getSchema().returns();
+  if (returns.empty() || (!shapes_ && !may_be_none(*returns[0].type()))) return {};
   const auto result = run_abstractly(function, arguments);
-  return result ? known_of_value(*result) : AbstractValue{};
+  if (!result) return {};
+  // A call that gives None for its plain arguments needs no shapes to be known for it.
+  AbstractValue known = known_of_value(*result);
+  return shapes_ ? known : only_none(known, *returns[0].type());
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
@@ -293,10 +317,22 @@ void Interpreter::read_constant(const at::Tensor& tensor) {
   if (is_small(tensor)) code_constants_.insert(tensor.unsafeGetTensorImpl());
 }
 
+bool Interpreter::is_as_in_code(const at::Tensor& tensor) const {
+  return tensor.defined() && program_.find_parameter(tensor) == nullptr &&
+         !written_constants_.contains(tensor.unsafeGetTensorImpl());
+}
+
+// That needs no shapes of inputs.
+bool Interpreter::asks_size_of_constant(const IrNode* node, const Values& values) const {
+  return !values.empty() && values[0].isTensor() && has_trait(node, traits::kGivesSize) &&
+         is_as_in_code(values[0].toTensor()) && std::all_of(values.begin() + 1, values.end(), is_plain);
+}
+
 at::Tensor Interpreter::find_constant(const at::IValue& value) const {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
-    return code_constants_.count(tensor.unsafeGetTensorImpl()) != 0 ? tensor : at::Tensor();
+    const bool is_known = code_constants_.contains(tensor.unsafeGetTensorImpl()) && is_as_in_code(tensor);
+    return is_known ? tensor : at::Tensor();
   }
   const TensorInfo* info = known_of(value).tensor();
   const TensorContent* content = info == nullptr ? nullptr : info->find_content();

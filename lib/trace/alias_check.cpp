@@ -59,10 +59,11 @@ class AliasCheck {
     std::vector<NodeId> results;     // those, and the calls
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
-      if (operation != nullptr) check_writes(graph, memory, node, *operation);
       const SubgraphRuns runs = subgraph_runs(parse_target(node.target));
-      if (runs != SubgraphRuns::kOneOf && runs != SubgraphRuns::kRepeated) continue;
-      const auto pairs = copies_of_call(graph, node, runs == SubgraphRuns::kRepeated);
+      const bool is_call = runs == SubgraphRuns::kOneOf || runs == SubgraphRuns::kRepeated;
+      // Its subgraphs first: which of their nodes writes.
+      const auto pairs = is_call ? copies_of_call(graph, node, runs == SubgraphRuns::kRepeated) : Pairs{};
+      if (operation != nullptr) check_writes(graph, memory, node, *operation);
       for (const auto& [result, operand] : pairs) {
         classes.unite(result, operand);
         results.push_back(result);
@@ -79,6 +80,7 @@ class AliasCheck {
   // The calls that a value comes from, among those with copies: `true` at their numbers.  Values of one class
   // are the same memory here too if they come from the same calls.
   using Source = std::vector<bool>;
+  using Pairs = std::vector<std::pair<NodeId, NodeId>>;
   using Sources = std::map<NodeId, Source>;
   struct Write {
     const Node* node = nullptr;
@@ -126,8 +128,7 @@ class AliasCheck {
   }
 
   // Results of the call, as nodes, with the operands that they are in the code.
-  std::vector<std::pair<NodeId, NodeId>> copies_of_call(const ModuleGraph& graph, const Node& call,
-                                                        bool repeated) {
+  Pairs copies_of_call(const ModuleGraph& graph, const Node& call, bool repeated) {
     std::vector<NodeId> operands;
     for (const Argument& argument : call.args) {
       const auto* list = argument.get_if<Argument::List>();
@@ -153,7 +154,7 @@ class AliasCheck {
         results.emplace(static_cast<std::size_t>(*index), user);
       }
     }
-    std::vector<std::pair<NodeId, NodeId>> pairs;
+    Pairs pairs;
     for (const auto& [result, operand] : found) {
       const auto node = results.find(result);
       if (node == results.end() || operand >= operands.size() || !operands[operand].valid()) continue;

@@ -170,10 +170,20 @@ class Builder {
       if (asks_rank) object_node = rank_source(object_node, 0);
       if (const auto rank = asks_rank ? written_rank(graph_.node(object_node)) : std::nullopt) return *rank;
       Expression object = of(object_node, depth + 1);
-      return Expression::method(std::move(object), std::string(name), arguments(node, 1, depth));
+      Expression called = Expression::method(std::move(object), std::string(name), arguments(node, 1, depth));
+      if (!in_guard() || !is_used_as_list(node, *op)) return called;
+      return Expression::call(Expression::variable("list"), {std::move(called)});
     }
     const std::string target = op == nullptr ? *node.target : "torch.ops." + op->target();
     return Expression::call(dotted(target), arguments(node, 0, depth));
+  }
+
+  // Methods of tensors give a tuple, which is equal to no list: x.size() == [2, 3] never holds.
+  bool is_used_as_list(const Node& node, const Operator& op) const {
+    const std::vector<SchemaType> results = op.schema().results;
+    return results.size() == 1 && results[0].is_list() && std::ranges::any_of(node.users, [&](NodeId user) {
+             return graph_.node(user).target != "operator.getitem";
+           });
   }
 
   // The first value that surely has as many dimensions: of batch_norm(conv2d(x)) it is x.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "graph/lint.h"
@@ -158,13 +160,12 @@ class RecursiveTrace {
     if (!semantics_) {
       described_.parameters = program_.parameters();
       for (std::uint32_t i = 0; i < facts_.size(); ++i) described_.modules.push_back(record_of(ModuleId{i}));
+      for (std::uint32_t i = 0; i < facts_.size(); ++i)
+        by_path_.emplace(described_.modules[i].path, ModuleId{i});
       semantics_.emplace(described_);
     }
     semantics_->forget_subgraphs();
-    const auto module_of = [&](const std::string& path) {
-      const auto found = std::ranges::find(described_.modules, path, &ModuleRecord::path);
-      return ModuleId{static_cast<std::uint32_t>(found - described_.modules.begin())};
-    };
+    const auto module_of = [&](const std::string& path) { return by_path_.at(path); };
     auto conflict = find_alias_conflict(graph, *semantics_, [&](const Node& node) {
       return node.op != Opcode::kCallModule || program_.may_write(module_of(node.target), node.method);
     });
@@ -285,7 +286,8 @@ class RecursiveTrace {
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
   std::vector<std::string> misfits_;
-  GraphCollection described_;  // modules and parameters alone
+  GraphCollection described_;                               // modules and parameters alone
+  std::unordered_map<std::string_view, ModuleId> by_path_;  // of those
   std::optional<Semantics> semantics_;
   bool retraced_ = false;
   std::string method_;  // of the root

@@ -1088,6 +1088,23 @@ class WritesItsInput(nn.Module):
         return torch.stack(out)
 
 
+@model((torch.rand(6), t(0, 1, 1, 0, 2, 2)), (torch.rand(2), t(0, 1)), why="index_put_ writes to zeros_like")
+class BestOfEachClass(nn.Module):
+    """As torchvision's batched_nms: the write is two subgraphs down, to what one of them makes."""
+
+    def pick(self, scores, classes):
+        keep = torch.zeros_like(scores, dtype=torch.bool)
+        for c in torch.unique(classes):
+            own = torch.where(classes == c)[0]
+            keep[own[scores[own].argmax()]] = True
+        return torch.where(keep)[0]
+
+    def forward(self, scores, classes):
+        if scores.numel() > 4:
+            return self.pick(scores, classes)
+        return torch.where(scores > 0)[0]
+
+
 @model(UP, DOWN, why="writes to one of the two")
 class LeafWritesOldValue(LeafAfterBranch):
     """Its code shows that it may write to z."""

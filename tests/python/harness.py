@@ -161,19 +161,34 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
     check_guards(graph_json, rebuilt, rebuild.load(model_path), args, kwargs)
 
 
-def compare_graphs(model_path: str, before: dict, after: dict, args: tuple, kwargs: dict) -> None:
-    """Two graphs of one archive: results, and what becomes of the inputs and of the model's own tensors."""
-    results = []
-    for graph_json in (before, after):
+class GraphRun:
+    """What a graph of an archive does on some inputs, and how another graph of it compares.
+
+    That is results, and what becomes of the inputs and of the model's own tensors.
+    """
+
+    def __init__(self, path: str, graph_json: dict, args: tuple, kwargs: dict):
+        self.path, self.args, self.kwargs = path, args, kwargs
+        self.expected, _ = self._run(graph_json)
+
+    def _run(self, graph_json: dict) -> tuple[tuple, fx.GraphModule]:
         with torch.no_grad():
-            model = rebuild.load(model_path)
-            given = copy.deepcopy((args, kwargs))
-            rebuilt = rebuild.rebuild(model_path, graph_json, model)
+            model = rebuild.load(self.path)
+            given = copy.deepcopy((self.args, self.kwargs))
+            rebuilt = rebuild.rebuild(self.path, graph_json, model)
             torch.manual_seed(0)
-            results.append((rebuilt(*given[0], **given[1]), given, dict(model.state_dict())))
-    text = difference(*results)
-    if text:
-        raise Different(f"{text}\n{rebuilt.code}")
+            return (rebuilt(*given[0], **given[1]), given, dict(model.state_dict())), rebuilt
+
+    def compare(self, graph_json: dict) -> None:
+        actual, rebuilt = self._run(graph_json)
+        text = difference(self.expected, actual)
+        if text:
+            raise Different(f"{text}\n{rebuilt.code}")
+
+
+def compare_graphs(model_path: str, before: dict, after: dict, args: tuple, kwargs: dict) -> None:
+    """Two graphs of one archive do the same."""
+    GraphRun(model_path, before, args, kwargs).compare(after)
 
 
 def guard_values(graph: fx.GraphModule, graph_json: dict, args: tuple, kwargs: dict) -> dict[str, Any]:

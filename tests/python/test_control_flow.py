@@ -2,11 +2,16 @@
 
 import copy
 import json
+import re
 
 import control_flow_models
 import harness
 import pytest
 import torch
+import tvcompat
+import zoo
+from test_shapes import options_for
+from test_zoo import zoo_archive
 
 MODELS = control_flow_models.MODELS
 OPTIONS = ["--control-flow", "subgraph"]
@@ -229,6 +234,31 @@ def test_differing_sizes_are_a_new_symbol(program, archives):
     assert item["meta"]["shape"][1] == 2 and isinstance(item["meta"]["shape"][0], str)
 
 
+def test_pieces_of_what_is_one_or_another(program, tmp_path):
+    """The rank differs, and the list has as many parts all the same: as the boxes of torchvision's RoIHeads."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            if x.sum() > 0:
+                x = x.unsqueeze(1)
+            rest = x.tensor_split([1])[-1]
+            results = [self.linear(part) for part in x.split([1, 2], 0)]
+            for part in rest.tensor_split(2):
+                results.append(part * 2)
+            return results
+
+    path = str(tmp_path / "net.pt")
+    torch.jit.save(torch.jit.script(Net()), path)
+    collection = program.trace(path, *OPTIONS, "--input", "x=float32[3,2]")
+    assert harness.failed_modules(collection) == []
+    for x in (torch.ones(3, 2), -torch.ones(3, 2)):
+        harness.compare_runs(path, collection["graphs"][0], "forward", (x,), {})
+
+
 def test_defaults_come_first(program, tmp_path):
     """No cond on an optional input, and none on a flag that has a default."""
 
@@ -308,3 +338,34 @@ def test_samples(program, sample):
     for inputs in sample["inputs"]:
         args, kwargs = harness.make_inputs(inputs)
         harness.compare_runs(path, collection["graphs"][0], sample["method"], args, kwargs)
+
+
+# What stands in the way in well-known models, which is neither a tensor nor a number: lists and dicts of unknown
+# length, an object, a write to a tensor that the loop did not make; and in torch.nn itself, followed without
+# shapes, a string that says why there is no fast path, and None for a length.
+NO_FAST_PATH = r"`why_not_\w*fast_path\d*` is str or '"
+STAYS = {
+    "faster_rcnn_scripted": r"of type List\[|aten::(items|values) of a value|an object of .*ImageList|"
+    "index_put_ writes to zeros_like",
+    "tv_vit_scripted": NO_FAST_PATH,
+    "attention_scripted": NO_FAST_PATH,
+    "transformer_scripted": NO_FAST_PATH + "|a value is None or int",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
+@pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name.endswith("_scripted")])
+def test_models(program, request, name, rules):
+    """No module of torchvision or timm fails whose control flow only carries tensors and numbers."""
+    path = zoo_archive(request, name)
+    tvcompat.add_kernels()
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    for shapes in ([], options_for(inputs)):
+        collection = program.trace(path, *OPTIONS, *harness.RULES[rules], *shapes)
+        harness.check_collection(collection)
+        for module in collection["modules"]:
+            if module["failure"]:
+                assert re.search(STAYS.get(name, "(?!)"), module["failure"]["message"]), module
+        if not shapes and rules != "default" and "higher_order.cond" in operators(collection["graphs"][0]):
+            harness.compare_runs(path, collection["graphs"][0], "forward", inputs, {})

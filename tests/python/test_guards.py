@@ -89,6 +89,18 @@ class Attributes(nn.Module):
         return y
 
 
+class WholeSizes(nn.Module):
+    """Sizes and strides against lists: in Python those of a tensor are tuples."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        assert x.size() == [2, 3]
+        if (x * 2).size() != y.size() or y.stride() != [x.size(1), 1]:
+            raise ValueError("sizes")
+        size = y.size()
+        assert size + [1] == [size[0], 3, 1]
+        return x + y
+
+
 class Random(nn.Module):
     """Working the value out again would give another one."""
 
@@ -107,6 +119,7 @@ CASES = [
     (Doubled, [(torch.eye(2),)], []),
     (Deep, [(torch.eye(2),)], []),
     (Attributes, [(torch.ones(3, 4),), (torch.ones(3, 1, 4),)], []),
+    (WholeSizes, [(torch.ones(2, 3), torch.ones(2, 3))], [(torch.ones(3, 3), torch.ones(3, 3)), (torch.ones(2, 3), torch.ones(1, 3)), (torch.ones(2, 3), torch.ones(3, 2).t())]),
     (Random, [(torch.ones(3),)], []),
 ]
 

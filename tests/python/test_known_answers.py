@@ -1,7 +1,7 @@
 """Questions whose answer follows from what is known: of lists, devices, layouts, asserts, and of the process."""
 
 import os
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 import harness
 import pytest
@@ -215,6 +215,110 @@ def test_an_element_has_a_name(program, tmp_path):
     graph = program.trace(archive(tmp_path, Item()), "--input=x=float32[2]")["graphs"][0]
     made = next(node for node in graph["nodes"] if node["target"] == "aten.zeros.default")
     assert made["meta"]["shape"] == ["u0", 3]
+
+
+# --- sizes of constants, which no input decides ---
+
+
+class Recurrent(nn.Module):
+    """As detectors of speech do it: no state at first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.LSTMCell(4, 4)
+
+    def forward(self, x: Tensor, state: Tensor = torch.zeros(0)):
+        if len(state):
+            h, c = self.cell(x, (state[0], state[1]))
+        else:
+            h, c = self.cell(x)
+        return h, torch.stack([h, c])
+
+
+class Frozen(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel = nn.Parameter(torch.rand(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.kernel.dim() == 2 and self.kernel.size(0) < self.kernel.size(1):
+            x = x @ self.kernel
+        for i in range(self.kernel.numel() // 6):
+            x = x + i
+        return x
+
+
+class Resized(nn.Module):
+    def forward(self, x: Tensor, state: Tensor = torch.zeros(1)) -> Tensor:
+        if len(state) == 1:
+            x = x * 2
+        state.resize_([2])
+        if len(state) == 1:
+            return x
+        return x * 2
+
+
+def test_sizes_of_constants_need_no_shapes(program, tmp_path):
+    path = archive(tmp_path, Recurrent())
+    collection = program.trace(path)
+    assert harness.failed_modules(collection) == []
+    harness.compare_runs(path, collection["graphs"][0], "forward", (torch.rand(2, 4),), {})
+    path = str(tmp_path / "frozen.pt")
+    torch.jit.save(torch.jit.freeze(torch.jit.script(Frozen().eval()), optimize_numerics=False), path)
+    collection = program.trace(path)
+    assert harness.failed_modules(collection) == []
+    harness.compare_runs(path, collection["graphs"][0], "forward", (torch.rand(2, 3),), {})
+
+
+class Head(nn.Module):
+    def forward(self, x: Tensor, weigh: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
+        if x.sum() > 0:
+            x = x * 2
+        weights: Optional[Tensor] = None
+        if weigh:
+            weights = x.softmax(-1)
+        return x, weights
+
+
+class Heads(nn.Module):
+    """A leaf and a function that give None for what they are not asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = Head()
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = F._canonical_mask(None, "mask", None, "", x.dtype)
+        y, weights = self.head(x)
+        if weights is not None:
+            y = y + weights
+        if mask is not None:
+            y = y + mask
+        return y
+
+
+class AskedForWeights(Heads):
+    """Here an input decides."""
+
+    def forward(self, x: Tensor, weigh: bool) -> Tensor:
+        y, weights = self.head(x, weigh)
+        if weights is not None:
+            y = y + weights
+        return y
+
+
+def test_none_of_leaves_needs_no_shapes(program, tmp_path):
+    path = archive(tmp_path, Heads())
+    collection = program.trace(path, "--leaf", "@head")
+    assert harness.failed_modules(collection) == []
+    for x in (torch.ones(2), -torch.ones(2)):
+        harness.compare_runs(path, collection["graphs"][0], "forward", (x,), {})
+    assert harness.failed_modules(program.trace(archive(tmp_path, AskedForWeights()), "--leaf", "@head")) == [""]
+
+
+def test_a_constant_that_was_resized_answers_nothing(program, tmp_path):
+    failure = program.trace(archive(tmp_path, Resized()))["modules"][0]["failure"]
+    assert failure["source"]["line"] == Resized.forward.__code__.co_firstlineno + 4
 
 
 # --- what an assert says, and what asks the same later ---

@@ -1,11 +1,13 @@
 """Graph passes: what a graph computes, and what it does to inputs and buffers, stays the same to the bit."""
 
 import json
+import pathlib
 
 import harness
 import pytest
 import rebuild_exported
 import torch
+import tvcompat
 import zoo
 from test_exported_zoo import prepare
 from test_zoo import zoo_archive
@@ -13,6 +15,10 @@ from test_zoo import zoo_archive
 SAMPLES = {sample["file"]: sample for sample in harness.samples()}
 EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
 RULES = ("default", "no-default-leaves")
+
+
+# Where nn.MultiheadAttention is called for itself torch gives Python an undefined tensor.
+NOT_RUN = ("tv_vit_scripted",)
 
 
 def pass_names(program) -> list[str]:
@@ -146,27 +152,45 @@ def test_switches_of_exported_programs(program, tmp_path, each):
     assert [[y.requires_grad for y in each] for each in results] == [[True, True, False, True]] * 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
-def test_torchscript_models(program, request, name):
-    path = zoo_archive(request, name)
-    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
-    for rules in RULES:
-        before = program.trace(path, *harness.RULES[rules])
-        after = program.trace(path, *harness.RULES[rules], "--pass", "functional")
+def check_passes(program, saved: pathlib.Path, path: str, options: list[str], make_run) -> None:
+    """Each pass on one trace.  `make_run` gives what compares graphs; those that are equal run once."""
+    saved.write_bytes(program.stdout("trace", path, *options))
+    before = json.loads(saved.read_bytes())
+    run, ran = make_run(before["graphs"][0]), [before["graphs"][0]]
+    for each in pass_names(program):
+        after = json.loads(program.stdout("render", str(saved), "--pass", each))
         check_pass(before, after)
-        harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], inputs, {})
+        if after["graphs"][0] in ran:
+            continue
+        ran.append(after["graphs"][0])
+        try:
+            program.validate(after)
+            run.compare(after["graphs"][0])
+        except Exception as error:
+            error.add_note(f"after {each}, {options}")
+            raise
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name not in NOT_RUN])
+def test_torchscript_models(program, request, tmp_path, name):
+    path = zoo_archive(request, name)
+    tvcompat.add_kernels()
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    # Those that only the test of shapes asks for by the rules with which more nodes are the model's own.
+    for rules in RULES[1:] if name in zoo.SHAPES_ONLY else RULES:
+        check_passes(
+            program, tmp_path / "saved.json", path, harness.RULES[rules],
+            lambda graph: harness.GraphRun(path, graph, inputs, {}),
+        )  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.exported_names())
-def test_exported_models(program, request, name):
+def test_exported_models(program, request, tmp_path, name):
     path = zoo_archive(request, name)
     prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
     run = harness.ExportedRun(path, rebuild_exported.load(path), inputs, {})
     for rules in RULES:
-        before = program.trace(path, *harness.RULES[rules])
-        after = program.trace(path, *harness.RULES[rules], "--pass", "functional")
-        check_pass(before, after)
-        run.compare(after["graphs"][0])
+        check_passes(program, tmp_path / "saved.json", path, harness.RULES[rules], lambda _: run)

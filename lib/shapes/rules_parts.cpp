@@ -1,0 +1,283 @@
+// Rules of operators that give a part of a tensor, or all of it in pieces.
+#include <limits>
+
+#include "shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+// A list of more tensors than this is not worth the memory.
+constexpr std::int64_t kMostPieces = 10'000;
+
+Results select(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  self.sizes.erase(self.sizes.begin() + signed_index(dim_index(args.number("dim"), self)));
+  return make(std::move(self));
+}
+
+// How many elements x[start:end:step] has of `size`.  Python's rules: negative positions count from the end,
+// and positions outside are moved to the border.
+SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, const SymInt& step,
+                   ShapeEnv& dimensions) {
+  const auto from_end = [&](const SymInt& position) -> std::optional<bool> {
+    return dimensions.decide(Relation::kLess, position, 0);
+  };
+  const std::optional<bool> start_from_end = from_end(start);
+  // No end, as TorchScript writes it.
+  const bool to_the_end = is_number(end, std::numeric_limits<std::int64_t>::max());
+  const std::optional<bool> end_from_end = to_the_end ? std::optional(false) : from_end(end);
+  if (!start_from_end || !end_from_end) return fresh_up_to(size, dimensions);
+  SymInt count;
+  if (*start_from_end && to_the_end) {
+    count = min(-start, size);
+  } else {
+    SymInt last = size;
+    if (*end_from_end) {
+      last = size + end;
+    } else if (!to_the_end) {
+      last = min(end, size);
+    }
+    if (*start_from_end) last = max(last, 0);
+    count = max(last - (*start_from_end ? max(size + start, 0) : start), 0);
+  }
+  return dimensions.simplify(ceildiv(dimensions.simplify(count), step));
+}
+
+SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t otherwise) {
+  return args.given(name) ? args.size(name) : SymInt(otherwise);
+}
+
+Results slice(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
+  const SymInt step = size_or(args, "step", 1);
+  SymInt start, end;
+  try {
+    start = size_or(args, "start", 0);
+    end = size_or(args, "end", std::numeric_limits<std::int64_t>::max());
+  } catch (const CannotTell&) {
+    size = fresh_up_to(size, args.dimensions);
+    return make(std::move(self));
+  }
+  size = slice_count(size, start, end, step, args.dimensions);
+  return make(std::move(self));
+}
+
+Results narrow(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  self.sizes[dim_index(args.number("dim"), self)] = args.size("length");
+  return make(std::move(self));
+}
+
+Results diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  const std::size_t first = dim_index(dim1, self), second = dim_index(dim2, self);
+  if (first == second) throw CannotTell{};
+  const SymInt rows = self.sizes[first] + std::min<std::int64_t>(offset, 0);
+  const SymInt columns = self.sizes[second] - std::max<std::int64_t>(offset, 0);
+  Sizes sizes;
+  for (std::size_t i = 0; i < self.sizes.size(); ++i) {
+    if (i != first && i != second) sizes.push_back(self.sizes[i]);
+  }
+  sizes.push_back(max(min(rows, columns), 0));
+  return make(std::move(sizes), self.dtype);
+}
+
+Results diagonal(const RuleArguments& args) {
+  if (!args.given("dim1")) throw CannotTell{};
+  return diagonal_of(args.tensor("self"), args.number("offset"), args.number("dim1"), args.number("dim2"));
+}
+
+Results linalg_diagonal(const RuleArguments& args) {
+  return diagonal_of(args.tensor("A"), args.number("offset"), args.number("dim1"), args.number("dim2"));
+}
+
+Results diag(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const std::int64_t offset = args.number("diagonal");
+  if (self.dim() == 2) return diagonal_of(self, offset, 0, 1);
+  if (self.dim() != 1) throw CannotTell{};
+  const SymInt size = self.sizes[0] + std::abs(offset);
+  return make({size, size}, self.dtype);
+}
+
+Results flat_diagonal(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const SymInt size = product(self.sizes) + std::abs(args.number("offset"));
+  return make({size, size}, self.dtype);
+}
+
+Results diag_embed(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  if (self.sizes.empty()) throw CannotTell{};
+  const SymInt size = self.sizes.back() + std::abs(args.number("offset"));
+  const std::int64_t rank = self.dim() + 1;
+  const std::int64_t dim1 = normalize_dim(args.number("dim1"), rank),
+                     dim2 = normalize_dim(args.number("dim2"), rank);
+  self.sizes.pop_back();
+  self.sizes.insert(self.sizes.begin() + std::min(dim1, dim2), size);
+  self.sizes.insert(self.sizes.begin() + std::max(dim1, dim2), size);
+  return make(std::move(self));
+}
+
+Results unfold(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  const SymInt window = args.size("size");
+  if (!self.sizes.empty()) {
+    SymInt& size = self.sizes[dim_index(args.number("dimension"), self)];
+    size = floordiv(size - window, args.size("step")) + 1;
+  }
+  self.sizes.push_back(window);
+  return make(std::move(self));
+}
+
+Results as_strided(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
+
+// Sums only where the sizes differ, which makes integers int64.
+Results sum_to_size(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("self").dtype;
+  return make(args.sizes("size"), dtype == sum_dtype(dtype) ? dtype : std::nullopt);
+}
+
+Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
+  std::vector<TensorInfo> infos(sizes.size(), self);
+  for (std::size_t i = 0; i < sizes.size(); ++i) infos[i].sizes[dim] = sizes[i];
+  return make_list(std::move(infos));
+}
+
+// Of a tensor of which nothing is known: how many there are is all that can be told.
+Results unknown_pieces(std::size_t count) { return {AbstractValue{AbstractValue::Sequence(count)}}; }
+
+// Pieces of `piece`, the last of which may be smaller.
+Sizes equal_pieces(const SymInt& size, const SymInt& piece, const ShapeEnv& dimensions) {
+  const std::optional<std::int64_t> count = is_number(piece, 0)
+                                                ? std::optional<std::int64_t>(1)
+                                                : dimensions.simplify(ceildiv(size, piece)).number();
+  if (!count || *count > kMostPieces) throw CannotTell{};
+  // Nothing makes one piece of nothing.
+  if (*count <= 1) return {size};
+  if (!decided(dimensions, Relation::kGreater, piece, 0)) throw CannotTell{};
+  Sizes sizes(static_cast<std::size_t>(*count), piece);
+  sizes.back() = dimensions.simplify(size - piece * (*count - 1));
+  return sizes;
+}
+
+Results split(const RuleArguments& args) {
+  const std::string_view name = args.given("split_size") ? "split_size" : "split_sizes";
+  const AbstractValue::Sequence* given = args.value(name).sequence();
+  if (given != nullptr && args.value("self").is_unknown()) return unknown_pieces(given->size());
+  const TensorInfo& self = args.tensor("self");
+  const std::size_t dim = dim_index(args.number("dim"), self);
+  if (given != nullptr) {
+    const Sizes sizes = args.sizes(name);
+    SymInt sum = 0;
+    for (const SymInt& size : sizes) sum = sum + size;
+    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim], "the pieces are not the whole");
+    return pieces(self, dim, sizes);
+  }
+  return pieces(self, dim, equal_pieces(self.sizes[dim], args.size(name), args.dimensions));
+}
+
+Results chunk(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const std::size_t dim = dim_index(args.number("dim"), self);
+  const SymInt& size = self.sizes[dim];
+  const std::int64_t count = args.number("chunks");
+  if (count <= 0 || count > kMostPieces) throw CannotTell{};
+  const SymInt piece = args.dimensions.simplify(ceildiv(size, count));
+  const bool all_equal = is_number(args.dimensions.simplify(mod(size, count)), 0);
+  if (all_equal) return pieces(self, dim, Sizes(static_cast<std::size_t>(count), piece));
+  if (size.is_number()) return pieces(self, dim, equal_pieces(size, piece, args.dimensions));
+  // In a large tensor even the last of as many chunks as asked has elements.
+  if (!decided(args.dimensions, Relation::kGreater, size, count * (count - 1))) throw CannotTell{};
+  Sizes sizes(static_cast<std::size_t>(count), piece);
+  sizes.back() = size - piece * (count - 1);
+  return pieces(self, dim, sizes);
+}
+
+std::size_t tensor_split_count(const RuleArguments& args) {
+  if (!args.given("sections")) return args.sizes("indices").size() + 1;
+  const std::int64_t count = args.number("sections");
+  if (count <= 0 || count > kMostPieces) throw CannotTell{};
+  return static_cast<std::size_t>(count);
+}
+
+Results tensor_split_along(const RuleArguments& args, std::int64_t along) {
+  const TensorInfo& self = args.tensor("self");
+  const std::size_t dim = dim_index(along, self);
+  const SymInt& size = self.sizes[dim];
+  Sizes sizes;
+  if (args.given("sections")) {
+    const auto count = static_cast<std::int64_t>(tensor_split_count(args));
+    // The first ones are larger by one, as far as the remainder goes.
+    for (std::int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(size + (count - 1 - i), count));
+  } else {
+    SymInt start = 0;
+    for (const SymInt& index : args.sizes("indices")) {
+      sizes.push_back(slice_count(size, start, index, 1, args.dimensions));
+      start = index;
+    }
+    sizes.push_back(slice_count(size, start, std::numeric_limits<std::int64_t>::max(), 1, args.dimensions));
+  }
+  return pieces(self, dim, sizes);
+}
+
+Results tensor_split(const RuleArguments& args) {
+  if (args.value("self").is_unknown()) return unknown_pieces(tensor_split_count(args));
+  return tensor_split_along(args, args.number("dim"));
+}
+Results hsplit(const RuleArguments& args) {
+  return tensor_split_along(args, args.tensor("self").dim() == 1 ? 0 : 1);
+}
+Results vsplit(const RuleArguments& args) { return tensor_split_along(args, 0); }
+Results dsplit(const RuleArguments& args) { return tensor_split_along(args, 2); }
+
+Results unbind(const RuleArguments& args) {
+  TensorInfo self = args.tensor("self");
+  const std::size_t dim = dim_index(args.number("dim"), self);
+  const std::int64_t count = number_of(args.dimensions.simplify(self.sizes[dim]));
+  if (count > kMostPieces) throw CannotTell{};
+  self.sizes.erase(self.sizes.begin() + signed_index(dim));
+  return make_list(std::vector<TensorInfo>(static_cast<std::size_t>(count), self));
+}
+
+}  // namespace
+
+RuleTable part_rules() {
+  static constexpr std::pair<std::string_view, Rule> kRules[] = {
+      {"_reshape_alias", as_strided},
+      {"as_strided", as_strided},
+      {"as_strided_copy", as_strided},
+      {"chunk", chunk},
+      {"diag", diag},
+      {"diag_embed", diag_embed},
+      {"diagflat", flat_diagonal},
+      {"diagonal", diagonal},
+      {"diagonal_copy", diagonal},
+      {"dsplit", dsplit},
+      {"hsplit", hsplit},
+      {"linalg_diagonal", linalg_diagonal},
+      {"narrow", narrow},
+      {"narrow_copy", narrow},
+      {"select", select},
+      {"select_copy", select},
+      {"slice", slice},
+      {"slice_copy", slice},
+      {"split", split},
+      {"split_copy", split},
+      {"split_with_sizes", split},
+      {"split_with_sizes_copy", split},
+      {"sum_to_size", sum_to_size},
+      {"tensor_split", tensor_split},
+      {"unbind", unbind},
+      {"unbind_copy", unbind},
+      {"unfold", unfold},
+      {"unfold_copy", unfold},
+      {"unsafe_chunk", chunk},
+      {"unsafe_split", split},
+      {"unsafe_split_with_sizes", split},
+      {"vsplit", vsplit},
+  };
+  return kRules;
+}
+
+}  // namespace fxtrace
