@@ -93,8 +93,8 @@ const OperatorInfo* Semantics::find_operator(const std::string& target) {
   const auto [place, is_new] = operators_.try_emplace(target);
   if (is_new) {
     if (const Operator* op = fxtrace::find_operator(parse_target(target))) {
-      place->second =
-          std::make_unique<OperatorInfo>(OperatorInfo{op, op->schema(), traits_of(op), aliases(*op)});
+      place->second = std::make_unique<OperatorInfo>(
+          OperatorInfo{op, op->schema(), traits_of(op), aliases(*op), functional_twin(*op)});
     }
   }
   return place->second.get();

@@ -40,6 +40,7 @@ struct OperatorInfo {
   Schema schema;
   Traits traits = 0;
   std::vector<Alias> aliases;
+  const Operator* twin = nullptr;  // its functional form; null where there is none
 };
 
 // What the node gives for that argument of the schema; null when it was left out.

@@ -26,7 +26,6 @@ class Fold {
   Fold(ModuleGraph& graph, PassContext& context)
       : graph_(graph),
         context_(context),
-        memory_(graph, context.semantics),
         branches_(graph, context.semantics) {}
 
   void run() {
@@ -41,9 +40,9 @@ class Fold {
     values_.apply(graph_, id);
     const Node& node = graph_.graph.node(id);
     if (const auto condition = known_condition(graph_.graph, node)) return take_branch(id, *condition);
-    if (node.op != Opcode::kCallFunction || !context_.semantics.effects(graph_, node).is_pure()) return;
+    if (node.op != Opcode::kCallFunction) return;
     auto value = value_of(node);
-    if (!value) return;
+    if (!value || !context_.semantics.effects(graph_, node).is_pure()) return;
     if (const auto* other = value->get_if<NodeId>(); other != nullptr && *other == id) return;
     fold(id, std::move(*value));
   }
@@ -61,7 +60,7 @@ class Fold {
     fold(call, values_.applied(inlined.result));
   }
 
-  std::optional<Argument> value_of(const Node& node) const {
+  std::optional<Argument> value_of(const Node& node) {
     if (auto known = known_number(node)) return known;
     if (!node.kwargs.empty()) return std::nullopt;
     if (auto told = value_told(node, known_number_of(node.target))) return told;
@@ -88,7 +87,7 @@ class Fold {
     return std::nullopt;
   }
 
-  std::optional<Argument> value_told(const Node& node, KnownNumber what) const {
+  std::optional<Argument> value_told(const Node& node, KnownNumber what) {
     switch (what) {
       case KnownNumber::kNone:
       case KnownNumber::kOfNumber:
@@ -111,14 +110,14 @@ class Fold {
   }
 
   // int(n) of an integer, and of the tensor that torch.jit.trace made of one.
-  std::optional<Argument> same_number(const Node& node, ValueKind kind) const {
+  std::optional<Argument> same_number(const Node& node, ValueKind kind) {
     if (node.args.size() != 1) return std::nullopt;
     Argument value = node.args.front();
     if (const auto* id = value.get_if<NodeId>()) {
       const Node& tensor = graph_.graph.node(*id);
       const bool is_made =
           known_number_of(tensor.target) == KnownNumber::kOfNumber && tensor.args.size() == 1;
-      if (is_made && (!memory_.knows(*id) || memory_.is_written(*id))) return std::nullopt;
+      if (is_made && (!memory().knows(*id) || memory().is_written(*id))) return std::nullopt;
       if (is_made) value = tensor.args.front();
     }
     return kind_of(value) == kind ? std::optional(std::move(value)) : std::nullopt;
@@ -145,12 +144,12 @@ class Fold {
     return items[static_cast<std::size_t>(at)];
   }
 
-  std::optional<Argument> size_of(const Node& node, KnownNumber what) const {
+  std::optional<Argument> size_of(const Node& node, KnownNumber what) {
     const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
     if (id == nullptr || node.args.size() != (what == KnownNumber::kSize ? 2U : 1U)) return std::nullopt;
     const Meta& meta = graph_.graph.node(*id).meta;
     if (meta.kind() != ValueKind::kTensor || !meta.shape) return std::nullopt;
-    if (!memory_.knows(*id) || memory_.changes_shape(*id)) return std::nullopt;
+    if (!memory().knows(*id) || memory().changes_shape(*id)) return std::nullopt;
     const auto rank = static_cast<std::int64_t>(meta.shape->size());
     if (what == KnownNumber::kRank) return rank;
     std::optional<std::int64_t> size;
@@ -171,9 +170,15 @@ class Fold {
     return size ? std::optional<Argument>(*size) : std::nullopt;
   }
 
+  // Of the nodes that were there when it was asked for first, which many graphs never do.
+  const Memory& memory() {
+    if (!memory_) memory_.emplace(graph_, context_.semantics);
+    return *memory_;
+  }
+
   ModuleGraph& graph_;
   PassContext& context_;
-  Memory memory_;  // of the nodes that were there
+  std::optional<Memory> memory_;
   TakenBranches branches_;
   Replacements values_;
   std::vector<NodeId> folded_;

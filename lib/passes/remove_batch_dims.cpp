@@ -222,7 +222,7 @@ class Region {
     if (node.target == "operator.getitem" && node.args.size() == 2) {
       const Batched list = plan_.value(tensor(node));
       if (list.sample.kind() == ValueKind::kTensor) {
-        throw CannotBatch{"there is no rule for " + node.target + " of a tensor over a batch"};
+        throw CannotBatch{"there is no rule for " + *node.target + " of a tensor over a batch"};
       }
       return plan_.set(node,
                        plan_.emit(node, {node.target, {list.tensor, node.args[1]}}, list.levels, node.meta));

@@ -95,15 +95,15 @@ class RemoveInPlace {
   }
 
   const Operator& twin_of(const Write& write) {
-    return *functional_twin(*context_.semantics.find_operator(node(write.node).target)->op);
+    return *context_.semantics.find_operator(node(write.node).target)->twin;
   }
 
   // Arguments that mean what they meant.
   void rewrite(NodeId id) {
-    std::vector<NodeId> inputs;  // before nodes are inserted, which moves others
-    for_each_input(node(id), [&](NodeId input) { inputs.push_back(input); });
+    inputs_.clear();  // of the node as it is: inserting others moves it
+    for_each_input(node(id), [&](NodeId input) { inputs_.push_back(input); });
     Replacements current;
-    for (const NodeId input : inputs) {
+    for (const NodeId input : inputs_) {
       const TensorNumber number = now(input);
       if (number == kNoTensor) continue;
       if (const NodeId value = value_of(number, id); value != input) current.add(input, value);
@@ -300,7 +300,7 @@ class RemoveInPlace {
   PassContext& context_;
   Tensors tensors_;
   std::vector<State> states_;  // by tensor
-  std::vector<NodeId> made_, written_, other_names_;
+  std::vector<NodeId> made_, written_, other_names_, inputs_;
 };
 
 }  // namespace

@@ -72,7 +72,7 @@ std::string TakenBranches::obstacle(const Node& call, bool condition) {
   }
   for (NodeId id = body.first(); id.valid(); id = body.next(id)) {
     const Node& node = body.node(id);
-    if (!node.program_nodes.empty()) return node.name + " stands for nodes of the branch";
+    if (!node.program_nodes->empty()) return node.name + " stands for nodes of the branch";
     std::ptrdiff_t named = 0;
     for_each_of<Argument::GraphRef>(node, [&](const auto&) { ++named; });
     if (named != std::ranges::count_if(node.args, &Argument::is<Argument::GraphRef>)) {
@@ -140,7 +140,7 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     const Node& each = branch.node(id);
     if (each.op == Opcode::kPlaceholder || each.op == Opcode::kOutput) continue;
     const auto name = each.op == Opcode::kGetAttr ? names.find(each.target) : names.end();
-    Graph::NodeSpec spec{each.op,     name == names.end() ? each.target : name->second,
+    Graph::NodeSpec spec{each.op,     name == names.end() ? *each.target : name->second,
                          {},          {},
                          each.scope,  each.meta,
                          each.source, each.name};

@@ -169,7 +169,7 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
   }
   if (!written) return refuse_all(*node.target + " writes an argument in training");
   const NodeId* target = node_of(find_argument(node, info.schema, *written));
-  const Operator* twin = functional_twin(*info.op);
+  const Operator* twin = info.twin;
   if (target == nullptr || twin == nullptr || !has_trait(twin, traits::kKnown)) {
     return refuse_all(*node.target + " has no functional form");
   }

@@ -150,7 +150,7 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
   if (node.target == "operator.getitem") return undo_part(graph, semantics, node);
   const OperatorInfo* info = semantics.find_operator(node.target);
   if (info != nullptr && may_write(info->op)) {  // transpose_ makes the view that transpose gives
-    const Operator* twin = functional_twin(*info->op);
+    const Operator* twin = info->twin;
     info = twin == nullptr ? nullptr : semantics.find_operator(twin->target());
   }
   if (info == nullptr || node.args.empty()) return std::nullopt;
