@@ -24,9 +24,7 @@ std::optional<PythonNumber> number_of(const Argument& argument) {
 class Fold {
  public:
   Fold(ModuleGraph& graph, PassContext& context)
-      : graph_(graph),
-        context_(context),
-        branches_(graph, context.semantics) {}
+      : graph_(graph), context_(context), branches_(graph, context.semantics) {}
 
   void run() {
     for (const NodeId id : graph_.graph.order()) visit(id);
