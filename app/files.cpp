@@ -22,36 +22,18 @@ constexpr std::size_t kMaxSmallFile = 16'000'000;
 
 std::string reason(int code) { return code == 0 ? "unknown reason" : std::strerror(code); }
 
-}  // namespace
-
-InputFile::InputFile(const std::string& name, std::istream& in) : path_(name), display_(name) {
-  struct stat status{};
-  if (name == "-") {
-    display_ = "stdin";
-    if (&in == &std::cin && ::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
-    spool(in);
-    return;
-  }
-  if (::stat(name.c_str(), &status) != 0) return;
-  identity_ = {status.st_dev, status.st_ino};
-  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
-    std::ifstream pipe(name, std::ios::binary);
-    if (!pipe) throw input_error("cannot open the file: " + reason(errno)).at(name);
-    spool(pipe);
-  }
-}
-
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void InputFile::spool(std::istream& in) {
+// A temporary file without a name, which holds all that comes from `in`.
+ModelFile spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
-  descriptor_ = ::mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor_ < 0) throw input_error("cannot create a temporary file: " + reason(errno)).at(display_);
+  struct Descriptor {
+    int number;
+    ~Descriptor() {
+      if (number >= 0) ::close(number);
+    }
+  } const file{::mkostemp(path.data(), O_CLOEXEC)};
+  if (file.number < 0) throw input_error("cannot create a temporary file: " + reason(errno));
   ::unlink(path.c_str());
-  path_ = "/proc/self/fd/" + std::to_string(descriptor_);
 
   std::array<char, 1 << 16> buffer;
   while (in) {
@@ -59,41 +41,63 @@ void InputFile::spool(std::istream& in) {
     const char* from = buffer.data();
     auto left = static_cast<std::size_t>(in.gcount());
     while (left > 0) {
-      const ssize_t written = ::write(descriptor_, from, left);
+      const ssize_t written = ::write(file.number, from, left);
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int code = errno;
-        ::close(descriptor_);
-        descriptor_ = -1;
-        throw input_error("cannot write the temporary file: " + reason(code)).at(display_);
-      }
+      if (written < 0) throw input_error("cannot write the temporary file: " + reason(errno));
       from += written;
       left -= static_cast<std::size_t>(written);
     }
   }
+  return ModelFile("/proc/self/fd/" + std::to_string(file.number));
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::string& name, std::istream& in) : display_(name == "-" ? "stdin" : name) {
+  try {
+    open(name, in);
+  } catch (const Error& error) {
+    throw with_display(error);
+  }
+}
+
+void InputFile::open(const std::string& name, std::istream& in) {
+  struct stat status{};
+  if (name == "-") {
+    if (&in == &std::cin && ::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
+    file_ = spool(in);
+    return;
+  }
+  if (::stat(name.c_str(), &status) == 0) {
+    identity_ = {status.st_dev, status.st_ino};
+    if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
+      std::ifstream pipe(name, std::ios::binary);
+      if (!pipe) throw input_error("cannot open the file: " + reason(errno));
+      file_ = spool(pipe);
+      return;
+    }
+  }
+  file_ = ModelFile(name);
 }
 
 std::string InputFile::base_name() const {
-  if (display_ == "stdin" && descriptor_ >= 0) return "-";
-  return std::filesystem::path(display_).filename().string();
+  const bool is_stdin = display_ == "stdin" && file_->path() != display_;
+  return is_stdin ? "-" : std::filesystem::path(display_).filename().string();
 }
 
 Error InputFile::with_display(const Error& error) const {
   std::string place = error.place();
-  if (place.starts_with(path_)) place = display_ + place.substr(path_.size());
+  if (file_ && place.starts_with(file_->path())) place = display_ + place.substr(file_->path().size());
   if (place.empty()) place = display_;
   Error result(error.kind(), error.what(), error.hints());
   result.at(place);
   return result;
 }
 
-std::string read_whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw input_error("cannot open the file: " + reason(errno)).at(path);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (file.bad()) throw input_error("cannot read the file").at(path);
-  return std::move(content).str();
+std::string read_whole(const ModelFile& file) {
+  std::string bytes = file.read_at(0, static_cast<std::size_t>(file.size()));
+  if (bytes.size() != file.size()) throw input_error("cannot read the file").at(file.path());
+  return bytes;
 }
 
 std::string read_small_file(const std::string& path) {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "archive/model_file.h"
 #include "support/error.h"
 
 namespace fxtrace::cli {
@@ -18,35 +19,32 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// A model that can be opened by its path as often as needed.  What comes from a pipe ("-", a named pipe) is
-// kept in a temporary file that disappears with this object, or with the process however it ends.
+// A model, open for reading.  What comes from a pipe ("-", a named pipe) is kept in a temporary file that
+// disappears with this object, or with the process however it ends.
 class InputFile {
  public:
-  // Throws Error(kInput).
+  // Throws Error(kInput, at the name).
   InputFile(const std::string& name, std::istream& in);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
-  const std::string& path() const { return path_; }        // to open
+  const ModelFile& file() const { return *file_; }
   const std::string& display() const { return display_; }  // for messages
   std::string base_name() const;                           // "model.pt"; "-" for stdin
   // Of the file that the user named; absent where there is none.
   const std::optional<FileIdentity>& identity() const { return identity_; }
 
-  // The error with the temporary file's path replaced by the name the user gave.
+  // The error at the name that the user gave, in the place of the temporary file's.
   Error with_display(const Error& error) const;
 
  private:
-  void spool(std::istream& in);
+  void open(const std::string& name, std::istream& in);
 
-  std::string path_, display_;
+  std::optional<ModelFile> file_;
+  std::string display_;
   std::optional<FileIdentity> identity_;
-  int descriptor_ = -1;
 };
 
 // The whole of a file.  Throws Error(kInput, at the file).
-std::string read_whole_file(const std::string& path);
+std::string read_whole(const ModelFile& file);
 
 // The whole of a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);

@@ -10,12 +10,12 @@ namespace {
 TraceResult run_front_end(const InputFile& input, const FileInfo& info, const TraceOptions& options,
                           const Wanted& wanted, const Listener& listener) {
   if (info.kind == FileKind::kExportedProgram) {
-    return trace_exported_program(input.path(), info, options, wanted, listener);
+    return trace_exported_program(input.file(), info, options, wanted, listener);
   }
   if (options.model) {
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
-  return trace_torchscript(input.path(), options, wanted, listener);
+  return trace_torchscript(input.file(), options, wanted, listener);
 }
 
 }  // namespace

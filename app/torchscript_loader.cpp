@@ -44,7 +44,7 @@ void* open_library() {
 
 }  // namespace
 
-TraceResult trace_torchscript(const std::string& path, const TraceOptions& options, const Wanted& wanted,
+TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
                               const Listener& listener) {
   static void* const library = open_library();  // once it is there; an exception means to try again
   static const auto front_end = reinterpret_cast<FrontEnd>(::dlsym(library, "fxtrace_trace_torchscript"));
@@ -53,7 +53,7 @@ TraceResult trace_torchscript(const std::string& path, const TraceOptions& optio
                       {"install both from the same build"});
   }
   TraceResult result;
-  front_end(path, options, wanted, listener, result);
+  front_end(file, options, wanted, listener, result);
   return result;
 }
 

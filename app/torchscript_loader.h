@@ -10,7 +10,7 @@ namespace fxtrace::cli {
 // The front end of TorchScript, from the library beside the program or in the library folder of its
 // installation. Throws Error(kInput) when the library or LibTorch is missing or does not fit.  The library
 // stays open.
-TraceResult trace_torchscript(const std::string& path, const TraceOptions& options, const Wanted& wanted,
+TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
                               const Listener& listener);
 
 }  // namespace fxtrace::cli

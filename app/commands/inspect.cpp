@@ -29,7 +29,7 @@ struct Arguments {
 std::vector<std::string> models_to_choose_from(const InputFile& input, const FileInfo& info,
                                                const TraceOptions& options) {
   if (info.kind != FileKind::kExportedProgram || options.model) return {};
-  auto models = with_input(input, [&] { return ExportedArchive(input.path(), info).models(); });
+  auto models = with_input(input, [&] { return ExportedArchive(input.file(), info).models(); });
   if (models.size() < 2) models.clear();
   return models;
 }
@@ -52,7 +52,7 @@ int run(const Arguments& arguments, Console& console) {
   const Config config = arguments.trace.resolve();
   const TraceOptions& options = config.options;
   const InputFile input(arguments.model, console.in());
-  const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) {
     // For programs, what the error says.
     if (arguments.json) {

@@ -41,13 +41,13 @@ std::string some_of(const std::set<std::string>& names) {
 }
 
 GraphCollection read(const InputFile& input, Console& console) {
-  const FileInfo info = identify_file(input.path());
+  const FileInfo info = identify_file(input.file());
   if (info.kind != FileKind::kText) {
     throw input_error("this is no graph collection but " + info.what,
                       {"fxtrace trace MODEL -o FILE.json writes one"});
   }
   const Timer timer;
-  const std::string text = read_whole_file(input.path());
+  const std::string text = read_whole(input.file());
   std::set<std::string> unknown;
   GraphCollection collection = read_collection(text, input.display(), &unknown);
   log::info("read " + std::to_string(text.size()) + " bytes of " + input.display() + " in " +

@@ -89,7 +89,7 @@ int run(const Arguments& arguments, Console& console) {
   const Config config = arguments.trace.resolve();
   const Format& format = arguments.format.format();
   const InputFile input(arguments.model, console.in());
-  const FileInfo info = with_input(input, [&] { return identify_file(input.path()); });
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const Output output(arguments.format.output(), input, console);
   Wanted wanted;

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <sys/stat.h>
 
 #include "archive/pickle_scan.h"
 #include "archive/zip_archive.h"
@@ -144,8 +139,8 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
   return info;
 }
 
-FileInfo identify_zip(const std::string& path) {
-  const ZipArchive zip(path);
+FileInfo identify_zip(const ModelFile& file) {
+  const ZipArchive zip(file);
   if (zip.entries().empty()) return make(FileKind::kZip, "an empty zip archive", "check how it was made");
   std::optional<FileInfo> found;
   for (const std::string& root : candidate_roots(zip)) {
@@ -281,14 +276,11 @@ std::optional<FileInfo> identify_safetensors(std::string_view head, std::uint64_
 
 constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
 
-std::optional<FileInfo> identify_pickle(const std::string& path, std::string_view head) {
+std::optional<FileInfo> identify_pickle(const ModelFile& file, std::string_view head) {
   if (head.size() < 2 || head[0] != '\x80' || head[1] < 2 || head[1] > 5) return std::nullopt;
   std::string bytes(head);
   if (head.size() == kHeadSize) {
-    std::ifstream file(path, std::ios::binary);
-    bytes.resize(kPickleSize);
-    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    bytes.resize(static_cast<std::size_t>(file.gcount()));
+    bytes = file.read_at(0, kPickleSize);
   }
   // Protocol 4 puts a frame between the version and the number.
   const std::size_t magic = head.substr(0, 32).find(kLegacyMagic);
@@ -380,13 +372,13 @@ FileInfo identify_text(std::string_view head) {
   return make(FileKind::kText, "text", "trace the model itself: "s + kSaveModel);
 }
 
-FileInfo identify_bytes(const std::string& path, std::string_view head, std::uint64_t size) {
+FileInfo identify_bytes(const ModelFile& file, std::string_view head) {
   if (head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06") || head.starts_with("PK\x06\x06")) {
-    if (!ZipArchive::has_end_record(path)) {
+    if (!ZipArchive::has_end_record(file)) {
       return make(FileKind::kBrokenZip, "the beginning of a zip archive: the file was cut off",
                   "copy or download it again");
     }
-    return identify_zip(path);
+    return identify_zip(file);
   }
   for (const Magic& magic : kMagics) {
     if (has_at(head, magic.at, magic.bytes)) {
@@ -395,59 +387,13 @@ FileInfo identify_bytes(const std::string& path, std::string_view head, std::uin
     }
   }
   if (auto info = identify_flatbuffer(head)) return *info;
-  if (auto info = identify_safetensors(head, size)) return *info;
-  if (auto info = identify_pickle(path, head)) return *info;
-  if (auto info = identify_protobuf(head, size)) return *info;
+  if (auto info = identify_safetensors(head, file.size())) return *info;
+  if (auto info = identify_pickle(file, head)) return *info;
+  if (auto info = identify_protobuf(head, file.size())) return *info;
   if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
   // A zip may have something before its first record.
-  if (ZipArchive::has_end_record(path)) return identify_zip(path);
+  if (ZipArchive::has_end_record(file)) return identify_zip(file);
   return make(FileKind::kUnknown, "a file of an unknown kind", kSaveModel);
-}
-
-[[noreturn]] void fail_to_read(int code) {
-  switch (code) {
-    case ENOENT:
-    case ENOTDIR:
-      throw input_error("no such file");
-    case EACCES:
-    case EPERM:
-      throw input_error("cannot read the file: permission denied");
-    default:
-      throw input_error("cannot read the file: "s + std::strerror(code));
-  }
-}
-
-[[noreturn]] void fail_on_directory(const std::string& path) {
-  struct stat status{};
-  const auto exists = [&](const char* name) { return ::stat((path + "/" + name).c_str(), &status) == 0; };
-  if (exists("constants.pkl") && exists("data.pkl")) {
-    throw input_error("this is a directory: an unpacked TorchScript archive; zip it again");
-  }
-  if (exists("saved_model.pb"))
-    throw input_error("this is a directory: a TensorFlow SavedModel; fxtrace only traces PyTorch models");
-  throw input_error("this is a directory; give the model file inside it");
-}
-
-FileInfo identify(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
-  if (S_ISDIR(status.st_mode)) fail_on_directory(path);
-  if (!S_ISREG(status.st_mode))
-    throw input_error("this is not a regular file; to read a model from a pipe, use `-`");
-
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_to_read(errno);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(size, kHeadSize)), '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  if (file.bad()) fail_to_read(errno);
-  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-
-  FileInfo info = head.empty() ? make(FileKind::kEmpty, "an empty file", "copy or download it again")
-                               : identify_bytes(path, head, size);
-  info.size = size;
-  return info;
 }
 
 }  // namespace
@@ -500,11 +446,15 @@ bool is_traceable(FileKind kind) {
   return kind == FileKind::kTorchScript || kind == FileKind::kExportedProgram;
 }
 
-FileInfo identify_file(const std::string& path) {
+FileInfo identify_file(const ModelFile& file) {
   try {
-    return identify(path);
+    const std::string head = file.read_at(0, kHeadSize);
+    FileInfo info = head.empty() ? make(FileKind::kEmpty, "an empty file", "copy or download it again")
+                                 : identify_bytes(file, head);
+    info.size = file.size();
+    return info;
   } catch (Error& error) {
-    error.at(path);
+    error.at(file.path());
     throw;
   }
 }

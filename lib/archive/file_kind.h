@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "archive/model_file.h"
 #include "support/error.h"
 
 namespace fxtrace {
@@ -45,10 +46,9 @@ struct FileInfo {
   std::string producer_version;
 };
 
-// Reads a few kilobytes, however big the file is.  Throws Error(kInput, at the path) when there is no such
-// file, when it is a directory or cannot be read, and when it is a zip archive that is made to exhaust time
-// or memory.
-FileInfo identify_file(const std::string& path);
+// Reads a few kilobytes, however big the file is.  Throws Error(kInput, at the path) when it is a zip archive
+// that is made to exhaust time or memory.
+FileInfo identify_file(const ModelFile& file);
 
 // The one line for a file that cannot be traced: what it is and what to do.
 Error not_traceable(const FileInfo& info);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
+#include <utility>
 
 #include <zip.h>
 
@@ -28,50 +28,103 @@ std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
 // The bytes of an archive: of a file, of a part of a file, or in memory.
 class Bytes {
  public:
-  struct Place {
-    std::string path;
-    std::uint64_t start = 0;
-    std::optional<std::uint64_t> size;  // to the end of the file without it
-    std::string memory;                 // instead of a file when there is no path
-  };
+  explicit Bytes(ModelFile file) : file_(std::move(file)), size_(file_->size()) {}
+  Bytes(const Bytes& outer, std::uint64_t start, std::uint64_t size)
+      : file_(outer.file_),
+        start_(std::min(start, file_->size())),
+        size_(std::min(size, file_->size() - start_)) {}
+  explicit Bytes(std::string memory) : memory_(std::move(memory)), size_(memory_.size()) {}
 
-  // Throws Error(kInput) when the file cannot be read.  `place` must outlive the object.
-  explicit Bytes(const Place& place) : place_(place), size_(place.memory.size()) {
-    if (place.path.empty()) return;
-    file_.open(place.path, std::ios::binary);
-    if (!file_) throw input_error("cannot open the file");
-    file_.seekg(0, std::ios::end);
-    const std::streamoff end = file_.tellg();
-    const std::uint64_t file_size = end > 0 ? static_cast<std::uint64_t>(end) : 0;
-    size_ = file_size - std::min(place.start, file_size);
-    if (place.size) size_ = std::min(size_, *place.size);
-  }
-
+  bool is_file() const { return file_.has_value(); }
+  std::uint64_t start() const { return start_; }  // in the file
   std::uint64_t size() const { return size_; }
   // Fewer bytes where the archive ends.
-  std::string read_at(std::uint64_t offset, std::size_t size) {
+  std::string read_at(std::uint64_t offset, std::size_t size) const {
     if (offset >= size_) return {};
     size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
-    if (place_.path.empty()) return place_.memory.substr(static_cast<std::size_t>(offset), size);
-    std::string bytes(size, '\0');
-    file_.clear();
-    file_.seekg(static_cast<std::streamoff>(place_.start + offset));
-    file_.read(bytes.data(), static_cast<std::streamsize>(size));
-    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file_.gcount(), 0)));
-    return bytes;
+    return file_ ? file_->read_at(start_ + offset, size)
+                 : memory_.substr(static_cast<std::size_t>(offset), size);
   }
 
  private:
-  const Place& place_;
-  std::ifstream file_;
-  std::uint64_t size_;
+  std::optional<ModelFile> file_;
+  std::string memory_;  // without a file
+  std::uint64_t start_ = 0, size_ = 0;
+};
+
+// What libzip reads an archive through: a cursor over its bytes.
+class Source {
+ public:
+  // Null where libzip has no memory.  `bytes` must outlive the source.
+  static zip_source_t* make(const Bytes& bytes, zip_error_t* error) {
+    auto source = std::make_unique<Source>(bytes);
+    zip_source_t* made = zip_source_function_create(&Source::call, source.get(), error);
+    if (made != nullptr) source.release();  // libzip frees it
+    return made;
+  }
+  explicit Source(const Bytes& bytes) : bytes_(bytes) { zip_error_init(&error_); }
+
+ private:
+  static zip_int64_t call(void* self, void* data, zip_uint64_t size, zip_source_cmd_t command) {
+    auto* source = static_cast<Source*>(self);
+    if (command == ZIP_SOURCE_FREE) {
+      delete source;
+      return 0;
+    }
+    return source->answer(data, size, command);
+  }
+
+  zip_int64_t answer(void* data, zip_uint64_t size, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_OPEN:
+        position_ = 0;
+        return 0;
+      case ZIP_SOURCE_READ: {
+        const std::string bytes = bytes_.read_at(position_, static_cast<std::size_t>(size));
+        std::copy(bytes.begin(), bytes.end(), static_cast<char*>(data));
+        position_ += bytes.size();
+        return static_cast<zip_int64_t>(bytes.size());
+      }
+      case ZIP_SOURCE_SEEK: {
+        const zip_int64_t place =
+            zip_source_seek_compute_offset(position_, bytes_.size(), data, size, &error_);
+        if (place < 0) return -1;
+        position_ = static_cast<std::uint64_t>(place);
+        return 0;
+      }
+      case ZIP_SOURCE_TELL:
+        return static_cast<zip_int64_t>(position_);
+      case ZIP_SOURCE_STAT: {
+        auto* stat = static_cast<zip_stat_t*>(data);
+        zip_stat_init(stat);
+        stat->size = bytes_.size();
+        stat->valid = ZIP_STAT_SIZE;
+        return sizeof *stat;
+      }
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&error_, data, size);
+      case ZIP_SOURCE_CLOSE:
+        return 0;
+      case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
+                                              ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
+                                              ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS, -1);
+      default:
+        zip_error_set(&error_, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+  }
+
+  const Bytes& bytes_;
+  std::uint64_t position_ = 0;
+  zip_error_t error_;
 };
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, entries = 0;
 };
 
-std::optional<Directory> find_directory(Bytes& file) {
+std::optional<Directory> find_directory(const Bytes& file) {
   const std::uint64_t file_size = file.size();
   if (file_size < kEndSize) return std::nullopt;
   const std::size_t tail_size = static_cast<std::size_t>(
@@ -129,7 +182,7 @@ std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t a
 
 // libzip reads the whole directory and files every name in a hash table when it opens an archive, so what
 // could make that slow is refused before.  Gives back the offset of each stored record's own header.
-std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Directory& directory) {
+std::vector<std::optional<std::uint64_t>> check_directory(const Bytes& file, const Directory& directory) {
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("refusing this zip archive: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
@@ -172,45 +225,32 @@ std::vector<std::optional<std::uint64_t>> check_directory(Bytes& file, const Dir
 }  // namespace
 
 struct ZipArchive::Handle {
-  Bytes::Place place;
-  zip_t* zip = nullptr;
+  explicit Handle(Bytes from) : bytes(std::move(from)) {}
   ~Handle() {
     if (zip != nullptr) zip_discard(zip);
   }
+  Bytes bytes;
+  zip_t* zip = nullptr;
 };
 
-bool ZipArchive::has_end_record(const std::string& path) {
-  const Bytes::Place place{path, 0, std::nullopt, {}};
-  std::optional<Bytes> file;
+bool ZipArchive::has_end_record(const ModelFile& file) {
   try {
-    file.emplace(place);
-  } catch (const Error&) {
-    return false;
-  }
-  try {
-    return find_directory(*file).has_value();
+    return find_directory(Bytes(file)).has_value();
   } catch (const Error&) {
     return true;  // an end record there is, though a wrong one
   }
 }
 
-ZipArchive::ZipArchive(const std::string& path) : handle_(std::make_unique<Handle>()) {
-  handle_->place.path = path;
-  open();
-}
+ZipArchive::ZipArchive(ModelFile file) : handle_(std::make_unique<Handle>(Bytes(std::move(file)))) { open(); }
 
-ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record)
-    : handle_(std::make_unique<Handle>()) {
+ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
   const auto found = outer.index_.find(record);
   if (found == outer.index_.end()) throw input_error("no such record: " + std::string(record));
-  Bytes::Place& place = handle_->place;
   if (const auto start = outer.find_stored(record)) {
-    place.path = outer.handle_->place.path;
-    place.start = *start;
-    place.size = outer.entries_[found->second].size;
+    handle_ = std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, outer.entries_[found->second].size));
   } else {
-    place.memory = outer.read(record, kMaxCompressedArchive + 1);
-    if (place.memory.size() > kMaxCompressedArchive) {
+    handle_ = std::make_unique<Handle>(Bytes(outer.read(record, kMaxCompressedArchive + 1)));
+    if (handle_->bytes.size() > kMaxCompressedArchive) {
       throw input_error("record " + std::string(record) + " is refused: it is compressed and larger than " +
                         std::to_string(kMaxCompressedArchive) + " bytes");
     }
@@ -219,21 +259,12 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record)
 }
 
 void ZipArchive::open() {
-  const Bytes::Place& place = handle_->place;
-  std::uint64_t size = 0;
-  {
-    Bytes bytes(place);
-    size = bytes.size();
-    const auto directory = find_directory(bytes);
-    if (!directory) throw input_error("this is not a zip archive, or its end is missing");
-    headers_ = check_directory(bytes, *directory);
-  }
+  const auto directory = find_directory(handle_->bytes);
+  if (!directory) throw input_error("this is not a zip archive, or its end is missing");
+  headers_ = check_directory(handle_->bytes, *directory);
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t* source =
-      place.path.empty()
-          ? zip_source_buffer_create(place.memory.data(), place.memory.size(), 0, &error)
-          : zip_source_file_create(place.path.c_str(), place.start, static_cast<zip_int64_t>(size), &error);
+  zip_source_t* source = Source::make(handle_->bytes, &error);
   if (source != nullptr) handle_->zip = zip_open_from_source(source, ZIP_RDONLY, &error);
   const std::string message = handle_->zip == nullptr ? zip_error_strerror(&error) : "";
   zip_error_fini(&error);
@@ -266,13 +297,12 @@ std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) cons
   // libzip numbers the records as the directory lists them.
   if (found == index_.end() || headers_.size() != entries_.size() || !headers_[found->second])
     return std::nullopt;
-  const Bytes::Place& place = handle_->place;
-  if (place.path.empty()) return std::nullopt;
+  const Bytes& bytes = handle_->bytes;
+  if (!bytes.is_file()) return std::nullopt;
   const std::uint64_t header = *headers_[found->second];
-  Bytes file(place);
-  const std::string local = file.read_at(header, kLocalHeaderSize);
+  const std::string local = bytes.read_at(header, kLocalHeaderSize);
   if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
-  return place.start + header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
+  return bytes.start() + header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
 }
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }

@@ -9,9 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "archive/model_file.h"
+
 namespace fxtrace {
 
-// Owns the open file.  Only the central directory is read until a record is asked for.  Archives that are
+// Only the central directory is read until a record is asked for.  Archives that are
 // made to exhaust time or memory (millions of records, names of many kilobytes) are refused.  Records that
 // are archives themselves (what torch.save wrote into a model's archive) can be opened where they stand.
 class ZipArchive {
@@ -26,11 +28,11 @@ class ZipArchive {
   static constexpr std::size_t kMaxNameLength = 4'096;
   static constexpr std::size_t kMaxCompressedArchive = 64'000'000;
 
-  // Whether the file has a zip's end record, wherever it starts.  False for a file that cannot be read.
-  static bool has_end_record(const std::string& path);
+  // Whether the file has a zip's end record, wherever it starts.
+  static bool has_end_record(const ModelFile& file);
 
   // Throws Error(kInput): not a zip, damaged, or refused.
-  explicit ZipArchive(const std::string& path);
+  explicit ZipArchive(ModelFile file);
   // A record of another archive, which need not stay open.  A stored record is read where it stands in the
   // file; a compressed one is held in memory, and refused when it has more than kMaxCompressedArchive bytes.
   ZipArchive(const ZipArchive& outer, std::string_view record);

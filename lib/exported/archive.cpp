@@ -80,8 +80,8 @@ std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-ExportedArchive::ExportedArchive(const std::string& path, const FileInfo& info)
-    : zip_(path), prefix_(info.root.empty() ? "" : info.root + "/") {
+ExportedArchive::ExportedArchive(ModelFile file, const FileInfo& info)
+    : zip_(std::move(file)), prefix_(info.root.empty() ? "" : info.root + "/") {
   if (zip_.contains(prefix_ + kOldProgram)) {
     old_layout_ = true;
     models_ = {"model"};

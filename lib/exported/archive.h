@@ -27,8 +27,8 @@ struct TensorRecord {
 
 class ExportedArchive {
  public:
-  // `info` is what identify_file() found at `path`.
-  ExportedArchive(const std::string& path, const FileInfo& info);
+  // `info` is what identify_file() found.
+  ExportedArchive(ModelFile file, const FileInfo& info);
 
   // Names of the programs in it, sorted.  Never empty.
   const std::vector<std::string>& models() const { return models_; }

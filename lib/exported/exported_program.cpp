@@ -96,9 +96,9 @@ bool lists_all_parameters(const GraphSignature& signature,
 
 }  // namespace
 
-ExportedProgram::ExportedProgram(const std::string& path, const FileInfo& info,
+ExportedProgram::ExportedProgram(const ModelFile& file, const FileInfo& info,
                                  const std::optional<std::string>& model)
-    : archive_(path, info),
+    : archive_(file, info),
       model_(choose_model(archive_, model)),
       document_(std::make_unique<JsonDocument>(archive_.json(model_), "the program's JSON")) {
   const JsonValue program = document_->root();

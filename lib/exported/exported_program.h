@@ -38,7 +38,7 @@ class ExportedProgram : public Program {
  public:
   // Throws Error(kInput), and Error(kUsage) when `model` names no program of the archive, or when there are
   // several and it names none.
-  ExportedProgram(const std::string& path, const FileInfo& info, const std::optional<std::string>& model);
+  ExportedProgram(const ModelFile& file, const FileInfo& info, const std::optional<std::string>& model);
 
   const std::vector<ModuleInfo>& modules() const override { return hierarchy_.modules(); }
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }

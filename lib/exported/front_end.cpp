@@ -6,9 +6,9 @@
 
 namespace fxtrace {
 
-TraceResult trace_exported_program(const std::string& path, const FileInfo& info, const TraceOptions& options,
+TraceResult trace_exported_program(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
                                    const Wanted& wanted, const Listener& listener) {
-  return trace_model([&] { return std::make_unique<const ExportedProgram>(path, info, options.model); },
+  return trace_model([&] { return std::make_unique<const ExportedProgram>(file, info, options.model); },
                      options, wanted, listener);
 }
 

@@ -8,8 +8,8 @@
 
 namespace fxtrace {
 
-// The exported program at `path`, of which `info` says what identify_file() found.  Throws Error.
-TraceResult trace_exported_program(const std::string& path, const FileInfo& info, const TraceOptions& options,
+// The exported program, of which `info` says what identify_file() found.  Throws Error.
+TraceResult trace_exported_program(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
                                    const Wanted& wanted, const Listener& listener);
 
 }  // namespace fxtrace

@@ -2,13 +2,10 @@
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/versions.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <torch/csrc/jit/serialization/import_source.h>
 #include <torch/csrc/jit/serialization/storage_context.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -115,14 +112,8 @@ class TorchScriptArchive::Mapping {
   // Stands for bytes that nobody reads: they would be zeros, and cost no memory.
   explicit Mapping(std::size_t size) : Mapping(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1) {}
   // The file as a whole; only what is looked at is read.
-  explicit Mapping(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status{};
-    if (descriptor >= 0 && ::fstat(descriptor, &status) == 0) {
-      *this = Mapping(static_cast<std::size_t>(status.st_size), MAP_PRIVATE | MAP_NORESERVE, descriptor);
-    }
-    if (descriptor >= 0) ::close(descriptor);
-  }
+  explicit Mapping(const ModelFile& file)
+      : Mapping(static_cast<std::size_t>(file.size()), MAP_PRIVATE | MAP_NORESERVE, file.descriptor()) {}
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(data_, other.data_);
@@ -147,8 +138,8 @@ class TorchScriptArchive::Mapping {
   std::size_t size_ = 0;
 };
 
-TorchScriptArchive::TorchScriptArchive(const std::string& path)
-    : path_(path), zip_(std::make_unique<ZipArchive>(path)), prefix_(identify_file(path).root) {
+TorchScriptArchive::TorchScriptArchive(ModelFile file)
+    : file_(std::move(file)), zip_(std::make_unique<ZipArchive>(*file_)), prefix_(identify_file(*file_).root) {
   if (!prefix_.empty()) prefix_ += '/';
   debug_records_ = std::make_unique<DebugRecords>(
       [this](const std::string& name) -> std::optional<std::string> {
@@ -284,8 +275,10 @@ char* TorchScriptArchive::values(const ZipArchive::Entry& entry) {
   if (entry.size == 0) return nullptr;
   if (entry.size > kSmall) {
     if (const auto offset = zip_->find_stored(entry.name); offset && *offset % kAlignment == 0) {
-      if (!file_) file_ = std::make_unique<Mapping>(path_);
-      if (*offset <= file_->size() && entry.size <= file_->size() - *offset) return file_->data() + *offset;
+      if (!mapped_file_) mapped_file_ = std::make_unique<Mapping>(*file_);
+      if (*offset <= mapped_file_->size() && entry.size <= mapped_file_->size() - *offset) {
+        return mapped_file_->data() + *offset;
+      }
     }
   }
   read_values_.push_back(zip_->read(entry.name, kMaxRecord));

@@ -29,7 +29,7 @@ namespace fxtrace {
 class TorchScriptArchive {
  public:
   // Throws Error(kInput).  Operators that the code needs must be registered already (operators.h).
-  explicit TorchScriptArchive(const std::string& path);
+  explicit TorchScriptArchive(ModelFile file);
   // A module that was made in memory, in place of a file.
   explicit TorchScriptArchive(torch::jit::Module module);
   ~TorchScriptArchive();
@@ -77,12 +77,12 @@ class TorchScriptArchive {
   char* values(const ZipArchive::Entry& entry);
   at::IValue read_pickle(const std::string& name);
 
-  std::string path_;
+  std::optional<ModelFile> file_;  // none of a module that was made in memory
   std::unique_ptr<ZipArchive> zip_;
   std::string prefix_;  // the folder that all records are in, with its slash
   std::uint64_t format_version_ = 0;
   std::list<Mapping> mappings_;         // what storages stand in
-  std::unique_ptr<Mapping> file_;       // of large constants
+  std::unique_ptr<Mapping> mapped_file_;  // of large constants
   std::list<std::string> read_values_;  // of small ones
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;

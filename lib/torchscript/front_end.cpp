@@ -10,11 +10,11 @@
 
 namespace fxtrace {
 
-std::unique_ptr<const Program> load_torchscript(const std::string& path, const TraceOptions& options,
+std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const TraceOptions& options,
                                                 const Listener& listener) {
   std::unique_ptr<const Program> program;
   with_large_stack([&] {
-    auto archive = std::make_unique<TorchScriptArchive>(path);
+    auto archive = std::make_unique<TorchScriptArchive>(file);
     auto declarations = std::make_unique<Declarations>();
     for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
     for (const std::string& warning : provide_operators({archive->code(), archive->constant_types()}, options,
@@ -31,8 +31,8 @@ std::unique_ptr<const Program> load_torchscript(const std::string& path, const T
 }  // namespace fxtrace
 
 extern "C" __attribute__((visibility("default"))) void fxtrace_trace_torchscript(
-    const std::string& path, const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
+    const fxtrace::ModelFile& file, const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
     const fxtrace::Listener& listener, fxtrace::TraceResult& result) {
   using namespace fxtrace;
-  result = trace_model([&] { return load_torchscript(path, options, listener); }, options, wanted, listener);
+  result = trace_model([&] { return load_torchscript(file, options, listener); }, options, wanted, listener);
 }

@@ -5,18 +5,19 @@
 #include <memory>
 #include <string>
 
+#include "archive/model_file.h"
 #include "trace/front_end.h"
 
 namespace fxtrace {
 
-// Loads the TorchScript archive at `path` without reading weights and without running model code.  Throws
+// Loads the TorchScript archive without reading weights and without running model code.  Throws
 // Error.  Operators of --op-library stay in the process: LibTorch cannot forget them.
-std::unique_ptr<const Program> load_torchscript(const std::string& path, const TraceOptions& options,
+std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const TraceOptions& options,
                                                 const Listener& listener);
 
 }  // namespace fxtrace
 
 // What the shared library exports; the types above are C++, so program and library belong to one build.
-extern "C" void fxtrace_trace_torchscript(const std::string& path, const fxtrace::TraceOptions& options,
+extern "C" void fxtrace_trace_torchscript(const fxtrace::ModelFile& file, const fxtrace::TraceOptions& options,
                                           const fxtrace::Wanted& wanted, const fxtrace::Listener& listener,
                                           fxtrace::TraceResult& result);

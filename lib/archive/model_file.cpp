@@ -1,0 +1,85 @@
+#include "archive/model_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+[[noreturn]] void fail_to_read(int code) {
+  switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+      throw input_error("no such file");
+    case EACCES:
+    case EPERM:
+      throw input_error("cannot read the file: permission denied");
+    default:
+      throw input_error(std::string("cannot read the file: ") + std::strerror(code));
+  }
+}
+
+[[noreturn]] void fail_on_directory(const std::string& path) {
+  struct stat status{};
+  const auto exists = [&](const char* name) { return ::stat((path + "/" + name).c_str(), &status) == 0; };
+  if (exists("constants.pkl") && exists("data.pkl")) {
+    throw input_error("this is a directory: an unpacked TorchScript archive; zip it again");
+  }
+  if (exists("saved_model.pb"))
+    throw input_error("this is a directory: a TensorFlow SavedModel; fxtrace only traces PyTorch models");
+  throw input_error("this is a directory; give the model file inside it");
+}
+
+int open_file(const std::string& path) {
+  struct stat status{};
+  // Looked at before it is opened: opening a pipe waits for whoever writes it.
+  if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
+  if (S_ISDIR(status.st_mode)) fail_on_directory(path);
+  if (!S_ISREG(status.st_mode))
+    throw input_error("this is not a regular file; to read a model from a pipe, use `-`");
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail_to_read(errno);
+  return descriptor;
+}
+
+}  // namespace
+
+ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
+  try {
+    descriptor_ = std::shared_ptr<const int>(new int(open_file(path_)), [](const int* descriptor) {
+      ::close(*descriptor);
+      delete descriptor;
+    });
+    struct stat status{};
+    if (::fstat(*descriptor_, &status) != 0) fail_to_read(errno);
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  } catch (Error& error) {
+    error.at(path_);
+    throw;
+  }
+}
+
+std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
+  if (offset >= size_) return {};
+  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t read = ::pread(*descriptor_, bytes.data() + have, bytes.size() - have,
+                                 static_cast<off_t>(offset + have));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) break;
+    have += static_cast<std::size_t>(read);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace fxtrace
