@@ -22,7 +22,8 @@ std::string one_line(const std::string& text) {
 
 Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(in), out_(out), err_(err) {
   const char* no_color = std::getenv("NO_COLOR");
-  colour_ = &err == &std::cerr && ::isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  owns_process_ = &err == &std::cerr;
+  colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
 std::string Console::label(const char* text, const char* colour) const {

@@ -17,6 +17,8 @@ class Console {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
+  // The streams are those of the process, which is fxtrace and nothing else.
+  bool owns_process() const { return owns_process_; }
 
   // Each is one line, "fxtrace: ..."; control characters of names that come from files do not reach the
   // terminal.
@@ -32,7 +34,7 @@ class Console {
   std::istream& in_;
   std::ostream& out_;
   std::ostream& err_;
-  bool colour_ = false;
+  bool colour_ = false, owns_process_ = false;
 };
 
 // `text` with control characters replaced, line breaks by spaces.

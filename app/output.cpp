@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,43 +28,6 @@ constexpr mode_t kPermissions = 0777;
 std::array<char, 4096> unfinished{};
 std::atomic<bool> has_unfinished = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
-
-// A file of its own beside `target`, removed unless it took target's place.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const fs::path& target)
-      : path_((target.parent_path() / ".fxtrace-XXXXXX").string()) {
-    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
-    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category());
-    if (path_.size() >= unfinished.size()) return;
-    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
-    has_unfinished = true;
-  }
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!renamed_) ::unlink(path_.c_str());
-    has_unfinished = false;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  int descriptor() const { return descriptor_; }
-
-  void rename_to(const std::string& target) {
-    // Closing may tell of a write that failed.
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0 || ::rename(path_.c_str(), target.c_str()) != 0) {
-      throw std::system_error(errno, std::generic_category());
-    }
-    renamed_ = true;
-  }
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-  bool renamed_ = false;
-};
 
 mode_t mode_of_new_files() {
   const mode_t mask = ::umask(0);
@@ -95,6 +59,51 @@ void until_closed(F&& f) {
 
 }  // namespace
 
+// Where the product is until it is whole: a file of its own beside the target, or memory.  Belongs to the
+// process that made it; in others it is only a descriptor.
+class Output::Aside {
+ public:
+  // In memory.
+  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(); }
+  explicit Aside(const fs::path& target) : path_((target.parent_path() / ".fxtrace-XXXXXX").string()) {
+    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    check();
+    if (path_.size() >= unfinished.size()) return;
+    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
+    has_unfinished = true;
+  }
+  ~Aside() {
+    if (owner_ != ::getpid()) return;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!path_.empty() && !renamed_) ::unlink(path_.c_str());
+    has_unfinished = false;
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+  void rename_to(const std::string& target) {
+    // Closing may tell of a write that failed.
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    if (closed != 0 || ::rename(path_.c_str(), target.c_str()) != 0) {
+      throw std::system_error(errno, std::generic_category());
+    }
+    renamed_ = true;
+  }
+
+ private:
+  void check() const {
+    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category());
+  }
+
+  pid_t owner_ = ::getpid();
+  std::string path_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
 void remove_unfinished_output() noexcept {
   if (has_unfinished) ::unlink(unfinished.data());
 }
@@ -124,6 +133,8 @@ Output::Output(std::string name, const InputFile& model, Console& console)
   }
   check_not(model);
 }
+
+Output::~Output() = default;
 
 // What `name_` is: follows symbolic links, also those whose target is still to be made.
 void Output::resolve() {
@@ -174,45 +185,72 @@ Error Output::cannot_write(int code) const {
   return input_error("cannot write the file: " + std::generic_category().message(code)).at(name_);
 }
 
-void Output::write(const WriteFunction& write) const {
-  if (kind_ == Kind::kStdout) return write_stdout(console_, write);
+int Output::prepare() {
   try {
-    if (kind_ == Kind::kFile) return replace_file(write);
-    if (kind_ == Kind::kDescriptor) return write_descriptor(descriptor_, write);
-    const int descriptor = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) throw cannot_write(errno);
-    struct Close {
-      int descriptor;
-      ~Close() { ::close(descriptor); }
-    } close{descriptor};
-    write_descriptor(descriptor, write);
+    aside_ = kind_ == Kind::kFile ? std::make_unique<Aside>(target_) : std::make_unique<Aside>();
+  } catch (const std::system_error& error) {
+    throw cannot_write(error.code().value());
+  }
+  return aside_->descriptor();
+}
+
+void Output::write(const WriteFunction& write) {
+  try {
+    DescriptorStream stream(aside_->descriptor());
+    write(stream);
+    stream.flush();
+    is_written_ = true;
   } catch (const std::system_error& error) {
     throw cannot_write(error.code().value());
   }
 }
 
-void Output::write_descriptor(int descriptor, const WriteFunction& write) const {
-  until_closed([&] {
-    DescriptorStream stream(descriptor);
-    write(stream);
-    stream.flush();
-  });
+void Output::commit() {
+  if (kind_ == Kind::kStdout) return write_stdout(console_, [&](std::ostream& out) { copy_to(out); });
+  try {
+    if (kind_ == Kind::kFile) return replace_file();
+    const int opened = kind_ == Kind::kStream ? ::open(target_.c_str(), O_WRONLY | O_CLOEXEC) : -1;
+    if (kind_ == Kind::kStream && opened < 0) throw cannot_write(errno);
+    struct Close {
+      int descriptor;
+      ~Close() {
+        if (descriptor >= 0) ::close(descriptor);
+      }
+    } const close{opened};
+    until_closed([&] {
+      DescriptorStream stream(kind_ == Kind::kStream ? opened : descriptor_);
+      copy_to(stream);
+      stream.flush();
+    });
+  } catch (const std::system_error& error) {
+    throw cannot_write(error.code().value());
+  }
 }
 
-void Output::replace_file(const WriteFunction& write) const {
-  TemporaryFile temporary(target_);
-  DescriptorStream stream(temporary.descriptor());
-  write(stream);
-  stream.flush();
+void Output::copy_to(std::ostream& out) const {
+  std::array<char, 1 << 16> bytes{};
+  off_t place = 0;
+  while (true) {
+    const ssize_t read = ::pread(aside_->descriptor(), bytes.data(), bytes.size(), place);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) throw std::system_error(errno, std::generic_category());
+    if (read == 0) return;
+    out.write(bytes.data(), read);
+    place += read;
+  }
+}
+
+void Output::replace_file() {
   struct stat status{};
   mode_t mode = mode_of_new_files();
+  const int descriptor = aside_->descriptor();
   if (::stat(target_.c_str(), &status) == 0) {
     mode = status.st_mode & kPermissions;
     // Only root can give a file away; for others the new file is their own.
-    if (::fchown(temporary.descriptor(), status.st_uid, status.st_gid) != 0) errno = 0;
+    if (::fchown(descriptor, status.st_uid, status.st_gid) != 0) errno = 0;
   }
-  if (::fchmod(temporary.descriptor(), mode) != 0) throw std::system_error(errno, std::generic_category());
-  temporary.rename_to(target_);
+  if (::fchmod(descriptor, mode) != 0) throw std::system_error(errno, std::generic_category());
+  aside_->rename_to(target_);
 }
 
 }  // namespace fxtrace::cli

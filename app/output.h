@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 
@@ -18,26 +19,33 @@ using WriteFunction = std::function<void(std::ostream&)>;
 // Error(kInput) when stdout cannot be written.
 void write_stdout(Console& console, const WriteFunction& write);
 
-// The FILE of -o, or stdout for "-".
+// The FILE of -o, or stdout for "-".  A product is first written aside, and then put where it belongs as a
+// whole: a file takes FILE's place, everything else is copied.
 class Output {
  public:
   // Looks at everything that can be told before the work begins.  Throws Error(kUsage) when FILE is `model`
   // under any name, and Error(kInput) when FILE cannot be written.  `console` must live as long.
   Output(std::string name, const InputFile& model, Console& console);
+  ~Output();
 
-  // Calls write(stream), once.  A file is written beside FILE under another name and takes its place when all
-  // went well; whatever is thrown, FILE is as it was.  A file behind a symbolic link is replaced, not the
-  // link, and keeps its mode and owner.  Pipes, devices and descriptors (/dev/stdout, /dev/fd/3) are written
-  // as they are; a closed pipe is as in write_stdout().  Throws Error(kInput) when FILE cannot be written.
-  void write(const WriteFunction& write) const;
+  // Makes the place aside; its descriptor.  Throws Error(kInput).
+  int prepare();
+  // Calls write(stream), once; what it writes goes aside.  Throws Error(kInput) when that fails.
+  void write(const WriteFunction& write);
+  bool is_written() const { return is_written_; }
+  // Whatever is thrown, FILE is as it was.  A file behind a symbolic link is replaced, not the link, and
+  // keeps its mode and owner.  Pipes, devices and descriptors (/dev/stdout, /dev/fd/3) are written as they
+  // are; a closed pipe is as in write_stdout().  Throws Error(kInput) when FILE cannot be written.
+  void commit();
 
  private:
   enum class Kind { kStdout, kDescriptor, kStream, kFile };
+  class Aside;
 
   void resolve();
   void check_not(const InputFile& model) const;
-  void write_descriptor(int descriptor, const WriteFunction& write) const;
-  void replace_file(const WriteFunction& write) const;
+  void copy_to(std::ostream& out) const;
+  void replace_file();
   Error cannot_write(int code) const;
 
   std::string name_;
@@ -45,6 +53,8 @@ class Output {
   Kind kind_ = Kind::kStdout;
   std::string target_;   // of a file: `name_` with symbolic links followed
   int descriptor_ = -1;  // of stdout and descriptors
+  std::unique_ptr<Aside> aside_;
+  bool is_written_ = false;
 };
 
 // Removes what an interrupted run would leave behind.  For signal handlers.

@@ -12,8 +12,6 @@ namespace {
 
 constexpr char kLibrary[] = "libfxtrace_torchscript.so";
 
-using FrontEnd = decltype(&fxtrace_trace_torchscript);
-
 std::vector<std::filesystem::path> library_folders() {
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
@@ -42,18 +40,33 @@ void* open_library() {
                     {"build fxtrace with -DFXTRACE_TORCHSCRIPT=ON, or install it with cmake --install"});
 }
 
-}  // namespace
+void* library() {
+  static void* const opened = open_library();  // once it is there; an exception means to try again
+  return opened;
+}
 
-TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
-                              const Listener& listener) {
-  static void* const library = open_library();  // once it is there; an exception means to try again
-  static const auto front_end = reinterpret_cast<FrontEnd>(::dlsym(library, "fxtrace_trace_torchscript"));
-  if (front_end == nullptr) {
+// The function of that name in the library, which is opened for the first of them.
+template <class Function>
+Function find_function(const char* name) {
+  const auto function = reinterpret_cast<Function>(::dlsym(library(), name));
+  if (function == nullptr) {
     throw input_error(std::string(kLibrary) + " does not belong to this build of fxtrace",
                       {"install both from the same build"});
   }
+  return function;
+}
+
+}  // namespace
+
+void open_torchscript(const TraceOptions& options) {
+  find_function<decltype(&fxtrace_open_torchscript)>("fxtrace_open_torchscript")(options);
+}
+
+TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
+                              const Listener& listener) {
   TraceResult result;
-  front_end(file, options, wanted, listener, result);
+  find_function<decltype(&fxtrace_trace_torchscript)>("fxtrace_trace_torchscript")(file, options, wanted,
+                                                                                   listener, result);
   return result;
 }
 

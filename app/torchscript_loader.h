@@ -7,6 +7,9 @@
 
 namespace fxtrace::cli {
 
+// Opens the library, LibTorch and the libraries of the options.  Throws Error.
+void open_torchscript(const TraceOptions& options);
+
 // The front end of TorchScript, from the library beside the program or in the library folder of its
 // installation. Throws Error(kInput) when the library or LibTorch is missing or does not fit.  The library
 // stays open.

@@ -8,6 +8,8 @@ find_package(spdlog CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
 add_library(fxtrace::libzip ALIAS PkgConfig::libzip)
+pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
+add_library(fxtrace::libseccomp ALIAS PkgConfig::libseccomp)
 
 if(FXTRACE_TORCHSCRIPT)
   include(LibTorch)

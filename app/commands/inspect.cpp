@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/inspection.h"
+#include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
@@ -22,6 +23,7 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   bool json = false;
+  IsolationArguments isolation;
   VerboseArgument verbose;
 };
 
@@ -47,32 +49,30 @@ void write_models(const Arguments& arguments, const InputFile& input, const File
   for (const auto& model : models) out << "  " << one_line(model) << "\n";
 }
 
-int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+int inspect(const Arguments& arguments, const Config& config, const InputFile& input, Output& output,
+            Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
-  const InputFile input(arguments.model, console.in());
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) {
     // For programs, what the error says.
     if (arguments.json) {
-      write_stdout(console,
-                   [&](std::ostream& out) { write_json_document(file_json(input.base_name(), info), out); });
+      output.write([&](std::ostream& out) { write_json_document(file_json(input.base_name(), info), out); });
     }
     throw input.with_display(not_traceable(info));
   }
 
   if (const auto models = models_to_choose_from(input, info, options); !models.empty()) {
-    write_stdout(console, [&](std::ostream& out) { write_models(arguments, input, info, models, out); });
+    output.write([&](std::ostream& out) { write_models(arguments, input, info, models, out); });
     return kDone;
   }
 
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
-  Inspection inspection = inspect(trace_file(input, info, config, wanted, console), info, options.method);
+  Inspection inspection =
+      cli::inspect(trace_file(input, info, config, wanted, isolated, console), info, options.method);
   inspection.max_depth = options.max_depth;
-  write_stdout(console, [&](std::ostream& out) {
+  output.write([&](std::ostream& out) {
     if (arguments.json) {
       write_inspection_json(inspection, out);
     } else {
@@ -80,6 +80,16 @@ int run(const Arguments& arguments, Console& console) {
     }
   });
   return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  const Config config = arguments.trace.resolve();
+  const InputFile input(arguments.model, console.in());
+  Output output("-", input, console);
+  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    return inspect(arguments, config, input, output, isolated, console);
+  });
 }
 
 }  // namespace
@@ -99,6 +109,7 @@ Command make_inspect_command(CLI::App& parent) {
   arguments->trace.add_to(*app);
 
   app->add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
+  arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }

@@ -9,6 +9,7 @@
 
 #include "app/files.h"
 #include "app/formats.h"
+#include "app/isolation.h"
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
@@ -26,6 +27,7 @@ struct Arguments {
   std::string collection;
   TraceArguments trace;  // --pass of these
   FormatArguments format{"render COLLECTION"};
+  IsolationArguments isolation;
   VerboseArgument verbose;
 };
 
@@ -63,14 +65,17 @@ int run(const Arguments& arguments, Console& console) {
   arguments.format.format();  // what is wrong with it is said first
   const std::vector<std::string> passes = arguments.trace.resolve().passes;
   const InputFile input(arguments.collection, console.in());
-  const Output output(arguments.format.output(), input, console);
-  GraphCollection collection = with_input(input, [&] { return read(input, console); });
-  run_passes(passes, collection, console);
-  add_to_options(passes, collection);
-  const Timer timer;
-  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
-  log::info("wrote it in " + timer.milliseconds());
-  return kDone;
+  Output output(arguments.format.output(), input, console);
+  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    isolated.all_is_open();
+    GraphCollection collection = with_input(input, [&] { return read(input, console); });
+    run_passes(passes, collection, console);
+    add_to_options(passes, collection);
+    const Timer timer;
+    output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+    log::info("wrote it in " + timer.milliseconds());
+    return kDone;
+  });
 }
 
 }  // namespace
@@ -88,6 +93,7 @@ Command make_render_command(CLI::App& parent) {
       ->required();
   arguments->trace.add_passes_to(*app);
   arguments->format.add_to(*app);
+  arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/formats.h"
+#include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
 #include "app/passes.h"
@@ -24,6 +25,7 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   FormatArguments format{"trace MODEL"};
+  IsolationArguments isolation;
   VerboseArgument verbose;
 };
 
@@ -84,17 +86,13 @@ std::string hint_text(const Hint& hint) {
          (hint.failed == 1 ? " module fails" : " modules fail");
 }
 
-int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
-  const Format& format = arguments.format.format();
-  const InputFile input(arguments.model, console.in());
+int trace(const Arguments& arguments, const Config& config, const InputFile& input, Output& output,
+          Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-  const Output output(arguments.format.output(), input, console);
   Wanted wanted;
   wanted.hint = true;
-  TraceResult result = trace_file(input, info, config, wanted, console);
+  TraceResult result = trace_file(input, info, config, wanted, isolated, console);
   GraphCollection& collection = result.collection;
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
@@ -111,12 +109,24 @@ int run(const Arguments& arguments, Console& console) {
   if (config.strict) {
     console.error(input.with_display(input_error(summary)));
   } else {
-    console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
-                 (format.is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
+    console.note(
+        summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+        (arguments.format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
   }
   for (const std::string& line : first_failures(collection)) console.remark("note", line);
   if (result.hint) console.remark("hint", hint_text(*result.hint));
   return config.strict ? kModuleFailed : kDone;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  const Config config = arguments.trace.resolve();
+  arguments.format.format();  // what is wrong with it is said first
+  const InputFile input(arguments.model, console.in());
+  Output output(arguments.format.output(), input, console);
+  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    return trace(arguments, config, input, output, isolated, console);
+  });
 }
 
 }  // namespace
@@ -137,6 +147,7 @@ Command make_trace_command(CLI::App& parent) {
   arguments->trace.add_to(*app);
 
   arguments->format.add_to(*app);
+  arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }

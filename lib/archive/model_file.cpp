@@ -72,8 +72,8 @@ std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
   std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {
-    const ssize_t read = ::pread(*descriptor_, bytes.data() + have, bytes.size() - have,
-                                 static_cast<off_t>(offset + have));
+    const ssize_t read =
+        ::pread(*descriptor_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
     if (read < 0 && errno == EINTR) continue;
     if (read <= 0) break;
     have += static_cast<std::size_t>(read);

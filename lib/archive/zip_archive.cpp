@@ -247,7 +247,8 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
   const auto found = outer.index_.find(record);
   if (found == outer.index_.end()) throw input_error("no such record: " + std::string(record));
   if (const auto start = outer.find_stored(record)) {
-    handle_ = std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, outer.entries_[found->second].size));
+    handle_ =
+        std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, outer.entries_[found->second].size));
   } else {
     handle_ = std::make_unique<Handle>(Bytes(outer.read(record, kMaxCompressedArchive + 1)));
     if (handle_->bytes.size() > kMaxCompressedArchive) {
@@ -302,7 +303,8 @@ std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) cons
   const std::uint64_t header = *headers_[found->second];
   const std::string local = bytes.read_at(header, kLocalHeaderSize);
   if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
-  return bytes.start() + header + kLocalHeaderSize + little_endian(local, 26, 2) + little_endian(local, 28, 2);
+  return bytes.start() + header + kLocalHeaderSize + little_endian(local, 26, 2) +
+         little_endian(local, 28, 2);
 }
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }

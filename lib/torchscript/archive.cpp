@@ -139,7 +139,9 @@ class TorchScriptArchive::Mapping {
 };
 
 TorchScriptArchive::TorchScriptArchive(ModelFile file)
-    : file_(std::move(file)), zip_(std::make_unique<ZipArchive>(*file_)), prefix_(identify_file(*file_).root) {
+    : file_(std::move(file)),
+      zip_(std::make_unique<ZipArchive>(*file_)),
+      prefix_(identify_file(*file_).root) {
   if (!prefix_.empty()) prefix_ += '/';
   debug_records_ = std::make_unique<DebugRecords>(
       [this](const std::string& name) -> std::optional<std::string> {

@@ -81,9 +81,9 @@ class TorchScriptArchive {
   std::unique_ptr<ZipArchive> zip_;
   std::string prefix_;  // the folder that all records are in, with its slash
   std::uint64_t format_version_ = 0;
-  std::list<Mapping> mappings_;         // what storages stand in
+  std::list<Mapping> mappings_;           // what storages stand in
   std::unique_ptr<Mapping> mapped_file_;  // of large constants
-  std::list<std::string> read_values_;  // of small ones
+  std::list<std::string> read_values_;    // of small ones
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;
   CodeEdits edits_;

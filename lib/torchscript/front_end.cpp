@@ -30,6 +30,11 @@ std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const Tra
 
 }  // namespace fxtrace
 
+extern "C" __attribute__((visibility("default"))) void fxtrace_open_torchscript(
+    const fxtrace::TraceOptions& options) {
+  fxtrace::load_operator_libraries(options);
+}
+
 extern "C" __attribute__((visibility("default"))) void fxtrace_trace_torchscript(
     const fxtrace::ModelFile& file, const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
     const fxtrace::Listener& listener, fxtrace::TraceResult& result) {

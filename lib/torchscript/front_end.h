@@ -17,7 +17,9 @@ std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const Tra
 
 }  // namespace fxtrace
 
-// What the shared library exports; the types above are C++, so program and library belong to one build.
-extern "C" void fxtrace_trace_torchscript(const fxtrace::ModelFile& file, const fxtrace::TraceOptions& options,
-                                          const fxtrace::Wanted& wanted, const fxtrace::Listener& listener,
-                                          fxtrace::TraceResult& result);
+// What the shared library exports: first the one that loads all that is loaded, libraries of operators too;
+// the types above are C++, so program and library belong to one build.
+extern "C" void fxtrace_open_torchscript(const fxtrace::TraceOptions& options);
+extern "C" void fxtrace_trace_torchscript(const fxtrace::ModelFile& file,
+                                          const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
+                                          const fxtrace::Listener& listener, fxtrace::TraceResult& result);

@@ -1,5 +1,6 @@
 #include "torchscript/operators.h"
 
+#include <ATen/cpu/Utils.h>
 #include <dlfcn.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -75,17 +76,22 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
 
 }  // namespace
 
-std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
-                                           CodeEdits& edits, Declarations& declarations) {
+void load_operator_libraries(const TraceOptions& options) {
   guard_dtype_tables();
-  bool has_classes = std::any_of(code.constant_types.begin(), code.constant_types.end(), is_declared_class);
-  for (const auto& [record, text] : code.files) has_classes = declare_classes(text) || has_classes;
+  at::cpu::is_avx512_vnni_supported();  // reads what processor this is, which cannot be read later
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
       const char* why = ::dlerror();
       throw usage_error("--op-library: cannot load " + library + ": " + (why == nullptr ? "" : why));
     }
   }
+}
+
+std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
+                                           CodeEdits& edits, Declarations& declarations) {
+  guard_dtype_tables();
+  bool has_classes = std::any_of(code.constant_types.begin(), code.constant_types.end(), is_declared_class);
+  for (const auto& [record, text] : code.files) has_classes = declare_classes(text) || has_classes;
   for (const auto& schema : options.op_schemas) {
     try {
       const std::string name = torch::jit::parseSchema(schema).name();

@@ -1,0 +1,244 @@
+#include "app/isolation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "app/lockdown.h"
+#include "support/log.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr std::uint64_t kMegabytesInGigabyte = 1024;
+// A process that waits uses no processor time; one that is not alone gets less of it.
+constexpr std::uint64_t kMostWaiting = 10;
+
+// Written by the child, read by the parent when the child is gone.
+struct Report {
+  bool has_product = false;
+  bool uses_libtorch = false;
+};
+
+// Memory that both have.
+class SharedReport {
+ public:
+  SharedReport()
+      : report_(::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (report_ == MAP_FAILED) throw input_error("out of memory");
+    new (report_) Report;
+  }
+  ~SharedReport() { ::munmap(report_, sizeof(Report)); }
+  SharedReport(const SharedReport&) = delete;
+  SharedReport& operator=(const SharedReport&) = delete;
+  Report* operator->() { return static_cast<Report*>(report_); }
+
+ private:
+  void* report_;
+};
+
+std::string memory_text(std::uint64_t bytes) {
+  const std::uint64_t megabytes = bytes >> 20;
+  return megabytes % kMegabytesInGigabyte == 0 ? std::to_string(megabytes / kMegabytesInGigabyte) + " GiB"
+                                               : std::to_string(megabytes) + " MiB";
+}
+
+// --- inside ---
+
+// `room`: how much more than the limit it takes until nothing helps any more.
+void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0) return;
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, value + room);
+  limit.rlim_cur = std::min<rlim_t>({limit.rlim_cur, limit.rlim_max, value});
+  ::setrlimit(resource, &limit);
+}
+
+void set_limits(const IsolationArguments& arguments) {
+  // What is written to and belongs to nobody else; addresses alone cost nothing.
+  if (arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
+  if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
+  set_limit(RLIMIT_CORE, 0);
+}
+
+// Nothing that the caller has open is within reach but what the work needs.
+void close_others(std::vector<int> kept) {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing >= 0) {
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    if (nothing > STDERR_FILENO) ::close(nothing);
+  }
+  kept.push_back(STDERR_FILENO);
+  std::ranges::sort(kept);
+  unsigned from = STDERR_FILENO + 1;
+  for (const int descriptor : kept) {
+    const auto number = static_cast<unsigned>(descriptor);
+    if (number > from) ::syscall(SYS_close_range, from, number - 1, 0);
+    from = std::max(from, number + 1);
+  }
+  ::syscall(SYS_close_range, from, ~0U, 0);
+}
+
+class Inside : public Isolated {
+ public:
+  explicit Inside(SharedReport& report) : report_(report) { lock(Lockdown::kReadFiles); }
+
+  void uses_libtorch() override { report_->uses_libtorch = true; }
+  void all_is_open() override { lock(Lockdown::kCompute); }
+
+ private:
+  static void lock(Lockdown what) {
+    for (const std::string& part : lock_down(what))
+      log::info("isolation: " + part + " is not available here");
+  }
+
+  SharedReport& report_;
+};
+
+// Calls f(), and at_end() however that ends.
+template <class F, class G>
+int run_with(F&& f, G&& at_end) {
+  try {
+    const int code = f();
+    at_end();
+    return code;
+  } catch (...) {
+    at_end();
+    throw;
+  }
+}
+
+int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, int product,
+               pid_t parent, SharedReport& report, const Work& work) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) std::raise(SIGKILL);
+  ::setenv("TZ", "UTC0", 1);  // which needs no file: LibTorch asks for the time of day
+  close_others({input.file().descriptor(), product});
+  set_limits(arguments);
+  Inside inside(report);
+  try {
+    return run_with([&] { return work(inside); }, [&] { report->has_product = output.is_written(); });
+  } catch (const std::bad_alloc&) {
+    if (arguments.memory() == 0) throw;
+    throw input.with_display(
+        input_error("it needed more than " + memory_text(arguments.memory()) + " of memory",
+                    {"--max-memory MB allows more"}));
+  }
+}
+
+// --- outside ---
+
+// Of the child, with its status; nothing when it took longer than `seconds`.
+std::optional<int> wait_for(pid_t child, std::uint64_t seconds) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (handle >= 0) {
+    pollfd ended{handle, POLLIN, 0};
+    const auto limit =
+        seconds == 0 ? -1 : static_cast<int>(std::min<std::uint64_t>(seconds * 1000, INT32_MAX));
+    int polled = 0;
+    do {
+      polled = ::poll(&ended, 1, limit);
+    } while (polled < 0 && errno == EINTR);
+    ::close(handle);
+    if (polled == 0) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+      return std::nullopt;
+    }
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
+  }
+  return status;
+}
+
+Error ended_by(int signal, const IsolationArguments& arguments, bool uses_libtorch) {
+  if (signal == SIGXCPU) {
+    return input_error("it needed more than " + std::to_string(arguments.seconds()) + " s of processor time",
+                       {"--max-time SECONDS allows more"});
+  }
+  const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
+  if (signal == SIGKILL) {
+    return input_error("the process that read it was killed (" + name +
+                       "); the machine may be out of memory");
+  }
+  if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
+  return input_error(std::string("it made ") + (uses_libtorch ? "LibTorch" : "fxtrace") + " crash (" + name +
+                     ")");
+}
+
+class NotIsolated : public Isolated {
+ public:
+  void uses_libtorch() override {}
+  void all_is_open() override {}
+};
+
+}  // namespace
+
+void IsolationArguments::add_to(CLI::App& app) {
+  app.add_option("--max-memory", megabytes_,
+                 "most memory that reading the model may take, in MiB; 0 for any. Default 8192")
+      ->type_name("MB")
+      ->group("Safety");
+  app.add_option("--max-time", seconds_,
+                 "most processor time that reading the model may take, in seconds; 0 for any. Default 300")
+      ->type_name("SECONDS")
+      ->group("Safety");
+  app.add_flag("--no-isolation", off_,
+               "read the model in this process, not in one that can neither open nor write a file")
+      ->group("Safety");
+}
+
+int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                 Console& console, const Work& work) {
+  const int product = output.prepare();
+  if (!arguments.isolates() || !console.owns_process()) {
+    NotIsolated here;
+    return run_with([&] { return work(here); },
+                    [&] {
+                      if (output.is_written()) output.commit();
+                    });
+  }
+  SharedReport report;
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    throw input_error(std::string("cannot make a process to read the model in: ") + std::strerror(errno),
+                      {"--no-isolation reads it in this one"});
+  }
+  if (child == 0) return run_inside(arguments, input, output, product, parent, report, work);
+
+  const auto status = wait_for(child, arguments.seconds() * kMostWaiting);
+  if (!status) {
+    throw input.with_display(input_error(
+        "reading it did not end within " + std::to_string(arguments.seconds() * kMostWaiting) + " s",
+        {"--max-time SECONDS allows more"}));
+  }
+  if (WIFSIGNALED(*status)) {
+    throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->uses_libtorch));
+  }
+  if (report->has_product) output.commit();
+  return WEXITSTATUS(*status);
+}
+
+}  // namespace fxtrace::cli

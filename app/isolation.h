@@ -1,0 +1,49 @@
+// A process of its own for whatever touches the content of a model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "app/console.h"
+#include "app/output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+// The options of every command that reads a model.  add_to() fills it while CLI11 parses, so it must stay
+// where it is until then.
+class IsolationArguments {
+ public:
+  void add_to(CLI::App& app);
+
+  bool isolates() const { return !off_; }
+  std::uint64_t memory() const { return megabytes_ << 20; }  // bytes; 0: as much as there is
+  std::uint64_t seconds() const { return seconds_; }         // of processor time; 0: any
+
+ private:
+  bool off_ = false;
+  std::uint64_t megabytes_ = 8192;
+  std::uint64_t seconds_ = 300;
+};
+
+// What the work says of itself, inside.
+class Isolated {
+ public:
+  virtual ~Isolated() = default;
+  virtual void uses_libtorch() = 0;  // from now on a crash is most likely LibTorch's
+  virtual void all_is_open() = 0;    // from now on nothing can be opened
+};
+
+using Work = std::function<int(Isolated&)>;
+
+// Runs work(), which writes its product to `output`, and gives back its exit code.  Where the console belongs
+// to a process of its own (see cli.h), that is in a child which can do nothing but read `input`, write the
+// product and say what it has to say on stderr; the product is seen only when the child has ended well.
+// Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
+int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                 Console& console, const Work& work);
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,20 @@
+// What takes rights away from this process, for good and for all of its threads to come.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fxtrace::cli {
+
+enum class Lockdown {
+  kReadFiles,  // files can be opened for reading and mapped as code, as loading a library does
+  kCompute     // nothing can be opened any more
+};
+
+// In both, nothing is written but to descriptors that are open; no program is run, no process made, no other
+// one traced or signalled, and there is no network.  Later calls take more away, and give nothing back.
+// Threads can be made; a process that has some already must not call this.
+// Gives back the parts that this kernel or container does not have: "Landlock".
+std::vector<std::string> lock_down(Lockdown what);
+
+}  // namespace fxtrace::cli

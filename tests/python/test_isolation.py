@@ -1,0 +1,175 @@
+"""The process that reads a model can do nothing else: what an archive or a library in it does ends as one line."""
+
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+import hostile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLES = ("attention_scripted.pt", "quantized.pt", "attention_exported.pt2")
+
+
+def run(program, *arguments, **options):
+    return subprocess.run(
+        [program.path, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("command", ["trace", "inspect"])
+def test_same_result(program, sample, command):
+    model = ROOT / "sample_models" / sample
+    inside = run(program, command, model)
+    assert inside.returncode == 0
+    outside = run(program, command, model, "--no-isolation")
+    assert (inside.stdout, inside.stderr) == (outside.stdout, outside.stderr)
+
+
+def test_same_result_of_a_collection(program, tmp_path):
+    saved = tmp_path / "saved.json"
+    assert run(program, "trace", ROOT / "sample_models" / SAMPLES[0], "-o", saved).returncode == 0
+    for extra in ([], ["--no-isolation"]):
+        rendered = run(program, "render", saved, *extra)
+        assert (rendered.returncode, rendered.stdout) == (0, saved.read_text())
+
+
+def test_nothing_is_missing_here(program):
+    """On a kernel with all parts -v names none; where one is missing the rest must work all the same."""
+    messages = run(program, "trace", ROOT / "sample_models" / SAMPLES[2], "-v").stderr
+    assert "seccomp is not available" not in messages
+
+
+CRASHES = {
+    "division": "    a = torch.floordiv(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
+    "remainder": "    a = torch.remainder(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+@pytest.mark.parametrize("command", ["trace", "inspect"])
+def test_crash(program, tmp_path, name, command):
+    model = tmp_path / "model.pt"
+    model.write_bytes(hostile.body_case(CRASHES[name])())
+    done = run(program, command, model)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"fxtrace: error: {model}: it made LibTorch crash (SIGFPE)\n"
+
+
+def test_crash_leaves_the_output_as_it_was(program, tmp_path):
+    model, output = tmp_path / "model.pt", tmp_path / "out.json"
+    model.write_bytes(hostile.body_case(CRASHES["division"])())
+    output.write_text("earlier")
+    assert run(program, "trace", model, "-o", output).returncode == 3
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+
+
+def endless(tmp_path) -> pathlib.Path:
+    model = tmp_path / "model.pt"
+    model.write_bytes(
+        hostile.body_case('    a = torch.count("abc", "")\n    return torch.add(x, a)\n')()
+    )
+    return model
+
+
+def test_time(program, tmp_path):
+    model = endless(tmp_path)
+    done = run(program, "trace", model, "--max-time", "1")
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"fxtrace: error: {model}: it needed more than 1 s of processor time\n"
+        "hint: --max-time SECONDS allows more\n"
+    )
+
+
+def test_memory(program):
+    model = ROOT / "sample_models" / SAMPLES[2]
+    done = run(program, "trace", model, "--max-memory", "1")
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"fxtrace: error: {model}: it needed more than 1 MiB of memory\n"
+        "hint: --max-memory MB allows more\n"
+    )
+    assert run(program, "trace", model, "--max-memory", "0", "--max-time", "0").returncode == 0
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
+    model, output = endless(tmp_path), tmp_path / "out.json"
+    process = subprocess.Popen([program.path, "trace", model, "-o", output], stderr=subprocess.DEVNULL)
+    children: list[str] = []
+    end = time.monotonic() + 30
+    while not children and time.monotonic() < end:
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children
+    time.sleep(0.3)
+    process.send_signal(sent)
+    assert process.wait(30) == -sent
+    while any(is_running(child) for child in children) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not any(is_running(child) for child in children)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    if sent != signal.SIGKILL:  # after which nobody can clean up
+        assert left == ["model.pt"]
+
+
+def is_running(process: str) -> bool:
+    try:
+        return ") Z " not in pathlib.Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+LIBRARY = r"""
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void tell(const char* what, int worked) { fprintf(stderr, "%s %s\n", what, worked ? "worked" : "failed"); }
+
+__attribute__((constructor)) static void attack(void) {
+  tell("write", open(FOLDER "/written", O_CREAT | O_WRONLY, 0600) >= 0);
+  tell("truncate", open(FOLDER "/precious", O_WRONLY | O_TRUNC) >= 0);
+  tell("unlink", unlink(FOLDER "/precious") == 0);
+  tell("rename", rename(FOLDER "/precious", FOLDER "/other") == 0);
+  tell("mkdir", mkdir(FOLDER "/folder", 0700) == 0);
+  tell("socket", socket(AF_INET, SOCK_STREAM, 0) >= 0);
+  tell("unix", socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
+  tell("signal", kill(getppid(), SIGKILL) == 0);
+  pid_t child = fork();
+  tell("fork", child >= 0);
+  if (child == 0) _exit(0);
+  char* nothing[] = {"/bin/true", NULL};
+  execv("/bin/true", nothing);
+  tell("exec", 0);
+  tell("read", open(FOLDER "/precious", O_RDONLY) >= 0);
+}
+"""
+
+
+def test_library_that_attacks(program, tmp_path):
+    """Code that does run: --op-library."""
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "attack.c").write_text("#include <sys/stat.h>\n" + LIBRARY)
+    library = tmp_path / "attack.so"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", f'-DFOLDER="{tmp_path}"', "-o", library, tmp_path / "attack.c"], check=True
+    )
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = run(program, "trace", ROOT / "sample_models" / SAMPLES[0], "--op-library", library)
+    assert done.returncode == 0
+    attempts = dict(line.split() for line in done.stderr.splitlines())
+    assert attempts.pop("read") == "worked"  # as loading a library needs it
+    assert set(attempts.values()) == {"failed"}, attempts
+    assert len(attempts) == 10
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "precious").read_text() == "precious"

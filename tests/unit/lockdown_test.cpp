@@ -1,0 +1,75 @@
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/lockdown.h"
+#include "catch.h"
+#include "folder.h"
+
+using namespace fxtrace::cli;
+
+namespace {
+
+// What f() gives back in a process that is locked down; -1 when a signal ended it.
+int inside(Lockdown what, const std::function<int()>& f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);  // not the test runner's
+    lock_down(Lockdown::kReadFiles);
+    if (what == Lockdown::kCompute) lock_down(what);
+    ::_exit(f());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("a process that may compute can open nothing", "[lockdown]") {
+  const auto opens = [] { return ::open("/proc/self/exe", O_RDONLY) >= 0 ? 1 : 0; };
+  CHECK(inside(Lockdown::kReadFiles, opens) == 1);
+  CHECK(inside(Lockdown::kCompute, opens) == 0);
+  const auto looks = [] { return ::access("/", R_OK) == 0 ? 1 : 0; };
+  CHECK(inside(Lockdown::kReadFiles, looks) == 1);
+  CHECK(inside(Lockdown::kCompute, looks) == 0);
+  const auto maps_code = [] {
+    return ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED ? 1
+                                                                                                          : 0;
+  };
+  CHECK(inside(Lockdown::kReadFiles, maps_code) == 1);
+  CHECK(inside(Lockdown::kCompute, maps_code) == 0);
+}
+
+TEST_CASE("a process that is locked down writes to nothing but what is open", "[lockdown]") {
+  const fxtrace::Folder folder;
+  const std::string path = folder.file("content", "kept");
+  for (const Lockdown what : {Lockdown::kReadFiles, Lockdown::kCompute}) {
+    CHECK(inside(what, [&] { return ::open(path.c_str(), O_WRONLY) < 0 && errno == EPERM ? 1 : 0; }) == 1);
+    CHECK(inside(what, [&] { return ::open(path.c_str(), O_RDWR) < 0 ? 1 : 0; }) == 1);
+    CHECK(inside(what, [&] { return ::unlink(path.c_str()) < 0 ? 1 : 0; }) == 1);
+    CHECK(inside(what, [&] { return ::truncate(path.c_str(), 0) < 0 ? 1 : 0; }) == 1);
+    CHECK(inside(what, [] { return ::socket(AF_INET, SOCK_STREAM, 0) < 0 ? 1 : 0; }) == 1);
+    CHECK(inside(what, [] { return ::fork() < 0 ? 1 : 0; }) == 1);
+    CHECK(inside(what, [] { return ::kill(::getppid(), 0) < 0 ? 1 : 0; }) == 1);
+    const int open = ::open(path.c_str(), O_WRONLY | O_APPEND);
+    CHECK(inside(what, [&] { return ::write(open, "", 0) == 0 ? 1 : 0; }) == 1);
+    ::close(open);
+  }
+}
+
+TEST_CASE("a process that is locked down can still abort, compute and end", "[lockdown]") {
+  CHECK(inside(Lockdown::kCompute, [] {
+          std::string text(10'000'000, 'a');
+          return text.back() == 'a' ? 7 : 0;
+        }) == 7);
+  CHECK(inside(Lockdown::kCompute, []() -> int { std::abort(); }) == -1);
+}
