@@ -26,6 +26,12 @@ namespace fxtrace::cli {
 namespace {
 
 constexpr std::uint64_t kMegabytesInGigabyte = 1024;
+// The address sanitizer has more memory mapped than any limit allows.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
 // A process that waits uses no processor time; one that is not alone gets less of it.
 constexpr std::uint64_t kMostWaiting = 10;
 
@@ -71,7 +77,7 @@ void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_
 
 void set_limits(const IsolationArguments& arguments) {
   // What is written to and belongs to nobody else; addresses alone cost nothing.
-  if (arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
+  if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
   set_limit(RLIMIT_CORE, 0);
 }

@@ -97,6 +97,37 @@ def test_memory(program):
     assert run(program, "trace", model, "--max-memory", "0", "--max-time", "0").returncode == 0
 
 
+@pytest.mark.parametrize("sample", (SAMPLES[0], SAMPLES[2]))
+def test_file_that_gets_too_large(program, tmp_path, sample):
+    model, output = ROOT / "sample_models" / sample, tmp_path / "out.json"
+    output.write_text("earlier")
+    command = 'ulimit -f 1; exec "$0" trace "$1" --no-default-leaves -o "$2"'
+    done = subprocess.run(
+        ["bash", "-c", command, program.path, model, output], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 3
+    assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"] and output.read_text() == "earlier"
+
+
+def test_caller_that_ignores_children(program):
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    assert run(program, "trace", ROOT / "sample_models" / SAMPLES[2], preexec_fn=ignore).returncode == 0
+
+
+def test_output_to_descriptors(program, tmp_path):
+    model = ROOT / "sample_models" / SAMPLES[2]
+    expected = run(program, "trace", model).stdout
+    command = '"$0" trace "$1" -o /dev/stdout; "$0" trace "$1" -o /dev/fd/3 3>"$2"; "$0" trace - <"$1" | tail -1'
+    done = subprocess.run(
+        ["bash", "-c", command, program.path, model, tmp_path / "three"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == expected + expected.splitlines(keepends=True)[-1]
+    assert (tmp_path / "three").read_text() == expected
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
     model, output = endless(tmp_path), tmp_path / "out.json"
