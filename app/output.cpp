@@ -59,23 +59,27 @@ void until_closed(F&& f) {
 
 }  // namespace
 
-// Where the product is until it is whole: a file of its own beside the target, or memory.  Belongs to the
-// process that made it; in others it is only a descriptor.
+// Where the product is until it is whole: a file of its own in the target's folder, or memory.  Belongs to
+// the process that made it; in others it is only a descriptor.
 class Output::Aside {
  public:
   // In memory.
-  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(); }
-  explicit Aside(const fs::path& target) : path_((target.parent_path() / ".fxtrace-XXXXXX").string()) {
-    descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
-    check();
-    if (path_.size() >= unfinished.size()) return;
-    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
-    has_unfinished = true;
+  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(descriptor_ >= 0); }
+  // A file without a name, which is gone with the process however that ends.  Where the file system has no
+  // such files it has a name from the beginning.
+  explicit Aside(const fs::path& target) : folder_(target.parent_path()) {
+    const std::string folder = folder_.empty() ? "." : folder_.string();
+    descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (descriptor_ >= 0) return;
+    std::string path = (folder_ / ".fxtrace-XXXXXX").string();
+    descriptor_ = ::mkostemp(path.data(), O_CLOEXEC);
+    check(descriptor_ >= 0);
+    set_path(std::move(path));
   }
   ~Aside() {
     if (owner_ != ::getpid()) return;
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (!path_.empty() && !renamed_) ::unlink(path_.c_str());
+    if (!path_.empty()) ::unlink(path_.c_str());
     has_unfinished = false;
   }
   Aside(const Aside&) = delete;
@@ -84,24 +88,43 @@ class Output::Aside {
   int descriptor() const { return descriptor_; }
 
   void rename_to(const std::string& target) {
+    if (path_.empty()) give_name();
     // Closing may tell of a write that failed.
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0 || ::rename(path_.c_str(), target.c_str()) != 0) {
-      throw std::system_error(errno, std::generic_category());
-    }
-    renamed_ = true;
+    check(::close(std::exchange(descriptor_, -1)) == 0);
+    check(::rename(path_.c_str(), target.c_str()) == 0);
+    path_.clear();
+    has_unfinished = false;
   }
 
  private:
-  void check() const {
-    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category());
+  static void check(bool done) {
+    if (!done) throw std::system_error(errno, std::generic_category());
+  }
+
+  void give_name() {
+    const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
+    for (int number = 0;; ++number) {
+      const std::string name = ".fxtrace-" + std::to_string(owner_) + "-" + std::to_string(number);
+      set_path((folder_ / name).string());
+      if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+      path_.clear();  // somebody else's
+      has_unfinished = false;
+      check(errno == EEXIST);
+    }
+  }
+
+  // For the handler of signals too.
+  void set_path(std::string path) {
+    path_ = std::move(path);
+    if (path_.size() >= unfinished.size()) return;
+    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
+    has_unfinished = true;
   }
 
   pid_t owner_ = ::getpid();
-  std::string path_;
+  fs::path folder_;
+  std::string path_;  // while it has a name of its own
   int descriptor_ = -1;
-  bool renamed_ = false;
 };
 
 void remove_unfinished_output() noexcept {
