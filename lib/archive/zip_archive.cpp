@@ -59,7 +59,7 @@ class Source {
   static zip_source_t* make(const Bytes& bytes, zip_error_t* error) {
     auto source = std::make_unique<Source>(bytes);
     zip_source_t* made = zip_source_function_create(&Source::call, source.get(), error);
-    if (made != nullptr) source.release();  // libzip frees it
+    static_cast<void>(made != nullptr ? source.release() : nullptr);  // libzip frees it
     return made;
   }
   explicit Source(const Bytes& bytes) : bytes_(bytes) { zip_error_init(&error_); }
