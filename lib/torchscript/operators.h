@@ -24,10 +24,10 @@ struct ArchiveCode {
 // Loads the libraries of the options, which register operators for good.  Throws Error(kUsage).
 void load_operator_libraries(const TraceOptions& options);
 
-// Makes every operator and every method of a declared class known that `code` calls: in `declarations`.  load_operator_libraries()
-// comes first.
-// Functions that call one whose results cannot be told are taken out by `edits`: in their place stands
-// kNotFollowed.  Gives back warnings.  Throws Error that says which library or schema is wrong.
+// Makes every operator and every method of a declared class known that `code` calls: in `declarations`.
+// load_operator_libraries() comes first. Functions that call one whose results cannot be told are taken out
+// by `edits`: in their place stands kNotFollowed.  Gives back warnings.  Throws Error that says which library
+// or schema is wrong.
 std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
                                            CodeEdits& edits, Declarations& declarations);
 
