@@ -53,9 +53,9 @@ void Tensors::same(NodeId node, NodeId as) {
   if (const TensorNumber number = now(as); number != kNoTensor) of_node_[node.index] = number;
 }
 
-void Tensors::refuse(NodeId value, std::string reason) {
+void Tensors::refuse(NodeId value, const std::string& reason) {
   if (!is_watched(value)) return;
-  refused_.try_emplace(memory_.region_number(value), std::move(reason));
+  refused_.try_emplace(memory_.region_number(value), reason);
 }
 
 void Tensors::write(NodeId node, NodeId target, Write::Kind kind) {

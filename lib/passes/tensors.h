@@ -79,7 +79,7 @@ class Tensors {
   void new_tensor(const Node& node, const Effects& effects);
   void check_outputs();
   // Of the region: it stays as it is.
-  void refuse(NodeId value, std::string reason);
+  void refuse(NodeId value, const std::string& reason);
   void use(const Node& node);
   // What the value is where the reading has come to; kNoTensor for none.
   TensorNumber now(NodeId value) const;
