@@ -152,7 +152,7 @@ bool restrict_calls(Lockdown what) {
   } else {
     filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
     filter.allow(SCMP_SYS(mprotect), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
-    // statx and newfstatat of a descriptor are how fstat() is called.
+    // How glibc calls fstat().  A path can be asked about with that flag too: what is told is that it exists.
     filter.allow(SCMP_SYS(newfstatat), {SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
   }
   return filter.load();

@@ -55,9 +55,11 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
                                            : spec.name_hint);
   node.op = spec.op;
   const bool is_named_alike = spec.op == Opcode::kPlaceholder && spec.target.empty();
-  node.target = is_named_alike ? node.name : std::move(spec.target);
-  if (spec.op == Opcode::kCallFunction)
-    node.target = targets_.try_emplace(*node.target, node.target).first->second;
+  if (spec.op == Opcode::kCallFunction) {
+    node.target = targets_.try_emplace(spec.target, spec.target).first->second;
+  } else {
+    node.target = is_named_alike ? node.name : std::move(spec.target);
+  }
   node.args = std::move(spec.args);
   node.kwargs = std::move(spec.kwargs);
   node.scope = std::move(spec.scope);

@@ -129,9 +129,9 @@ void BatchPlan::commit(ModuleGraph& graph) {
       const Node& at = graph.graph.node(step.at);
       const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;
       const bool is_around_leaf = at.op == Opcode::kCallModule && !is_leaf;
-      const Scope& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
-      const std::string method = at.method;
-      const std::vector<std::string> program_nodes = at.program_nodes;
+      const Shared<Scope>& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
+      const auto method = at.method;  // the node moves when another is made
+      const auto program_nodes = at.program_nodes;
       made[i] = graph.graph.insert_before(
           step.at,
           {is_leaf ? at.op : Opcode::kCallFunction, std::move(step.call.target), std::move(step.call.args),
