@@ -162,9 +162,9 @@ constexpr std::string_view kDivisions[] = {
     "aten::remainder", "aten::floordiv", "aten::__round_to_zero_floordiv",
     "aten::divmod",    "aten::fmod",     "aten::mathremainder"};
 
-constexpr std::string_view kRepetitions[] = {"aten::mul",       "prim::rangelist", "aten::ljust",
-                                             "aten::rjust",     "aten::center",    "aten::zfill",
-                                             "aten::expandtabs"};
+constexpr std::string_view kRepetitions[] = {"aten::mul",   "aten::mul_",      "prim::rangelist",
+                                             "aten::ljust", "aten::rjust",     "aten::center",
+                                             "aten::zfill", "aten::expandtabs"};
 constexpr std::string_view kProducts[] = {"aten::replace", "aten::join"};
 
 // What they give may be an argument itself: a tensor that has the dtype already, dropout that drops nothing.

@@ -16,8 +16,10 @@
 #include "archive/file_kind.h"
 #include "archive/pickle_machine.h"
 #include "support/error.h"
+#include "torchscript/code_check.h"
 #include "torchscript/convert.h"
 #include "torchscript/pickle_check.h"
+#include "torchscript/plain_operators.h"
 #include "torchscript/upgraders.h"
 
 namespace fxtrace {
@@ -27,49 +29,11 @@ namespace {
 constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
 // Largest code record: lines and tokens take fifty times their bytes.
 constexpr std::size_t kMaxCode = std::size_t{16} << 20;
-// LibTorch's parser recurses at every bracket, and its types are built again at every level.
-constexpr std::size_t kMaxBrackets = 2'000;
 constexpr std::size_t kMaxAddressable = std::size_t{1} << 46;
 constexpr std::size_t kStorageAlignment = 64;
 
 std::size_t aligned(std::size_t size) {
   return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
-}
-
-// LibTorch computes operators on constants while it loads, these with any width it is asked for.
-void check_widths(std::string_view text) {
-  constexpr std::size_t kMaxDigits = 7;
-  for (const std::string_view call :
-       {"torch.ljust(", "torch.rjust(", "torch.center(", "torch.zfill(", "torch.expandtabs("}) {
-    for (std::size_t at = text.find(call); at != std::string_view::npos; at = text.find(call, at + 1)) {
-      std::size_t digits = 0;
-      for (std::size_t i = at; i < text.size() && text[i] != '\n'; ++i) {
-        digits = text[i] >= '0' && text[i] <= '9' ? digits + 1 : 0;
-        if (digits > kMaxDigits) throw input_error("its code makes a string of a size that no model needs");
-      }
-    }
-  }
-}
-
-void check_code(std::string_view text) {
-  check_widths(text);
-  std::size_t open = 0;
-  char quote = '\0';
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != '\0') {
-      if (c == '\\') ++i;
-      if (c == quote || c == '\n') quote = '\0';
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '(' || c == '[' || c == '{') {
-      if (++open > kMaxBrackets) {
-        throw input_error("its code nests brackets more than " + std::to_string(kMaxBrackets) + " deep");
-      }
-    } else if ((c == ')' || c == ']' || c == '}') && open > 0) {
-      --open;
-    }
-  }
 }
 
 // Devices other than the CPU of the storages that the pickle refers to, by key.
@@ -185,7 +149,7 @@ std::string TorchScriptArchive::read_code(const std::string& name) const {
   if (text.size() > kMaxCode) {
     throw input_error("its code in " + name + " is larger than " + std::to_string(kMaxCode >> 20) + " MB");
   }
-  check_code(text);
+  check_nesting(text);
   return text;
 }
 
@@ -297,7 +261,10 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
         std::replace(path.begin() + 5, path.end(), '.', '/');
         path += ".py";
         if (!has_record(path)) return nullptr;
-        return std::make_shared<torch::jit::Source>(edits_.apply(path, read_code(path)), path, 1, nullptr);
+        auto source =
+            std::make_shared<torch::jit::Source>(edits_.apply(path, read_code(path)), path, 1, nullptr);
+        check_defaults(source);
+        return source;
       },
       format_version_);
   const auto resolve_type = [unit, importer](const c10::QualifiedName& type_name) {
@@ -345,6 +312,7 @@ at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
 }
 
 void TorchScriptArchive::load() {
+  const FoldingLimit limit;
   try {
     compilation_unit_ = std::make_shared<torch::jit::CompilationUnit>();
     provide_upgraders(format_version_);

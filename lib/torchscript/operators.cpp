@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "operators/operators.h"
 #include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/custom_classes.h"
+#include "torchscript/plain_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -43,27 +43,6 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
   }
 }
 
-// LibTorch's tables of dtypes take any number for one, and it computes these operators while it loads.
-void guard_dtype_tables() {
-  static bool done = false;
-  if (std::exchange(done, true)) return;
-  for (const char* name : {"aten::promote_types", "aten::can_cast"}) {
-    const auto operators = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
-    for (const auto& original : operators) {
-      torch::jit::deregisterOperator(original->schema());
-      torch::jit::registerOperator(torch::jit::Operator(
-          c10::toString(original->schema()),
-          [original](torch::jit::Stack& stack) {
-            for (const auto& type : c10::ArrayRef<at::IValue>(stack).slice(stack.size() - 2)) {
-              if (!find_dtype_name(type.toInt())) throw std::runtime_error("there is no such dtype");
-            }
-            original->getOperation()(stack);
-          },
-          original->aliasAnalysisKind()));
-    }
-  }
-}
-
 // Puts a note in the place of the function's body.
 void take_out(const Caller& caller, const std::string& name, const std::string& why, CodeEdits& edits) {
   std::string text = caller.indentation + "ops.fxtrace.not_followed(\"" + name + "\", \"" + why + "\")\n";
@@ -77,7 +56,6 @@ void take_out(const Caller& caller, const std::string& name, const std::string& 
 }  // namespace
 
 void load_operator_libraries(const TraceOptions& options) {
-  guard_dtype_tables();
   at::cpu::is_avx512_vnni_supported();  // reads what processor this is, which cannot be read later
   for (const auto& library : options.op_libraries) {
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
@@ -85,11 +63,12 @@ void load_operator_libraries(const TraceOptions& options) {
       throw usage_error("--op-library: cannot load " + library + ": " + (why == nullptr ? "" : why));
     }
   }
+  guard_operators();
 }
 
 std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
                                            CodeEdits& edits, Declarations& declarations) {
-  guard_dtype_tables();
+  guard_operators();
   bool has_classes = std::any_of(code.constant_types.begin(), code.constant_types.end(), is_declared_class);
   for (const auto& [record, text] : code.files) has_classes = declare_classes(text) || has_classes;
   for (const auto& schema : options.op_schemas) {

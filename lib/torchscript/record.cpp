@@ -3,13 +3,13 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "operators/operators.h"
 #include "operators/python_spelling.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/plain_operators.h"
 #include "torchscript/shapes/abstract.h"
 #include "torchscript/structure.h"
 
@@ -17,8 +17,6 @@ namespace fxtrace {
 
 namespace prim = c10::prim;
 namespace {
-
-constexpr std::size_t kMaxContainer = std::size_t{1} << 22;  // elements of a list, characters of a string
 
 bool is_container(const at::IValue& value) { return value.isList() || value.isGenericDict(); }
 
@@ -32,46 +30,6 @@ bool takes_anything(const c10::Type& type) {
   }
   if (type.kind() == c10::TypeKind::DictType) return takes_anything(*type.containedTypes()[1]);
   return false;
-}
-
-// An operation that would take more memory than a model has reason to ask for.
-bool is_excessive(const std::string& name, Traits traits, const std::vector<at::IValue>& values) {
-  std::size_t size = 1;
-  std::int64_t number = 1;
-  for (const auto& value : values) {
-    if (value.isList()) size = std::max(size, value.toListRef().size());
-    if (value.isString()) size = std::max(size, value.toStringRef().size());
-    if (value.isInt()) number = std::max(number, value.toInt());
-  }
-  if ((traits & traits::kRepeats) != 0) {
-    const bool numbers_alone = std::all_of(
-        values.begin(), values.end(), [](const auto& value) { return !value.isList() && !value.isString(); });
-    if (numbers_alone && name == "aten::mul") return false;
-    return static_cast<std::uint64_t>(number) > kMaxContainer / size;
-  }
-  return (traits & traits::kJoins) != 0 && size > kMaxContainer / 16;
-}
-
-// Where LibTorch's own arithmetic would end the process or not end at all: what Python raises.
-std::optional<std::string> arithmetic_error(const std::string& name, Traits traits,
-                                            const std::vector<at::IValue>& values) {
-  constexpr std::int64_t kLargestFactorial = 20;
-  if (name == "aten::factorial" && values.at(0).isInt() && values[0].toInt() > kLargestFactorial) {
-    return "OverflowError: factorial(" + std::to_string(values[0].toInt()) + ") has more than 64 bits";
-  }
-  if ((traits & traits::kDivides) == 0 || values.size() != 2 || !values[0].isInt() || !values[1].isInt()) {
-    return std::nullopt;
-  }
-  if (values[1].toInt() == 0) return "ZeroDivisionError: division by zero";
-  if (values[1].toInt() == -1 && values[0].toInt() == std::numeric_limits<std::int64_t>::min()) {
-    return "OverflowError: the quotient has more than 64 bits";
-  }
-  return std::nullopt;
-}
-
-bool is_too_large(const at::IValue& value) {
-  if (value.isString()) return value.toStringRef().size() > kMaxContainer;
-  return value.isList() && value.toListRef().size() > kMaxContainer;
 }
 
 template <class Kind>
@@ -191,15 +149,10 @@ bool Interpreter::is_structural(const IrNode* node, const c10::FunctionSchema& s
 
 void Interpreter::execute(const IrNode* node, Values values) {
   const c10::FunctionSchema& schema = *node->maybeSchema();
-  const auto refuse = [&] {
-    fail(FailureKind::kLimit, "a list or string of more than " + std::to_string(kMaxContainer) + " elements",
-         node);
+  const auto check = [&](std::optional<Refusal> refusal) {
+    if (refusal) fail(refusal->kind, std::move(refusal->why), node);
   };
-  const Traits traits = traits_of(node);
-  if (is_excessive(schema.name(), traits, values)) refuse();
-  if (auto error = arithmetic_error(schema.name(), traits, values)) {
-    fail(FailureKind::kRaised, std::move(*error), node);
-  }
+  check(find_refusal(schema.name(), traits_of(node), values));
   // LibTorch inserts the list's own range into it, which std::vector does not allow.
   if (schema.name() == "aten::extend" && values.size() == 2 && values[0].is(values[1])) {
     values[1] = values[1].toList().copy();
@@ -218,10 +171,8 @@ void Interpreter::execute(const IrNode* node, Values values) {
     torch::jit::Stack stack(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
     if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
     node->getOperation()(stack);
-    if (std::any_of(stack.begin(), stack.end(), is_too_large) ||
-        std::any_of(changed.begin(), changed.end(), is_too_large)) {
-      refuse();
-    }
+    for (const at::IValue& result : stack) check(find_refusal(result));
+    for (const at::IValue& container : changed) check(find_refusal(container));
     const auto results = node->outputs();
     for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) set(results[i], std::move(stack[i]));
   } catch (const TraceFailure&) {

@@ -1,0 +1,156 @@
+#include "torchscript/code_check.h"
+
+#include <torch/csrc/jit/frontend/lexer.h>
+#include <torch/csrc/jit/frontend/parser.h>
+#include <torch/csrc/jit/frontend/tree_views.h>
+
+#include <string>
+
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace torch::jit;  // NOLINT(google-build-using-namespace): kinds of tokens are macros' enumerators
+
+// LibTorch's parser recurses at every bracket, and its types are built again at every level.
+constexpr std::size_t kMaxBrackets = 2'000;
+
+bool is_literal(const Expr& expression);
+
+bool are_literals(const List<Expr>& expressions) {
+  for (const Expr& expression : expressions) {
+    if (!is_literal(expression)) return false;
+  }
+  return true;
+}
+
+// Attributes of a name: CONSTANTS.c0, __torch__.Color.RED.  They are looked up, and nothing is called.
+bool is_path_from(Expr expression, std::string_view root) {
+  while (expression.kind() == '.') expression = Select(expression).value();
+  return expression.kind() == TK_VAR && Var(expression).name().name() == root;
+}
+
+// Forms that LibTorch writes: annotate(List[int], []), torch.device("cpu"), float("inf").
+bool is_literal_call(const Apply& call) {
+  const List<Expr> inputs = call.inputs();
+  if (call.attributes().size() != 0) return false;
+  const Expr callee = call.callee();
+  if (callee.kind() == '.') {
+    return Select(callee).selector().name() == "device" && is_path_from(Select(callee).value(), "torch") &&
+           are_literals(inputs);
+  }
+  if (callee.kind() != TK_VAR) return false;
+  const std::string& name = Var(callee).name().name();
+  if (name == "annotate" || name == "unchecked_cast") return inputs.size() == 2 && is_literal(inputs[1]);
+  if (name == "uninitialized") return true;  // of a type
+  return (name == "float" || name == "complex") && are_literals(inputs);
+}
+
+bool is_literal(const Expr& expression) {
+  switch (expression.kind()) {
+    case TK_CONST:
+    case TK_STRINGLITERAL:
+    case TK_TRUE:
+    case TK_FALSE:
+    case TK_NONE:
+      return true;
+    case TK_UNARY_MINUS:
+      return is_literal(Expr(expression.tree()->tree(0)));
+    case TK_LIST_LITERAL:
+      return are_literals(ListLiteral(expression).inputs());
+    case TK_TUPLE_LITERAL:
+      return are_literals(TupleLiteral(expression).inputs());
+    case TK_DICT_LITERAL:
+      return are_literals(DictLiteral(expression).key_inputs()) &&
+             are_literals(DictLiteral(expression).value_inputs());
+    case TK_VAR: {
+      const std::string& name = Var(expression).name().name();
+      return name == "inf" || name == "nan";
+    }
+    case '.':
+      return is_path_from(expression, "CONSTANTS") || is_path_from(expression, "__torch__");
+    case TK_APPLY:
+      return is_literal_call(Apply(expression));
+    default:
+      return false;
+  }
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw input_error("its code computes " + what + ", which would be carried out while it is loaded",
+                    {"LibTorch writes such values as literals; the archive was made by other means"});
+}
+
+// All parameters inside, those of functions in functions too.
+void check_parameters(const TreeRef& tree) {
+  if (tree->kind() == TK_PARAM) {
+    const Param parameter(tree);
+    if (parameter.defaultValue().present() && !is_literal(parameter.defaultValue().get()))
+      refuse("the default value of '" + parameter.ident().name() + "'");
+  }
+  if (tree->isAtom()) return;
+  for (const TreeRef& part : tree->trees()) check_parameters(part);
+}
+
+void check_class(const ClassDef& definition) {
+  for (const Stmt& statement : definition.body()) {
+    if (statement.kind() != TK_ASSIGN) continue;
+    const Assign assign(statement);
+    if (!assign.rhs().present() || assign.lhs().kind() != TK_VAR) continue;  // what has a subscript is a type
+    const std::string& name = Var(assign.lhs()).name().name();
+    if (name != "__annotations__" && !is_literal(assign.rhs().get())) refuse("the constant '" + name + "'");
+  }
+}
+
+}  // namespace
+
+void check_nesting(std::string_view text) {
+  std::size_t open = 0;
+  char quote = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != '\0') {
+      if (c == '\\') ++i;
+      if (c == quote || c == '\n') quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == '[' || c == '{') {
+      if (++open > kMaxBrackets) {
+        throw input_error("its code nests brackets more than " + std::to_string(kMaxBrackets) + " deep");
+      }
+    } else if ((c == ')' || c == ']' || c == '}') && open > 0) {
+      --open;
+    }
+  }
+}
+
+// The steps of torch/csrc/jit/serialization/import_source.cpp.
+void check_defaults(const std::shared_ptr<Source>& source) {
+  Parser parser(source);
+  Lexer& lexer = parser.lexer();
+  if (lexer.cur().kind == TK_IDENT && lexer.cur().text() == "op_version_set") {
+    lexer.next();
+    lexer.expect('=');
+    lexer.expect(TK_NUMBER);
+    lexer.expect(TK_NEWLINE);
+  }
+  while (lexer.cur().kind != TK_EOF) {
+    while (lexer.nextIf(TK_IMPORT)) {
+      while (lexer.cur().kind != TK_NEWLINE) {
+        if (lexer.cur().kind == TK_EOF) throw input_error("its code ends in an import");
+        lexer.next();
+      }
+      lexer.expect(TK_NEWLINE);
+    }
+    if (lexer.cur().kind == TK_EOF) break;
+    if (lexer.cur().kind != TK_CLASS_DEF && lexer.cur().kind != TK_DEF)
+      lexer.reportError("unexpected token in code import");
+    const bool is_class = lexer.cur().kind == TK_CLASS_DEF;
+    const TreeRef tree = is_class ? parser.parseClass() : parser.parseFunction(/*is_method=*/false);
+    check_parameters(tree);
+    if (is_class) check_class(ClassDef(tree));
+  }
+}
+
+}  // namespace fxtrace
