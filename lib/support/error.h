@@ -3,6 +3,8 @@
 // an error but data (Failure in graph/graph_collection.h).
 #pragma once
 
+#include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,6 +45,14 @@ inline Error usage_error(const std::string& message, std::vector<std::string> hi
 }
 inline Error input_error(const std::string& message, std::vector<std::string> hints = {}) {
   return {ErrorKind::kInput, message, std::move(hints)};
+}
+
+// Where what a model does is caught as an exception: goes on with what is not the model's doing, an Error and
+// memory that is used up.
+inline void rethrow_what_is_not_the_models(const std::exception& caught) {
+  if (dynamic_cast<const Error*>(&caught) != nullptr ||
+      dynamic_cast<const std::bad_alloc*>(&caught) != nullptr)
+    throw;
 }
 
 }  // namespace fxtrace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "torchscript/budget.h"
 #include "torchscript/seen_calls.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/options.h"
@@ -16,7 +17,7 @@ namespace fxtrace {
 class BoundTorchScriptProgram : public BoundProgram {
  public:
   BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options)
-      : program_(program), options_(options) {}
+      : program_(program), options_(options), budget_(options.limits) {}
 
   std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
@@ -31,6 +32,7 @@ class BoundTorchScriptProgram : public BoundProgram {
  private:
   const TorchScriptProgram& program_;
   const TraceOptions& options_;
+  Budget budget_;
   SeenCalls calls_;
   std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
   std::string first_invalid_;

@@ -195,6 +195,8 @@ at::IValue Interpreter::combined(
     const at::IValue& first, const at::IValue& second, const std::string& name, const IrNode* node,
     const std::function<at::IValue(const at::IValue&, const at::IValue&)>& on_difference) {
   if (is_same(first, second)) return first;
+  measure(first, node);
+  measure(second, node);
   const bool is_first_missing = is_uninitialized(first);
   if (is_first_missing || is_uninitialized(second)) {
     const at::IValue& there = is_first_missing ? second : first;

@@ -4,6 +4,7 @@
 
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/plain_operators.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/shapes/abstract.h"
 #include "torchscript/structure.h"
@@ -18,10 +19,11 @@ namespace {
 constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
 }  // namespace
 
-Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options,
+Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
                          BoundTorchScriptProgram* bound, GraphTracer* tracer)
     : program_(program),
       options_(options),
+      budget_(budget),
       bound_(bound),
       tracer_(tracer),
       mode_(tracer != nullptr ? Mode::kRecord : Mode::kState),
@@ -134,7 +136,8 @@ void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& objec
     call_graph_function(*function, {at::IValue(object), state}, nullptr);
   } catch (const TraceFailure&) {
     // What is missing now is what the state would not tell without running it.
-  } catch (const std::exception&) {
+  } catch (const std::exception& e) {
+    rethrow_what_is_not_the_models(e);
     // Likewise: the state does not fit the code.
   }
   changes_.forget();
@@ -197,6 +200,7 @@ void Interpreter::run_block(const IrBlock& block, const std::unordered_set<const
 // --- one node ---
 
 void Interpreter::run_node(const IrNode* node) {
+  budget_.spend(1);
   // Branches that may both be taken multiply: leaves beyond this have no known shapes.
   if (mode_ == Mode::kAbstract && ++abstract_nodes_ > kMaxAbstractNodes) {
     fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
@@ -419,6 +423,7 @@ bool Interpreter::compare_tensors(const IrNode* node, const at::IValue& left, co
 
 void Interpreter::is_instance(const IrNode* node) {
   const at::IValue& object = value(node->input(0));
+  measure(object, node);
   const c10::TypePtr type = dynamic_type(object);
   bool possible = false;
   for (const auto& candidate : node->tys(c10::attr::types)) {
@@ -436,8 +441,19 @@ void Interpreter::is_instance(const IrNode* node) {
 
 // --- containers ---
 
+Extent Interpreter::measure(const at::IValue& value, const IrNode* node) {
+  const Extent extent = extent_of(value);
+  budget_.spend(extent.looked);
+  if (extent.size > kMaxPlainSize) {
+    fail(FailureKind::kLimit,
+         "a value that holds itself, or more than " + std::to_string(kMaxPlainSize) + " others", node);
+  }
+  return extent;
+}
+
 void Interpreter::construct(const IrNode* node) {
   Values values = inputs(node);
+  budget_.spend(values.size());
   const c10::TypePtr& type = node->output()->type();
   switch (node->kind()) {
     case prim::ListConstruct: {
@@ -592,6 +608,7 @@ void Interpreter::remember(const at::IValue& container) {
   const void* identity = container.internalToPointer();
   const auto known = remembered_.find(identity);
   if (known != remembered_.end() && known->second >= call_mark_) return;
+  budget_.spend(container.isList() ? container.toListRef().size() : container.toGenericDict().size());
   remembered_[identity] = changes_.mark();
   changes_.add([this, identity, container, before = copy_of(container)] {
     set_content(container, before);

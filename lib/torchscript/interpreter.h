@@ -16,6 +16,7 @@
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
 #include "torchscript/bound_torchscript_program.h"
+#include "torchscript/budget.h"
 #include "torchscript/loop_condition.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
@@ -29,8 +30,8 @@ namespace fxtrace {
 class Interpreter {
  public:
   // What runs tell of each other goes to `bound`.  It and `tracer` may be null for set_state().
-  Interpreter(const TorchScriptProgram& program, const TraceOptions& options, BoundTorchScriptProgram* bound,
-              GraphTracer* tracer);
+  Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
+              BoundTorchScriptProgram* bound, GraphTracer* tracer);
 
   // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
@@ -94,6 +95,8 @@ class Interpreter {
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
   void count_step(const IrNode* node);
+  // Fails where there is more in the value than anybody could walk through.
+  Extent measure(const at::IValue& value, const IrNode* node);
   // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
   // `opposite` is turned round when the key is that of the opposite.
   std::string condition_key(const at::IValue& condition, bool& opposite) const;
@@ -135,7 +138,7 @@ class Interpreter {
   bool asks_for_none(const at::IValue& condition) const;
   void record_branches(const IrNode* node, const at::IValue& condition);
   void record_while(const IrNode* node);
-  LoopState::Variable loop_variable(std::string name, const at::IValue& before, bool changes) const;
+  LoopState::Variable loop_variable(std::string name, const at::IValue& before, bool changes);
   LoopState loop_state(const IrNode* node, bool has_condition);
   bool record_turn(const IrNode* node, const LoopCondition* condition, LoopState& state);
   std::vector<NodeId> enter_turn(const LoopState& state, Values& variables);
@@ -225,6 +228,7 @@ class Interpreter {
                                                           const IrNode* node);
   Argument argument(const at::IValue& value, const IrNode* node,
                     NumberMeaning meaning = NumberMeaning::kNumber);
+  Argument argument_part(const at::IValue& value, const IrNode* node, NumberMeaning meaning);
   // An integer of the code; one that stands for a dtype, a layout or a memory format must be one.
   Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node);
   void check_numbers(const c10::FunctionSchema& schema, const Values& values, const IrNode* node);
@@ -334,6 +338,7 @@ class Interpreter {
 
   const TorchScriptProgram& program_;
   const TraceOptions& options_;
+  Budget& budget_;
   BoundTorchScriptProgram* bound_;
   GraphTracer* tracer_;
   std::vector<Activation> frames_;

@@ -19,6 +19,8 @@ namespace {
 
 using Arguments = c10::ArrayRef<at::IValue>;
 
+constexpr std::size_t kCharactersInUnit = 16;
+constexpr std::size_t kMaxSearch = std::size_t{1} << 30;  // characters compared
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 Refusal raises(std::string why) { return {FailureKind::kRaised, std::move(why)}; }
@@ -99,16 +101,27 @@ std::optional<Refusal> check_range(Arguments arguments) {
   return fits ? std::nullopt : std::optional(raises("OverflowError: a range of more than 63 bits"));
 }
 
+std::size_t search_steps(Arguments arguments) {
+  if (!is_text(arguments, 0) || !is_text(arguments, 1)) return 0;
+  return arguments[0].toStringRef().size() * arguments[1].toStringRef().size();
+}
+
+std::optional<Refusal> check_search(Arguments arguments) {
+  if (search_steps(arguments) <= kMaxSearch) return std::nullopt;
+  return Refusal{FailureKind::kLimit, "a long text is looked for in a longer one"};
+}
+
 // Text by a pattern that is empty: LibTorch would look for it for ever.
 std::optional<Refusal> check_pattern(Arguments arguments) {
   if (!is_text(arguments, 0) || !is_text(arguments, 1) || !arguments[1].toStringRef().empty())
-    return std::nullopt;
+    return check_search(arguments);
   return Refusal{FailureKind::kUnsupportedOp, "an empty text is looked for"};
 }
 
 std::optional<Refusal> check_separator(Arguments arguments) {
-  if (check_pattern(arguments)) return raises("ValueError: empty separator");
-  return std::nullopt;
+  if (is_text(arguments, 1) && arguments[1].toStringRef().empty())
+    return raises("ValueError: empty separator");
+  return check_search(arguments);
 }
 
 // LibTorch takes a negative width for a large one.
@@ -144,6 +157,7 @@ struct CheckOf {
 };
 
 constexpr CheckOf kChecks[] = {{"aten::Int", check_conversion},
+                               {"aten::__contains__", check_search},
                                {"aten::__lshift__", check_shift},
                                {"aten::__range_length", check_range},
                                {"aten::__rshift__", check_shift},
@@ -153,19 +167,26 @@ constexpr CheckOf kChecks[] = {{"aten::Int", check_conversion},
                                {"aten::count", check_pattern},
                                {"aten::expandtabs", check_width},
                                {"aten::factorial", check_factorial},
+                               {"aten::find", check_search},
                                {"aten::floor", check_conversion},
                                {"aten::gcd", check_gcd},
+                               {"aten::index", check_search},
                                {"aten::ljust", check_width},
+                               {"aten::lstrip", check_search},
                                {"aten::partition", check_separator},
                                {"aten::pow", check_power},
                                {"aten::promote_types", check_dtypes},
                                {"aten::replace", check_pattern},
+                               {"aten::rfind", check_search},
+                               {"aten::rindex", check_search},
                                {"aten::rjust", check_width},
                                {"aten::rpartition", check_separator},
                                {"aten::rsplit", check_separator},
+                               {"aten::rstrip", check_search},
                                {"aten::sort", check_order},
                                {"aten::sorted", check_order},
                                {"aten::split", check_separator},
+                               {"aten::strip", check_search},
                                {"aten::trunc", check_conversion},
                                {"aten::zfill", check_width}};
 static_assert(std::ranges::is_sorted(kChecks, {}, &CheckOf::name));
@@ -192,7 +213,7 @@ bool is_excessive(std::string_view name, Traits traits, Arguments arguments) {
 // --- what LibTorch carries out by itself ---
 
 // Of all constants that LibTorch makes of others while it compiles an archive's code.
-constexpr std::size_t kMaxFolded = std::size_t{1} << 26;
+constexpr std::size_t kMaxFolded = std::size_t{1} << 22;  // units of a budget
 thread_local std::optional<std::size_t> room_for_folding;
 
 // Whether values of the type never change: LibTorch's constant propagation looks at no others.
@@ -228,13 +249,14 @@ void carry_out(const torch::jit::Operator& original, Traits traits, torch::jit::
   const Arguments arguments = Arguments(stack).slice(stack.size() - count);
   if (const auto refusal = find_refusal(schema.name(), traits, arguments)) refuse(refusal->why);
   const std::size_t below = stack.size() - count;
+  if (room_for_folding) {
+    const std::size_t cost = cost_of(schema.name(), arguments);
+    if (cost > *room_for_folding) refuse("too much is made of constants");
+    *room_for_folding -= cost;
+  }
   original.getOperation()(stack);
   for (const at::IValue& result : Arguments(stack).slice(below)) {
     if (const auto refusal = find_refusal(result)) refuse(refusal->why);
-    if (!result.isString() || !room_for_folding) continue;
-    const std::size_t size = result.toStringRef().size();
-    if (size > *room_for_folding) refuse("too much text is made of constants");
-    *room_for_folding -= size;
   }
 }
 
@@ -281,6 +303,23 @@ void guard_operators() {
       torch::jit::registerOperator(may_be_folded(op->schema()) ? guarded(op) : torch::jit::Operator(*op));
     }
   }
+}
+
+std::size_t length_of(const at::IValue& value) {
+  if (value.isString()) return value.toStringRef().size() / kCharactersInUnit;
+  if (value.isList()) return value.toListRef().size();
+  return value.isGenericDict() ? value.toGenericDict().size() : 0;
+}
+
+std::size_t cost_of(std::string_view name, Arguments arguments) {
+  static constexpr std::array<std::string_view, 6> kConstantTime{"aten::__getitem__", "aten::_set_item",
+                                                                 "aten::append",      "aten::get",
+                                                                 "aten::len",         "aten::setdefault"};
+  if (std::ranges::find(kConstantTime, name) != kConstantTime.end()) return 1;
+  constexpr std::size_t kComparedInUnit = 256;
+  std::size_t units = 1 + std::min(search_steps(arguments), kMaxSearch) / kComparedInUnit;
+  for (const at::IValue& value : arguments) units += length_of(value);
+  return units;
 }
 
 FoldingLimit::FoldingLimit() { room_for_folding = kMaxFolded; }

@@ -31,6 +31,11 @@ std::optional<Refusal> find_refusal(std::string_view name, Traits traits,
 // The same for what it gave: a value that is too large to be kept.
 std::optional<Refusal> find_refusal(const at::IValue& result);
 
+// Elements of a list or dict, text at 16 characters for one; 0 for other values.
+std::size_t length_of(const at::IValue& value);
+// What a call costs at most, in units of a Budget.
+std::size_t cost_of(std::string_view name, c10::ArrayRef<at::IValue> arguments);
+
 // From now on LibTorch itself carries out, on constants, operators that traits::kPlain allows, with arguments
 // that find_refusal() does, and nothing else: not what an archive names, not what a library has registered.
 void guard_operators();

@@ -7,6 +7,7 @@
 
 #include "operators/operators.h"
 #include "operators/python_spelling.h"
+#include "support/error.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/plain_operators.h"
@@ -17,6 +18,9 @@ namespace fxtrace {
 
 namespace prim = c10::prim;
 namespace {
+
+// What is kept, in units of the budget.
+constexpr std::size_t kUnitsOfNode = 64, kUnitsOfArgument = 4;
 
 bool is_container(const at::IValue& value) { return value.isList() || value.isGenericDict(); }
 
@@ -119,8 +123,9 @@ void Interpreter::run_operator(const IrNode* node) {
       std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
         return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
       });
-  if (!makes_tensor && has_trait(node, traits::kPlain) &&
-      std::all_of(values.begin(), values.end(), is_plain)) {
+  bool all_plain = true;
+  for (const at::IValue& value : values) all_plain = measure(value, node).is_plain && all_plain;
+  if (!makes_tensor && has_trait(node, traits::kPlain) && all_plain) {
     return execute(node, std::move(values));
   }
   if (shapes_ && answer_dict(node, *schema, values)) return;
@@ -153,6 +158,7 @@ void Interpreter::execute(const IrNode* node, Values values) {
     if (refusal) fail(refusal->kind, std::move(refusal->why), node);
   };
   check(find_refusal(schema.name(), traits_of(node), values));
+  budget_.spend(cost_of(schema.name(), values));
   // LibTorch inserts the list's own range into it, which std::vector does not allow.
   if (schema.name() == "aten::extend" && values.size() == 2 && values[0].is(values[1])) {
     values[1] = values[1].toList().copy();
@@ -171,13 +177,17 @@ void Interpreter::execute(const IrNode* node, Values values) {
     torch::jit::Stack stack(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
     if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
     node->getOperation()(stack);
-    for (const at::IValue& result : stack) check(find_refusal(result));
+    for (const at::IValue& result : stack) {
+      check(find_refusal(result));
+      budget_.spend(length_of(result));
+    }
     for (const at::IValue& container : changed) check(find_refusal(container));
     const auto results = node->outputs();
     for (std::size_t i = 0; i < results.size() && i < stack.size(); ++i) set(results[i], std::move(stack[i]));
   } catch (const TraceFailure&) {
     throw;
   } catch (const std::exception& e) {
+    rethrow_what_is_not_the_models(e);
     fail(FailureKind::kRaised, readable_message(e.what()), node);
   }
 }
@@ -203,6 +213,7 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
       return record(node, schema, inputs(node));
     }
   }
+  budget_.spend(kUnitsOfNode);
   std::vector<AbstractValue> results = infer_results(node, schema, values);
   if (!records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
   if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]) ||
@@ -437,6 +448,12 @@ void Interpreter::check_numbers(const c10::FunctionSchema& schema, const Values&
 
 Argument Interpreter::argument(const at::IValue& value, const IrNode* node, NumberMeaning meaning) {
   if (!records()) return Argument::None{};  // nobody looks at it
+  measure(value, node);
+  return argument_part(value, node, meaning);
+}
+
+Argument Interpreter::argument_part(const at::IValue& value, const IrNode* node, NumberMeaning meaning) {
+  budget_.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
       fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
@@ -471,18 +488,19 @@ Argument Interpreter::argument(const at::IValue& value, const IrNode* node, Numb
   }
   if (value.isList()) {
     Argument::List list;
-    for (const auto& item : value.toListRef()) list.items.push_back(argument(item, node, meaning));
+    for (const auto& item : value.toListRef()) list.items.push_back(argument_part(item, node, meaning));
     return list;
   }
   if (value.isTuple()) {
     Argument::Tuple tuple;
-    for (const auto& item : value.toTupleRef().elements()) tuple.items.push_back(argument(item, node));
+    for (const auto& item : value.toTupleRef().elements()) tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
     return tuple;
   }
   if (value.isGenericDict()) {
     Argument::Dict dict;
     for (const auto& entry : value.toGenericDict()) {
-      dict.items.emplace_back(argument(entry.key(), node), argument(entry.value(), node));
+      dict.items.emplace_back(argument_part(entry.key(), node, NumberMeaning::kNumber),
+                              argument_part(entry.value(), node, NumberMeaning::kNumber));
     }
     return dict;
   }

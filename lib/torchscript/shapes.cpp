@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "operators/operators.h"
+#include "support/error.h"
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
@@ -103,7 +104,8 @@ std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& func
     return call_graph_function(function, arguments, nullptr);
   } catch (const TraceFailure&) {
     return std::nullopt;  // a leaf may do what cannot be followed: its result is not known
-  } catch (const std::exception&) {
+  } catch (const std::exception& e) {
+    rethrow_what_is_not_the_models(e);
     return std::nullopt;  // LibTorch's: likewise
   }
 }
@@ -375,7 +377,8 @@ std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, cons
   const at::NoGradGuard no_grad;
   try {
     node->getOperation()(stack);
-  } catch (const std::exception&) {
+  } catch (const std::exception& e) {
+    rethrow_what_is_not_the_models(e);
     return std::nullopt;
   }
   return stack;

@@ -141,6 +141,8 @@ std::optional<Argument> plain_attribute(const at::IValue& value) {
     return Argument(std::move(result));
   };
   constexpr std::size_t kMaxElements = 64;  // a rule that compares longer lists is a mistake
+  constexpr std::size_t kMaxValues = 4096;
+  if (extent_of(value).size > kMaxValues) return std::nullopt;
   if (value.isList() && value.toListRef().size() <= kMaxElements) return list(value.toListRef());
   if (value.isTuple() && value.toTupleRef().size() <= kMaxElements)
     return list(value.toTupleRef().elements());
@@ -220,7 +222,8 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
 // Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
 // parameters are known to exist.
 void TorchScriptProgram::initialize(const TraceOptions& options) {
-  Interpreter interpreter(*this, options, nullptr, nullptr);
+  Budget budget(options.limits);
+  Interpreter interpreter(*this, options, budget, nullptr, nullptr);
   for (std::uint32_t i = 0; i < modules_.size(); ++i) {
     if (modules_[i].alias_of) continue;
     const at::IValue* state = archive_->find_state(objects_[i].get());

@@ -1,6 +1,8 @@
 #include "torchscript/value.h"
 
-#include <stdexcept>
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
 
 namespace fxtrace {
 
@@ -26,30 +28,97 @@ const Proxy* find_proxy(const at::IValue& value) {
   return static_cast<const Proxy*>(value.toCapsule().get());
 }
 
-bool is_plain(const at::IValue& value) {
-  if (value.isTensor() || value.isCapsule() || value.isObject() || value.isFuture()) return false;
-  if (value.isList()) {
-    const auto items = value.toListRef();
-    if (!items.empty() && items[0].isInt()) {
-      // Long lists of numbers are common: no recursion for them.
-      for (const auto& item : items) {
-        if (!item.isInt()) return false;
-      }
-      return true;
+namespace {
+
+bool is_container(const at::IValue& value) {
+  return value.isTuple() || value.isList() || value.isGenericDict();
+}
+
+// Looks at containers in one another.
+class Measure {
+ public:
+  Extent of(const at::IValue& value) {
+    if (!is_container(value)) return of_single(value);
+    if (++depth_ > kMaxDepth) {
+      --depth_;
+      return {false, Extent::kEndless, 1, 0};
     }
-    for (const auto& item : items) {
-      if (!is_plain(item)) return false;
-    }
-  } else if (value.isTuple()) {
-    for (const auto& item : value.toTupleRef().elements()) {
-      if (!is_plain(item)) return false;
-    }
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) {
-      if (!is_plain(entry.key()) || !is_plain(entry.value())) return false;
-    }
+    Extent whole = value.isList()    ? of_all(value.internalToPointer(), value.toListRef())
+                   : value.isTuple() ? of_all(value.internalToPointer(), value.toTupleRef().elements())
+                                     : of_dict(value);
+    --depth_;
+    ++whole.depth;
+    return whole;
   }
-  return true;
+
+ private:
+  // Deeper ones would use up the stack of whoever walks them.
+  static constexpr std::size_t kMaxDepth = 500;
+
+  static Extent of_single(const at::IValue& value) {
+    if (value.isString()) return {true, 1 + value.toStringRef().size() / kCharacters, 1, 0};
+    const bool other = value.isTensor() || value.isCapsule() || value.isObject() || value.isFuture();
+    return {!other, 1, 1, 0};
+  }
+
+  static void add(Extent& whole, const Extent& part) {
+    whole.is_plain = whole.is_plain && part.is_plain;
+    whole.size = std::min(Extent::kEndless, whole.size + part.size);
+    whole.looked += part.looked;
+    whole.depth = std::max(whole.depth, part.depth);
+  }
+
+  // What has no containers inside need not be remembered.
+  template <class Items>
+  Extent of_all(const void* identity, const Items& items) {
+    Extent whole;
+    bool nested = false;
+    for (const at::IValue& item : items) {
+      if (is_container(item)) {
+        nested = true;
+      } else {
+        add(whole, of_single(item));
+      }
+    }
+    return nested ? remembered(identity, whole, [&](Extent& found) {
+      for (const at::IValue& item : items) {
+        if (is_container(item)) add(found, of(item));
+      }
+    })
+                  : whole;
+  }
+
+  Extent of_dict(const at::IValue& value) {
+    return remembered(value.internalToPointer(), {}, [&](Extent& found) {
+      for (const auto& entry : value.toGenericDict()) {
+        add(found, of(entry.key()));
+        add(found, of(entry.value()));
+      }
+    });
+  }
+
+  template <class F>
+  Extent remembered(const void* identity, Extent whole, const F& add_parts) {
+    // Endless until it is known: it may hold itself.
+    const auto [place, is_new] = known_.try_emplace(identity, Extent{false, Extent::kEndless, 1, 0});
+    if (!is_new) return place->second;
+    add_parts(whole);
+    Extent again = whole;
+    again.looked = 1;
+    known_[identity] = again;
+    return whole;
+  }
+
+  static constexpr std::size_t kCharacters = 16;
+  std::unordered_map<const void*, Extent> known_;
+  std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+Extent extent_of(const at::IValue& value) {
+  Measure measure;
+  return measure.of(value);
 }
 
 c10::TypePtr dynamic_type(const at::IValue& value) {

@@ -6,6 +6,9 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "shapes/abstract_value.h"
 #include "torchscript/number_meanings.h"
 #include "trace/graph_builder.h"
@@ -33,8 +36,18 @@ const AbstractValue& known_of(const at::IValue& value);
 // The proxy that `value` is; null for anything else.
 const Proxy* find_proxy(const at::IValue& value);
 
-// Neither a proxy nor a tensor nor an object, and none inside.
-bool is_plain(const at::IValue& value);
+// What is inside a list, dict or tuple.  Parts that several hold are looked at once and count for each.
+struct Extent {
+  bool is_plain = true;    // neither a proxy nor a tensor nor an object, and none inside
+  std::size_t size = 1;    // values, and text at 16 characters for one; kEndless for what holds itself
+  std::size_t looked = 1;  // values that were looked at
+  std::size_t depth = 0;   // of containers in one another
+
+  static constexpr std::size_t kEndless = SIZE_MAX / 2;
+};
+Extent extent_of(const at::IValue& value);
+
+inline bool is_plain(const at::IValue& value) { return extent_of(value).is_plain; }
 
 // Type of the value as it is now; a proxy's own.
 c10::TypePtr dynamic_type(const at::IValue& value);

@@ -99,7 +99,8 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
 
 // `changes`: it is taken to be carried, as far as it can be.
 Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, const at::IValue& before,
-                                                            bool changes) const {
+                                                            bool changes) {
+  measure(before, nullptr);
   LoopState::Variable result{std::move(name), before, {}, {}};
   map_leaves(before, [&](const at::IValue& leaf) {
     LoopState::Leaf state{leaf, false, false, dynamic_type(leaf), {}, {}};

@@ -31,10 +31,15 @@ std::optional<TensorInfo> tensor_info(const at::Tensor& tensor) {
 }
 
 constexpr int kMaxNesting = 16;  // objects may hold themselves
+constexpr std::size_t kMaxValues = std::size_t{1} << 22;
+
+// Whoever holds too many others: nothing is known of it.
+struct TooMany {};
 
 // With literals the value is an argument of a call.  Without, it is what the interpreter remembers of values
 // that depend on inputs: sizes, tensors and what they are in.
-AbstractValue converted(const at::IValue& value, bool with_literals, int depth) {
+AbstractValue converted(const at::IValue& value, bool with_literals, int depth, std::size_t& room) {
+  if (room-- == 0) throw TooMany{};
   if (value.isCapsule()) return known_of(value);
   if (value.isNone()) return {NoneValue{}};
   if (value.isInt()) return {SymInt(value.toInt())};
@@ -47,7 +52,7 @@ AbstractValue converted(const at::IValue& value, bool with_literals, int depth) 
   const auto sequence = [&](const auto& items) {
     AbstractValue::Sequence result;
     result.reserve(items.size());
-    for (const at::IValue& item : items) result.push_back(converted(item, with_literals, depth + 1));
+    for (const at::IValue& item : items) result.push_back(converted(item, with_literals, depth + 1, room));
     return AbstractValue{std::move(result)};
   };
   if (value.isTuple()) return sequence(value.toTupleRef().elements());
@@ -57,7 +62,7 @@ AbstractValue converted(const at::IValue& value, bool with_literals, int depth) 
     for (const auto& entry : value.toGenericDict()) {
       dict.keys.push_back(literal_value(entry.key()));
       if (dict.keys.back().is_unknown()) return {};  // a tensor
-      dict.values.push_back(converted(entry.value(), with_literals, depth + 1));
+      dict.values.push_back(converted(entry.value(), with_literals, depth + 1, room));
     }
     return {std::move(dict)};
   }
@@ -65,6 +70,15 @@ AbstractValue converted(const at::IValue& value, bool with_literals, int depth) 
     return sequence(value.toObjectRef().slots());
   }
   return with_literals ? literal_value(value) : AbstractValue{};
+}
+
+AbstractValue converted(const at::IValue& value, bool with_literals) {
+  std::size_t room = kMaxValues;
+  try {
+    return converted(value, with_literals, 0, room);
+  } catch (const TooMany&) {
+    return {};
+  }
 }
 
 ValueType::Kind kind_of(c10::TypeKind kind) {
@@ -108,7 +122,7 @@ at::Tensor tensor_of(const TensorContent& content) {
   return content.constant ? *static_cast<const at::Tensor*>(content.constant.get()) : at::Tensor();
 }
 
-AbstractValue known_of_value(const at::IValue& value) { return converted(value, false, 0); }
+AbstractValue known_of_value(const at::IValue& value) { return converted(value, false); }
 
 std::optional<TensorInfo> find_tensor_info(const at::IValue& value) {
   if (const TensorInfo* info = known_of(value).tensor()) return *info;
@@ -161,7 +175,7 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
   if (converted_.empty()) converted_.resize(values_.size());
   std::optional<AbstractValue>& place = converted_[i];
   if (place) return *place;
-  place = converted(argument, true, 0);
+  place = converted(argument, true);
   auto* info = std::get_if<TensorInfo>(&place->value);
   if (info != nullptr && read_constant_) {
     if (auto element = read_constant_(argument.toTensor())) {
