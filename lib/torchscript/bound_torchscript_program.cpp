@@ -7,7 +7,8 @@ namespace fxtrace {
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
   program_.put_in_force();
-  with_large_stack([&] { Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf); });
+  with_large_stack(
+      [&] { Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf); });
 }
 
 void BoundTorchScriptProgram::report_invalid(ModuleId module, const torch::jit::Node* node,

@@ -8,7 +8,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::int64_t kUnits = std::int64_t{1} << 27;
+constexpr std::int64_t kUnits = std::int64_t{1} << 26;
 constexpr Limits kUsual;
 
 }  // namespace

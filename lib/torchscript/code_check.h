@@ -12,8 +12,8 @@ namespace fxtrace {
 void check_nesting(std::string_view text);
 
 // LibTorch carries out default values of parameters and constants of classes as it meets them, with all that
-// they call.  Throws Error(kInput) where one is more than a literal value; what LibTorch could not parse either
-// throws std::exception.
+// they call.  Throws Error(kInput) where one is more than a literal value; what LibTorch could not parse
+// either throws std::exception.
 void check_defaults(const std::shared_ptr<torch::jit::Source>& source);
 
 }  // namespace fxtrace

@@ -1,5 +1,6 @@
 #include "torchscript/plain_operators.h"
 
+#include <c10/util/Logging.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
@@ -212,6 +213,8 @@ bool is_excessive(std::string_view name, Traits traits, Arguments arguments) {
 
 // --- what LibTorch carries out by itself ---
 
+constexpr int kFatal = 3;  // of LibTorch's levels of logging
+
 // Of all constants that LibTorch makes of others while it compiles an archive's code.
 constexpr std::size_t kMaxFolded = std::size_t{1} << 22;  // units of a budget
 thread_local std::optional<std::size_t> room_for_folding;
@@ -273,6 +276,17 @@ torch::jit::Operator guarded(const std::shared_ptr<torch::jit::Operator>& origin
 
 }  // namespace
 
+bool makes_tensor(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
+    return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
+  });
+}
+
+bool is_carried_out(const c10::FunctionSchema& schema, Traits traits, Arguments /*arguments*/,
+                    bool all_plain) {
+  return all_plain && (traits & traits::kPlain) != 0 && !makes_tensor(schema);
+}
+
 std::optional<Refusal> find_refusal(std::string_view name, Traits traits, Arguments arguments) {
   if (is_excessive(name, traits, arguments)) return too_large();
   if ((traits & traits::kDivides) != 0) {
@@ -291,6 +305,7 @@ std::optional<Refusal> find_refusal(const at::IValue& result) {
 void guard_operators() {
   static bool done = false;
   if (std::exchange(done, true)) return;
+  FLAGS_caffe2_log_level = kFatal;  // some say on stderr what they think of themselves
   std::set<c10::Symbol> names;
   for (const auto& op : torch::jit::getAllOperators()) {
     if (may_be_folded(op->schema())) names.insert(c10::Symbol::fromQualString(op->schema().name()));
@@ -312,9 +327,8 @@ std::size_t length_of(const at::IValue& value) {
 }
 
 std::size_t cost_of(std::string_view name, Arguments arguments) {
-  static constexpr std::array<std::string_view, 6> kConstantTime{"aten::__getitem__", "aten::_set_item",
-                                                                 "aten::append",      "aten::get",
-                                                                 "aten::len",         "aten::setdefault"};
+  static constexpr std::array<std::string_view, 6> kConstantTime{
+      "aten::__getitem__", "aten::_set_item", "aten::append", "aten::get", "aten::len", "aten::setdefault"};
   if (std::ranges::find(kConstantTime, name) != kConstantTime.end()) return 1;
   constexpr std::size_t kComparedInUnit = 256;
   std::size_t units = 1 + std::min(search_steps(arguments), kMaxSearch) / kComparedInUnit;

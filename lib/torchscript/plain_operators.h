@@ -1,9 +1,10 @@
 // Operators on plain values: numbers, strings, lists, dicts and tuples that hold neither tensors nor objects.
-// They are carried out by LibTorch, while tracing and, on constants, by LibTorch itself while it compiles code.
-// Its implementations take arguments for granted that an archive may choose: they divide by zero, look for
-// empty patterns for ever, sort what has no order and make strings of any length.
+// They are carried out by LibTorch, while tracing and, on constants, by LibTorch itself while it compiles
+// code. Its implementations take arguments for granted that an archive may choose: they divide by zero, look
+// for empty patterns for ever, sort what has no order and make strings of any length.
 #pragma once
 
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
 #include <cstddef>
@@ -18,6 +19,14 @@ namespace fxtrace {
 
 // Largest list (elements), string (characters), or value with all that is inside.
 inline constexpr std::size_t kMaxPlainSize = std::size_t{1} << 22;
+
+// Whether one of its results is a tensor or holds one.
+bool makes_tensor(const c10::FunctionSchema& schema);
+
+// Whether the interpreter carries the operator out with these arguments; else it records it.  `traits` are
+// those of the table; `all_plain`: the arguments are plain values.
+bool is_carried_out(const c10::FunctionSchema& schema, Traits traits, c10::ArrayRef<at::IValue> arguments,
+                    bool all_plain);
 
 struct Refusal {
   FailureKind kind = FailureKind::kRaised;

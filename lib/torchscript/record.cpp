@@ -119,17 +119,12 @@ void Interpreter::run_operator(const IrNode* node) {
   }
   check_numbers(*schema, values, node);
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
-  const bool makes_tensor =
-      std::any_of(schema->returns().begin(), schema->returns().end(), [](const auto& result) {
-        return result.type()->kind() != c10::TypeKind::VarType && may_hold_tensor(*result.type());
-      });
   bool all_plain = true;
   for (const at::IValue& value : values) all_plain = measure(value, node).is_plain && all_plain;
-  if (!makes_tensor && has_trait(node, traits::kPlain) && all_plain) {
-    return execute(node, std::move(values));
-  }
+  if (is_carried_out(*schema, traits_of(node), values, all_plain)) return execute(node, std::move(values));
   if (shapes_ && answer_dict(node, *schema, values)) return;
-  if (!makes_tensor && (shapes_ || asks_size_of_constant(node, values)) && answer(node, *schema, values)) {
+  if (!makes_tensor(*schema) && (shapes_ || asks_size_of_constant(node, values)) &&
+      answer(node, *schema, values)) {
     return;
   }
   record(node, *schema, values);
@@ -493,7 +488,8 @@ Argument Interpreter::argument_part(const at::IValue& value, const IrNode* node,
   }
   if (value.isTuple()) {
     Argument::Tuple tuple;
-    for (const auto& item : value.toTupleRef().elements()) tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
+    for (const auto& item : value.toTupleRef().elements())
+      tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
     return tuple;
   }
   if (value.isGenericDict()) {

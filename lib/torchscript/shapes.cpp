@@ -10,17 +10,11 @@
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/kernel_arguments.h"
 #include "torchscript/shapes/infer.h"
 
 namespace fxtrace {
 namespace {
-
-constexpr std::int64_t kMaxElements = 64;  // of a tensor that is computed
-
-bool is_small(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
-         !tensor.is_quantized() && tensor.numel() <= kMaxElements;
-}
 
 std::optional<SymInt> read_element(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) {
@@ -354,6 +348,8 @@ std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, cons
     const at::IValue& value = values[i];
     if (i < schema.arguments().size() && schema.arguments()[i].name() == "device") {
       stack.emplace_back(value.isNone() ? at::IValue() : at::IValue(at::Device(at::kCPU)));
+    } else if (i < schema.arguments().size() && schema.arguments()[i].name() == "pin_memory") {
+      stack.emplace_back();
     } else if (is_plain(value)) {
       stack.push_back(value);
     } else if (value.isList()) {
@@ -372,7 +368,7 @@ std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, cons
       stack.emplace_back(std::move(constant));
     }
   }
-  if (!has_constant) return std::nullopt;
+  if (!has_constant || !are_harmless(schema, stack)) return std::nullopt;
   if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
   const at::NoGradGuard no_grad;
   try {
@@ -391,8 +387,8 @@ void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema
     if (info == nullptr || !info->is_static()) return false;
     std::int64_t elements = 1;
     for (const SymInt& size : info->sizes) {
-      elements *= std::min(*size.number(), kMaxElements + 1);
-      if (elements > kMaxElements) return false;
+      elements *= std::min(*size.number(), kMaxComputed + 1);
+      if (elements > kMaxComputed) return false;
     }
     return true;
   };

@@ -80,11 +80,12 @@ class Measure {
         add(whole, of_single(item));
       }
     }
-    return nested ? remembered(identity, whole, [&](Extent& found) {
-      for (const at::IValue& item : items) {
-        if (is_container(item)) add(found, of(item));
-      }
-    })
+    return nested ? remembered(identity, whole,
+                               [&](Extent& found) {
+                                 for (const at::IValue& item : items) {
+                                   if (is_container(item)) add(found, of(item));
+                                 }
+                               })
                   : whole;
   }
 

@@ -475,6 +475,74 @@ def endless_code() -> Iterator[Case]:
     yield Case("setstate_many", lambda: many_set_state(1_000), "any")
 
 
+LEAST = -(2**63)
+EVIL = 'def evil(name: str) -> int:\n  ops.aten.save(torch.zeros([2]), name)\n  return 3\n'
+ENDLESS = "def endless(n: int) -> int:\n  while True:\n    n = n + 1\n  return n\n"
+
+
+def default_case(annotation: str, value: str, functions: str = "") -> Callable[[], bytes]:
+    return code_case(FORWARD.replace("x: Tensor)", f"x: Tensor,\n    n: {annotation}={value})") + "    return x\n" + functions)
+
+
+def constant_case(value: str, functions: str = "") -> Callable[[], bytes]:
+    return code_case(FORWARD.replace("(Module):\n", f"(Module):\n  k : Final[int] = {value}\n") + "    return x\n" + functions)
+
+
+def code_that_is_carried_out() -> Iterator[Case]:
+    """What LibTorch computes while it loads, and what is computed while tracing."""
+    made = '"/made-by-a-model"'
+    yield Case("default_writes", default_case("int", f"__torch__.evil({made})", EVIL), "error", says=("default value of 'n'",))
+    yield Case("default_computes", default_case("int", 'torch.len(torch.split("a b"))'), "error")
+    yield Case("default_endless", default_case("int", "__torch__.endless(3)", ENDLESS), "error")
+    yield Case("default_in_function", code_case(
+        f"def f(n: int=__torch__.evil({made})) -> int:\n  return n\n" + EVIL + FORWARD + "    y = __torch__.f()\n    return x\n"), "error")
+    yield Case("default_in_interface", code_case(
+        f"class I(ModuleInterface):\n  def g(self, n: int=__torch__.evil({made})) -> int:\n    pass\n" + EVIL
+        + FORWARD.replace("(Module):\n", "(Module):\n  i : __torch__.I\n") + "    return x\n"), "error")
+    for label, annotation, value in (
+            ("numbers", "Tuple[int, float]", "(-1, -2.5)"), ("list", "List[int]", "annotate(List[int], [])"), ("infinity", "float", "-inf"),
+            ("text", "str", '"a\\"b"'), ("none", "Optional[int]", "None"), ("device", "Device", 'torch.device("cpu")'),
+            ("dict", "Dict[str, int]", '{"a": 1}'), ("complex", "complex", "complex(1., 2.)")):
+        yield Case(f"default_{label}", default_case(annotation, value), "any" if label == "complex" else "traced")
+    yield Case("constant_writes", constant_case(f"__torch__.evil({made})", EVIL), "error", says=("constant 'k'",))
+    yield Case("constant_endless", constant_case("__torch__.endless(3)", ENDLESS), "error")
+    yield Case("constant_number", constant_case("-3"), "traced")
+    yield Case("import_without_end", code_case("import a"), "error")
+    used = "return torch.add(x, y)"
+    for label, call in (
+            ("gcd", f"torch.gcd({LEAST}, -1)"), ("floordiv", f"torch.floordiv({LEAST}, -1)"), ("count", 'torch.count("abc", "")'),
+            ("replace", 'torch.len(torch.replace("abc", "", "d"))'), ("split", 'torch.len(torch.split("abc", ""))'),
+            ("shift", "torch.__lshift__(1, 64)"), ("width", f'torch.len(torch.ljust("a", {LEAST}))'),
+            ("center", 'torch.len(torch.center("abc", -1))'), ("factorial", "torch.factorial(21)"), ("nan", "torch.Int(nan)"),
+            ("range", f"torch.__range_length({LEAST}, {2**63 - 1}, 1)"), ("dtype", "torch.promote_types(999, -5)")):
+        yield Case(f"plain_{label}", body_case(f"y = {call}\n{used}"), "any")
+        # Not folded while loading: the arguments are elements of a list.
+        unfolded = f"n = [torch.len([x]), -1]\ny = torch.add({call.replace('-1', 'n[1]')}, torch.sub(n[0], 1))\n{used}"
+        yield Case(f"plain_{label}_later", body_case(unfolded), "any")
+    yield Case("plain_sort_nan", body_case("y = [nan, 1., nan, 0.]\nz = torch.mul(y, 5000)\ntorch.sort(z)\nreturn torch.add(x, z[0])"), "unsupported_op")
+    yield Case("plain_repeat_in_place", body_case(f"y = [1]\n_0 = torch.mul_(y, {2**62})\nreturn torch.add(x, torch.len(y))"), "any")
+    yield Case("folded_doubling", body_case('y = "ab"\n' + "y = torch.add(y, y)\n" * 60 + "return torch.add(x, torch.len(y))"), "any")
+    copies = "".join(f'z{i} = torch.add(y, "{i}")\nx = torch.add(x, torch.len(z{i}))\n' for i in range(500))
+    yield Case("folded_copies", body_case('y = "ab"\n' + "y = torch.add(y, y)\n" * 20 + copies + "return x"), "any")
+    search = 'y = torch.rjust("a", 4000000)\nz = torch.add(torch.rjust("a", 2000000), "b")\n'
+    yield Case("search", body_case(search + "return torch.add(x, torch.find(y, z))"), "limit")
+    nested_list = "y = annotate(List[Any], [])\nfor i in range(60):\n  y = annotate(List[Any], [y, y])\n"
+    yield Case("shared_length", body_case(nested_list + "return torch.add(x, torch.len(y))"), "traced")
+    yield Case("shared_text", body_case(nested_list + "return torch.add(x, torch.len(torch.str(y)))"), "limit")
+    own = "y = annotate(List[Any], [x])\n_0 = torch.append(y, y)\n"
+    yield Case("own_element", body_case(own + "return x"), "traced")
+    yield Case("own_element_text", body_case(own + "return torch.add(x, torch.len(torch.str(y)))"), "limit")
+    yield Case("own_element_result", code_case(FORWARD.replace("-> Tensor:", "-> List[Any]:") + "    " + own.replace("\n", "\n    ") + "return y\n"), "any")
+    long = "y = torch.mul([1], 4000000)\n"
+    # One budget for the whole trace: what each turn does is within the limits.
+    for label, turn, result in (
+            ("kept", "_0 = torch.append(k, torch.mul([1], 4000000))", "torch.len(k)"), ("sum", "n = torch.add(n, torch.sum(y))", "n"),
+            ("contains", "if torch.__contains__(y, 7):\n    n = 3\n  else:\n    pass", "n"),
+            ("arguments", "x = torch.reshape(x, y)", "n"), ("pop", "n = torch.pop(y, 0)", "n")):
+        start = "k = annotate(List[List[int]], [])\nn = 0\n" + long
+        yield Case(f"budget_{label}", body_case(f"{start}for i in range(99999):\n  {turn}\nreturn torch.add(x, {result})"), "error", says=("steps",))
+
+
 def damaged_containers() -> Iterator[Case]:
     with open(SAMPLE, "rb") as file:
         sample = file.read()
@@ -527,7 +595,14 @@ def flipped() -> Iterator[Case]:
 
 
 def cases() -> list[Case]:
-    groups = (crafted_pickles, crafted_tensors, crafted_code, endless_code, damaged_containers)
+    groups = (
+        crafted_pickles,
+        crafted_tensors,
+        crafted_code,
+        endless_code,
+        code_that_is_carried_out,
+        damaged_containers,
+    )
     return [case for group in groups for case in group()]
 
 

@@ -16,6 +16,7 @@
 #include "operators/operators.h"
 #include "shapes/rule_helpers.h"
 #include "torchscript/convert.h"
+#include "torchscript/kernel_arguments.h"
 #include "torchscript/value.h"
 
 namespace fxtrace {
@@ -23,13 +24,19 @@ namespace {
 
 // ---- Operators ----
 
+// By LibTorch itself: what a library adds is never run.
+bool is_registered(const c10::FunctionSchema& schema) {
+  const Operator* row = find_operator(schema);
+  const std::span<const Operator> rows = registered_operators();
+  const std::less<> before;
+  return !before(row, rows.data()) && before(row, rows.data() + rows.size());
+}
+
 // Rows are read once; what others declare may change with the archive.
 const CalledOperator& called_operator(const c10::FunctionSchema& schema, CalledOperator& other) {
   static std::unordered_map<const Operator*, CalledOperator> known;
   const Operator* row = find_operator(schema);
-  const std::span<const Operator> rows = registered_operators();
-  const std::less<> before;
-  if (!before(row, rows.data()) && before(row, rows.data() + rows.size())) {
+  if (is_registered(schema)) {
     const auto [place, is_new] = known.try_emplace(row);
     if (is_new) place->second = CalledOperator::of(*row);
     return place->second;
@@ -151,7 +158,7 @@ std::optional<Results> run_on_meta(const c10::OperatorHandle& op, const std::vec
     return std::nullopt;  // something is no number
   }
   // What takes neither a tensor nor a device would work on the CPU.
-  if (!on_meta) return std::nullopt;
+  if (!on_meta || !are_harmless(schema, stack)) return std::nullopt;
   Silent silent;
   const c10::WarningUtils::WarningHandlerGuard quiet(&silent);
   const at::NoGradGuard no_grad;
@@ -214,12 +221,22 @@ Results run_shape_function(const c10::FunctionSchema& schema, const std::vector<
   return results;
 }
 
+// Kernels for everybody's use.  What LibTorch calls itself, and what autograd calls, takes its arguments for
+// granted: some read beyond the end of the lists that they are given.
+bool may_be_run(const c10::FunctionSchema& schema) {
+  const std::string_view name = schema.name();
+  constexpr std::string_view kPublic = "aten::";
+  return is_registered(schema) && name.starts_with(kPublic) &&
+         !name.substr(kPublic.size()).starts_with('_') && name.find("backward") == std::string_view::npos;
+}
+
 class LibTorchKernels final : public Kernels {
  public:
   LibTorchKernels(const c10::FunctionSchema& schema, const std::vector<at::IValue>& values)
       : schema_(schema),
         values_(values),
-        op_(c10::Dispatcher::singleton().findSchema(schema.operator_name())) {}
+        op_(may_be_run(schema) ? c10::Dispatcher::singleton().findSchema(schema.operator_name())
+                               : std::nullopt) {}
 
   bool has_meta_kernel() const override { return op_ && fxtrace::has_meta_kernel(*op_); }
   bool is_composite() const override { return op_ && fxtrace::is_composite(*op_); }

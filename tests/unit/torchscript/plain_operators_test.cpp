@@ -140,10 +140,6 @@ void call(const torch::jit::Operator& op, Traits traits, const Values& arguments
 }  // namespace
 
 TEST_CASE("no arguments of plain operators end the process or keep it busy") {
-  class Silence : public c10::WarningHandler {
-    void process(const c10::Warning& /*warning*/) override {}
-  } silence;
-  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   guard_operators();
   Calls calls;
   constexpr std::size_t kMaxCombinations = 3000;
