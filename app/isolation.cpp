@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +41,7 @@ constexpr std::uint64_t kMostWaiting = 10;
 struct Report {
   bool has_product = false;
   bool uses_libtorch = false;
+  bool is_out_of_memory = false;
 };
 
 // Memory that both have.
@@ -52,7 +55,8 @@ class SharedReport {
   ~SharedReport() { ::munmap(report_, sizeof(Report)); }
   SharedReport(const SharedReport&) = delete;
   SharedReport& operator=(const SharedReport&) = delete;
-  Report* operator->() { return static_cast<Report*>(report_); }
+  Report* operator->() { return get(); }
+  Report* get() { return static_cast<Report*>(report_); }
 
  private:
   void* report_;
@@ -64,7 +68,40 @@ std::string memory_text(std::uint64_t bytes) {
                                                : std::to_string(megabytes) + " MiB";
 }
 
+// Of the limits on memory the one that is reached first: what the caller allows may be less than --max-memory.
+Error out_of_memory(const IsolationArguments& arguments) {
+  struct Outer {
+    decltype(RLIMIT_DATA) resource;
+    const char* name;
+  };
+  std::uint64_t least = arguments.memory() == 0 ? RLIM_INFINITY : arguments.memory();
+  const char* name = nullptr;
+  for (const Outer& outer : {Outer{RLIMIT_AS, "ulimit -v"}, Outer{RLIMIT_DATA, "ulimit -d"}}) {
+    rlimit limit{};
+    if (::getrlimit(outer.resource, &limit) != 0 || limit.rlim_cur >= least) continue;
+    least = limit.rlim_cur;
+    name = outer.name;
+  }
+  if (least == RLIM_INFINITY) return input_error("this machine is out of memory");
+  if (name == nullptr) {
+    return input_error("it needed more than " + memory_text(least) + " of memory",
+                       {"--max-memory MB allows more"});
+  }
+  return input_error("it needed more memory than `" + std::string(name) + "` allows (" + memory_text(least) +
+                         ")",
+                     {"start fxtrace with a larger limit"});
+}
+
 // --- inside ---
+
+// Of this process, for who has no memory to say anything.
+Report* report_of_this_process = nullptr;
+
+// Ends the process: std::bad_alloc could be taken for something that the model did.
+[[noreturn]] void end_out_of_memory() {
+  report_of_this_process->is_out_of_memory = true;
+  ::_exit(EXIT_FAILURE);
+}
 
 // `room`: how much more than the limit it takes until nothing helps any more.
 void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
@@ -75,10 +112,24 @@ void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_
   ::setrlimit(resource, &limit);
 }
 
+// What is written goes to a file or to memory that no other limit counts.
+void limit_output(std::uint64_t bytes) {
+  // stderr may be a file that is large already.
+  struct stat status{};
+  if (::fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+    bytes += static_cast<std::uint64_t>(status.st_size);
+  rlimit outer{};
+  // A smaller limit of the caller is an error of the write.
+  if (::getrlimit(RLIMIT_FSIZE, &outer) != 0 || outer.rlim_cur <= bytes) return;
+  set_limit(RLIMIT_FSIZE, bytes);
+  std::signal(SIGXFSZ, SIG_DFL);  // the signal says why
+}
+
 void set_limits(const IsolationArguments& arguments) {
   // What is written to and belongs to nobody else; addresses alone cost nothing.
   if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
+  if (arguments.memory() != 0) limit_output(arguments.memory());
   set_limit(RLIMIT_CORE, 0);
 }
 
@@ -140,14 +191,13 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
   ::setenv("TZ", "UTC0", 1);  // which needs no file: LibTorch asks for the time of day
   close_others({input.file().descriptor(), product});
   set_limits(arguments);
+  report_of_this_process = report.get();
+  std::set_new_handler(end_out_of_memory);
   Inside inside(report);
   try {
     return run_with([&] { return work(inside); }, [&] { report->has_product = output.is_written(); });
   } catch (const std::bad_alloc&) {
-    if (arguments.memory() == 0) throw;
-    throw input.with_display(
-        input_error("it needed more than " + memory_text(arguments.memory()) + " of memory",
-                    {"--max-memory MB allows more"}));
+    end_out_of_memory();
   }
 }
 
@@ -187,6 +237,10 @@ Error ended_by(int signal, const IsolationArguments& arguments, bool uses_libtor
   if (signal == SIGKILL) {
     return input_error("the process that read it was killed (" + name +
                        "); the machine may be out of memory");
+  }
+  if (signal == SIGXFSZ && arguments.memory() != 0) {
+    return input_error("its output is larger than " + memory_text(arguments.memory()),
+                       {"--max-memory MB allows more"});
   }
   if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
   return input_error(std::string("it made ") + (uses_libtorch ? "LibTorch" : "fxtrace") + " crash (" + name +
@@ -240,6 +294,7 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
         "reading it did not end within " + std::to_string(arguments.seconds() * kMostWaiting) + " s",
         {"--max-time SECONDS allows more"}));
   }
+  if (report->is_out_of_memory) throw input.with_display(out_of_memory(arguments));
   if (WIFSIGNALED(*status)) {
     throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->uses_libtorch));
   }

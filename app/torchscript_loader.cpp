@@ -1,9 +1,13 @@
 #include "app/torchscript_loader.h"
 
+#include <cstddef>
 #include <filesystem>
+#include <new>
+#include <string>
 #include <vector>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include "support/error.h"
 
@@ -20,6 +24,24 @@ std::vector<std::filesystem::path> library_folders() {
   return {folder, folder / FXTRACE_PLUGIN_DIR, folder / ".." / "lib"};
 }
 
+// What the loader says when it cannot map something, which may be for other reasons too: a file system that is
+// mounted noexec.
+bool is_about_memory(const std::string& reason) {
+  return reason.find("map") != std::string::npos || reason.find("memory") != std::string::npos;
+}
+
+// Whether there are as many addresses, and as much memory to write to, as LibTorch takes to be loaded.
+bool has_room() {
+  const auto can_map = [](std::size_t size, int protection) {
+    void* const address =
+        ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED) return false;
+    ::munmap(address, size);
+    return true;
+  };
+  return can_map(std::size_t{1} << 30, PROT_NONE) && can_map(std::size_t{64} << 20, PROT_READ | PROT_WRITE);
+}
+
 void* open_library() {
   for (const auto& folder : library_folders()) {
     const auto path = folder / kLibrary;
@@ -28,10 +50,12 @@ void* open_library() {
     // Local: LibTorch's symbols must not meet the program's.
     void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) return library;
-    const char* reason = ::dlerror();
+    const char* error = ::dlerror();
+    const std::string reason = error != nullptr ? error : "unknown reason";
+    if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
     throw input_error(
         std::string("cannot load LibTorch, which reading TorchScript needs: ") +
-            (reason != nullptr ? reason : "unknown reason"),
+            reason,
         {"build fxtrace against the LibTorch that is installed (2.13), or add its lib folder to "
          "LD_LIBRARY_PATH"});
   }

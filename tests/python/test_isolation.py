@@ -91,6 +91,58 @@ def test_memory(program):
     assert run(program, "trace", model, "--max-memory", "0", "--max-time", "0").returncode == 0
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("command", ["trace", "inspect"])
+def test_little_memory_is_never_a_property_of_the_model(program, sample, command):
+    """From too little to load LibTorch to enough: the same bytes, or the same line."""
+    model = ROOT / "sample_models" / sample
+    expected = run(program, command, model)
+    codes = []
+    for megabytes in (1, 2, 4, 5, 10, 30, 55, 57, 58, 60, 64, 72, 120, 200):
+        done = run(program, command, model, "--max-memory", megabytes)
+        codes.append(done.returncode)
+        if done.returncode == 0:
+            assert (done.stdout, done.stderr) == (expected.stdout, expected.stderr), megabytes
+            continue
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr == (
+            f"fxtrace: error: {model}: it needed more than {megabytes} MiB of memory\n"
+            "hint: --max-memory MB allows more\n"
+        )
+    assert codes == sorted(codes, reverse=True) and codes[0] == 3 and codes[-1] == 0
+
+
+@pytest.mark.parametrize("where", ["file", "stdout"])
+def test_output_without_an_end(program, tmp_path, where):
+    """A name that the code has once stands in the output a thousand times."""
+    name = "n" * 200_000
+    code = f"class Net(Module):\n  def forward(self: __torch__.Net,\n    {name}: Tensor) -> Tensor:\n"
+    code += f"    x = {name}\n    y = x\n" + "    y = torch.add(x, y)\n" * 500 + "    return y\n"
+    model, output = tmp_path / "model.pt", tmp_path / "out.json"
+    model.write_bytes(hostile.code_case(code)())
+    output.write_text("earlier")
+    done = run(program, "trace", model, "--max-memory", "80", "-o", output if where == "file" else "-")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        f"fxtrace: error: {model}: its output is larger than 80 MiB\nhint: --max-memory MB allows more\n"
+    )
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+
+
+def test_messages_go_to_a_large_log(program, tmp_path):
+    """The limit of the output is none of a file that stderr is appended to."""
+    log = tmp_path / "log"
+    with open(log, "wb") as file:
+        file.truncate(300 << 20)
+    with open(log, "ab") as file:
+        model = ROOT / "sample_models" / SAMPLES[2]
+        done = subprocess.run(
+            [program.path, "trace", model, "-v", "--max-memory", "200"], stdout=subprocess.PIPE, stderr=file, timeout=60
+        )
+    assert done.returncode == 0 and log.stat().st_size > 300 << 20
+
+
 @pytest.mark.parametrize("sample", (SAMPLES[0], SAMPLES[2]))
 def test_file_that_gets_too_large(program, tmp_path, sample):
     model, output = ROOT / "sample_models" / sample, tmp_path / "out.json"
