@@ -68,7 +68,8 @@ std::string memory_text(std::uint64_t bytes) {
                                                : std::to_string(megabytes) + " MiB";
 }
 
-// Of the limits on memory the one that is reached first: what the caller allows may be less than --max-memory.
+// Of the limits on memory the one that is reached first: what the caller allows may be less than
+// --max-memory.
 Error out_of_memory(const IsolationArguments& arguments) {
   struct Outer {
     decltype(RLIMIT_DATA) resource;
@@ -87,9 +88,9 @@ Error out_of_memory(const IsolationArguments& arguments) {
     return input_error("it needed more than " + memory_text(least) + " of memory",
                        {"--max-memory MB allows more"});
   }
-  return input_error("it needed more memory than `" + std::string(name) + "` allows (" + memory_text(least) +
-                         ")",
-                     {"start fxtrace with a larger limit"});
+  return input_error(
+      "it needed more memory than `" + std::string(name) + "` allows (" + memory_text(least) + ")",
+      {"start fxtrace with a larger limit"});
 }
 
 // --- inside ---

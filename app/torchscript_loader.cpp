@@ -24,8 +24,8 @@ std::vector<std::filesystem::path> library_folders() {
   return {folder, folder / FXTRACE_PLUGIN_DIR, folder / ".." / "lib"};
 }
 
-// What the loader says when it cannot map something, which may be for other reasons too: a file system that is
-// mounted noexec.
+// What the loader says when it cannot map something, which may be for other reasons too: a file system that
+// is mounted noexec.
 bool is_about_memory(const std::string& reason) {
   return reason.find("map") != std::string::npos || reason.find("memory") != std::string::npos;
 }
@@ -54,8 +54,7 @@ void* open_library() {
     const std::string reason = error != nullptr ? error : "unknown reason";
     if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
     throw input_error(
-        std::string("cannot load LibTorch, which reading TorchScript needs: ") +
-            reason,
+        std::string("cannot load LibTorch, which reading TorchScript needs: ") + reason,
         {"build fxtrace against the LibTorch that is installed (2.13), or add its lib folder to "
          "LD_LIBRARY_PATH"});
   }
