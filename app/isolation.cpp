@@ -5,7 +5,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/commands/command.h"
 #include "app/lockdown.h"
 #include "support/log.h"
 
@@ -40,7 +43,7 @@ constexpr std::uint64_t kMostWaiting = 10;
 // Written by the child, read by the parent when the child is gone.
 struct Report {
   bool has_product = false;
-  bool uses_libtorch = false;
+  Stage stage = Stage::kFxtrace;
   bool is_out_of_memory = false;
 };
 
@@ -157,7 +160,7 @@ class Inside : public Isolated {
  public:
   explicit Inside(SharedReport& report) : report_(report) { lock(Lockdown::kReadFiles); }
 
-  void uses_libtorch() override { report_->uses_libtorch = true; }
+  void begins(Stage stage) override { report_->stage = stage; }
   void all_is_open() override { lock(Lockdown::kCompute); }
 
  private:
@@ -229,29 +232,67 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds) {
   return status;
 }
 
-Error ended_by(int signal, const IsolationArguments& arguments, bool uses_libtorch) {
+Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   if (signal == SIGXCPU) {
     return input_error("it needed more than " + std::to_string(arguments.seconds()) + " s of processor time",
                        {"--max-time SECONDS allows more"});
+  }
+  if (signal == SIGXFSZ && arguments.memory() != 0) {
+    return input_error("its output is larger than " + memory_text(arguments.memory()),
+                       {"--max-memory MB allows more"});
   }
   const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
   if (signal == SIGKILL) {
     return input_error("the process that read it was killed (" + name +
                        "); the machine may be out of memory");
   }
-  if (signal == SIGXFSZ && arguments.memory() != 0) {
-    return input_error("its output is larger than " + memory_text(arguments.memory()),
-                       {"--max-memory MB allows more"});
+  if (stage == Stage::kLoadLibTorch) {
+    return input_error(
+        "cannot load LibTorch, which reading TorchScript needs: a library of it is damaged (" + name + ")",
+        {"install LibTorch and fxtrace again"});
   }
+  if (stage == Stage::kLoadOperators)
+    return input_error("loading the libraries of --op-library crashed (" + name + ")");
   if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
-  return input_error(std::string("it made ") + (uses_libtorch ? "LibTorch" : "fxtrace") + " crash (" + name +
-                     ")");
+  return input_error(std::string("it made ") + (stage == Stage::kLibTorch ? "LibTorch" : "fxtrace") +
+                     " crash (" + name + ")");
+}
+
+// --- in this process, without isolation ---
+
+// What to say when a file is cut short that is mapped: there is no way back from that signal.
+std::string last_words;  // NOLINT(cert-err58-cpp): an empty string
+
+void cut_short(int /*signal*/) {
+  remove_unfinished_output();
+  static_cast<void>(!::write(STDERR_FILENO, last_words.data(), last_words.size()));
+  ::_exit(kBadInput);
 }
 
 class NotIsolated : public Isolated {
  public:
-  void uses_libtorch() override {}
+  NotIsolated(const IsolationArguments& arguments, const InputFile& input, Console& console)
+      : arguments_(arguments), input_(input), owns_process_(console.owns_process()) {
+    begins(Stage::kFxtrace);
+    if (owns_process_) std::signal(SIGBUS, cut_short);
+  }
+  ~NotIsolated() override {
+    if (owns_process_) std::signal(SIGBUS, SIG_DFL);
+  }
+  NotIsolated(const NotIsolated&) = delete;
+  NotIsolated& operator=(const NotIsolated&) = delete;
+
+  void begins(Stage stage) override {
+    std::ostringstream words;
+    Console(std::cin, words, words).error(input_.with_display(ended_by(SIGBUS, arguments_, stage)));
+    last_words = words.str();
+  }
   void all_is_open() override {}
+
+ private:
+  const IsolationArguments& arguments_;
+  const InputFile& input_;
+  bool owns_process_;
 };
 
 }  // namespace
@@ -274,7 +315,7 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
                  Console& console, const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
-    NotIsolated here;
+    NotIsolated here(arguments, input, console);
     return run_with([&] { return work(here); },
                     [&] {
                       if (output.is_written()) output.commit();
@@ -297,7 +338,7 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
   }
   if (report->is_out_of_memory) throw input.with_display(out_of_memory(arguments));
   if (WIFSIGNALED(*status)) {
-    throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->uses_libtorch));
+    throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->stage));
   }
   if (report->has_product) output.commit();
   return WEXITSTATUS(*status);

@@ -81,6 +81,8 @@ Function find_function(const char* name) {
 
 }  // namespace
 
+void load_libtorch() { library(); }
+
 void open_torchscript(const TraceOptions& options) {
   find_function<decltype(&fxtrace_open_torchscript)>("fxtrace_open_torchscript")(options);
 }

@@ -1,9 +1,13 @@
 """The process that reads a model can do nothing else: what an archive or a library in it does ends as one line."""
 
+import io
+import os
 import pathlib
 import signal
+import struct
 import subprocess
 import time
+import zipfile
 
 import pytest
 
@@ -154,6 +158,63 @@ def test_file_that_gets_too_large(program, tmp_path, sample):
     assert done.returncode == 3
     assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"] and output.read_text() == "earlier"
+
+
+def aligned(records: dict[str, bytes | str]) -> bytes:
+    """An archive as torch.jit.save aligns it: large constants are looked at where they stand in the file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for record, data in records.items():
+            info = zipfile.ZipInfo(f"m/{record}")
+            padding = -(out.tell() + 30 + len(info.filename) + 4) % 64
+            info.extra = b"FB" + struct.pack("<H", padding) + bytes(padding)
+            file.writestr(info, data)
+    return out.getvalue()
+
+
+def equal_constants(elements: int, calls: int) -> bytes:
+    """Constants that LibTorch compares, because it makes one of equal ones."""
+    code = hostile.FORWARD + "    x = torch.add(torch.add(x, CONSTANTS.c0), CONSTANTS.c1)\n" * calls + "    return x\n"
+    records = hostile.records_of(code)
+    constants = [
+        hostile.tensor((elements,), (1,), record=record, elements=elements).replace(
+            hostile.number(elements), b"J" + struct.pack("<i", elements)
+        )
+        for record in "01"
+    ]
+    records["constants.pkl"] = hostile.PROTO + hostile.tuple_of(*constants) + hostile.STOP
+    for record in "01":
+        records[f"constants/{record}"] = bytes(4 * elements)
+    return aligned(records)
+
+
+@pytest.mark.parametrize("extra", [[], ["--no-isolation"]])
+def test_file_that_is_cut_short_while_it_is_read(program, tmp_path, extra):
+    model, output = tmp_path / "model.pt", tmp_path / "out.json"
+    model.write_bytes(equal_constants(1_000_000, 2000))
+    output.write_text("earlier")
+    process = subprocess.Popen(
+        [program.path, "trace", model, "-o", output, *extra], stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        while process.poll() is None and not is_mapped(process.pid, model):
+            pass
+        os.truncate(model, 100)
+        _, messages = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert messages == f"fxtrace: error: {model}: the file was cut short while it was read (SIGBUS)\n"
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+
+
+def is_mapped(process: int, path: pathlib.Path) -> bool:
+    """By the process or its child."""
+    try:
+        children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        maps = [pathlib.Path(f"/proc/{one}/maps").read_text() for one in (process, *children)]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return any(str(path) in text for text in maps)
 
 
 def test_caller_that_ignores_children(program):
