@@ -187,7 +187,7 @@ int run_with(F&& f, G&& at_end) {
 
 int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, int product,
                pid_t parent, SharedReport& report, const Work& work) {
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that gets too large for ulimit -f
   std::signal(SIGCHLD, SIG_DFL);  // what a caller may have set: who ignores it cannot wait for a child
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     // What the caller wants ignored (nohup) stays so.
     if (std::signal(signal, interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
   }

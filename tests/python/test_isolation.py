@@ -3,6 +3,7 @@
 import io
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -235,10 +236,15 @@ def test_output_to_descriptors(program, tmp_path):
     assert (tmp_path / "three").read_text() == expected
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL])
 def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
     model, output = endless(tmp_path), tmp_path / "out.json"
-    process = subprocess.Popen([program.path, "trace", model, "-o", output], stderr=subprocess.DEVNULL)
+    output.write_text("earlier")
+    process = subprocess.Popen(
+        [program.path, "trace", model, "-o", output],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )
     children: list[str] = []
     end = time.monotonic() + 30
     while not children and time.monotonic() < end:
@@ -250,7 +256,44 @@ def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
     while any(is_running(child) for child in children) and time.monotonic() < end:
         time.sleep(0.01)
     assert not any(is_running(child) for child in children)
-    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+    assert output.read_text() == "earlier"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGQUIT])
+def test_signal_to_the_whole_group(program, tmp_path, sent):
+    """As a terminal sends it: to program and child."""
+    model = endless(tmp_path)
+    process = subprocess.Popen(
+        [program.path, "trace", model],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )
+    time.sleep(1)
+    os.killpg(process.pid, sent)
+    _, messages = process.communicate(timeout=30)
+    assert (process.returncode, messages) == (-sent, b"")
+
+
+def test_signals_that_the_caller_ignores(program, tmp_path):
+    def ignore():
+        for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(ignored, signal.SIG_IGN)
+
+    model = endless(tmp_path)
+    process = subprocess.Popen(
+        [program.path, "trace", model, "--max-time", "2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=ignore,
+    )
+    time.sleep(1)
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        os.killpg(process.pid, ignored)
+    _, messages = process.communicate(timeout=30)
+    assert process.returncode == 3 and "2 s of processor time" in messages
 
 
 def is_running(process: str) -> bool:
