@@ -71,6 +71,14 @@ std::string memory_text(std::uint64_t bytes) {
                                                : std::to_string(megabytes) + " MiB";
 }
 
+constexpr char kLargerLimit[] = "start fxtrace with a larger limit";
+
+// Of this process, as its caller set it.
+std::uint64_t limit_of(decltype(RLIMIT_DATA) resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 // Of the limits on memory the one that is reached first: what the caller allows may be less than
 // --max-memory.
 Error out_of_memory(const IsolationArguments& arguments) {
@@ -81,9 +89,9 @@ Error out_of_memory(const IsolationArguments& arguments) {
   std::uint64_t least = arguments.memory() == 0 ? RLIM_INFINITY : arguments.memory();
   const char* name = nullptr;
   for (const Outer& outer : {Outer{RLIMIT_AS, "ulimit -v"}, Outer{RLIMIT_DATA, "ulimit -d"}}) {
-    rlimit limit{};
-    if (::getrlimit(outer.resource, &limit) != 0 || limit.rlim_cur >= least) continue;
-    least = limit.rlim_cur;
+    const std::uint64_t limit = limit_of(outer.resource);
+    if (limit >= least) continue;
+    least = limit;
     name = outer.name;
   }
   if (least == RLIM_INFINITY) return input_error("this machine is out of memory");
@@ -93,7 +101,7 @@ Error out_of_memory(const IsolationArguments& arguments) {
   }
   return input_error(
       "it needed more memory than `" + std::string(name) + "` allows (" + memory_text(least) + ")",
-      {"start fxtrace with a larger limit"});
+      {kLargerLimit});
 }
 
 // --- inside ---
@@ -234,6 +242,11 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds) {
 
 Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   if (signal == SIGXCPU) {
+    if (const auto outer = limit_of(RLIMIT_CPU); outer < arguments.seconds() || arguments.seconds() == 0) {
+      return input_error(
+          "it needed more processor time than `ulimit -t` allows (" + std::to_string(outer) + " s)",
+          {kLargerLimit});
+    }
     return input_error("it needed more than " + std::to_string(arguments.seconds()) + " s of processor time",
                        {"--max-time SECONDS allows more"});
   }
@@ -254,8 +267,16 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   if (stage == Stage::kLoadOperators)
     return input_error("loading the libraries of --op-library crashed (" + name + ")");
   if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
+  // Too deep a recursion ends so; with a stack as is usual none is known.
+  constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
+  std::vector<std::string> hints;
+  if (signal == SIGSEGV && limit_of(RLIMIT_STACK) < kUsualStack) {
+    hints = {"the stack is limited to " + std::to_string(limit_of(RLIMIT_STACK) >> 10) +
+             " KiB; start fxtrace with a larger `ulimit -s`"};
+  }
   return input_error(std::string("it made ") + (stage == Stage::kLibTorch ? "LibTorch" : "fxtrace") +
-                     " crash (" + name + ")");
+                         " crash (" + name + ")",
+                     hints);
 }
 
 // --- in this process, without isolation ---

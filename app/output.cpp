@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -205,7 +207,11 @@ void Output::check_not(const InputFile& model) const {
 }
 
 Error Output::cannot_write(int code) const {
-  return input_error("cannot write the file: " + std::generic_category().message(code)).at(name_);
+  std::vector<std::string> hints;
+  if (code == EFBIG) hints = {"a larger `ulimit -f` allows more"};
+  if (code == EMFILE) hints = {"a larger `ulimit -n` allows more"};
+  return input_error("cannot write the file: " + std::generic_category().message(code), hints)
+      .at(name_ == "-" ? "stdout" : name_);
 }
 
 int Output::prepare() {

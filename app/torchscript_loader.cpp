@@ -1,6 +1,8 @@
 #include "app/torchscript_loader.h"
 
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <string>
@@ -53,10 +55,13 @@ void* open_library() {
     const char* error = ::dlerror();
     const std::string reason = error != nullptr ? error : "unknown reason";
     if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
+    const bool too_many_open = reason.find(std::strerror(EMFILE)) != std::string::npos;
     throw input_error(
         std::string("cannot load LibTorch, which reading TorchScript needs: ") + reason,
-        {"build fxtrace against the LibTorch that is installed (2.13), or add its lib folder to "
-         "LD_LIBRARY_PATH"});
+        {too_many_open
+             ? "a larger `ulimit -n` allows more"
+             : "build fxtrace against the LibTorch that is installed (2.13), or add its lib folder to "
+               "LD_LIBRARY_PATH"});
   }
   throw input_error(std::string("reading TorchScript needs ") + kLibrary +
                         ", which is neither next to fxtrace nor in its library folder",

@@ -157,7 +157,7 @@ def test_file_that_gets_too_large(program, tmp_path, sample):
         ["bash", "-c", command, program.path, model, output], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 3
-    assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\n"
+    assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\nhint: a larger `ulimit -f` allows more\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"] and output.read_text() == "earlier"
 
 
@@ -216,6 +216,67 @@ def is_mapped(process: int, path: pathlib.Path) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return any(str(path) in text for text in maps)
+
+
+LIMITS = {
+    "v": (resource.RLIMIT_AS, [20 << 20, 40 << 20, 100 << 20, 300 << 20, 400 << 20, 600 << 20, 2 << 30]),
+    "d": (resource.RLIMIT_DATA, [1 << 20, 4 << 20, 20 << 20, 60 << 20, 100 << 20]),
+    "n": (resource.RLIMIT_NOFILE, [4, 5, 6, 20]),
+    "s": (resource.RLIMIT_STACK, [128 << 10, 256 << 10, 600 << 10, 1 << 20]),
+    "f": (resource.RLIMIT_FSIZE, [0, 1024, 4096, 1 << 20]),
+    "t": (resource.RLIMIT_CPU, [1]),
+}
+REASONS = {
+    "v": "it needed more memory than `ulimit -v` allows (",
+    "d": "it needed more memory than `ulimit -d` allows (",
+    "n": "hint: a larger `ulimit -n` allows more\n",
+    "s": "hint: start fxtrace with a larger `ulimit -s`\n",
+    "f": "cannot write the file: File too large\nhint: a larger `ulimit -f` allows more\n",
+    "t": "it needed more processor time than `ulimit -t` allows (1 s)",
+}
+
+
+@pytest.mark.parametrize("flag", LIMITS)
+@pytest.mark.parametrize("job", ["trace torchscript", "inspect torchscript", "trace exported", "render", "to stdout"])
+def test_limits_of_the_caller(program, tmp_path, flag, job):
+    """Either nothing is amiss, or one line says which limit it was."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    model = ROOT / "sample_models" / SAMPLES[2 if "exported" in job or job == "to stdout" else 0]
+    if job == "render":
+        assert run(program, "trace", model, "-o", tmp_path / "saved.json").returncode == 0
+        model = tmp_path / "saved.json"
+    arguments = [job.split()[0] if job != "to stdout" else "trace", model]
+    expected = run(program, *arguments).stdout
+    output = folder / "out.json"
+    if job not in ("inspect torchscript", "to stdout"):
+        arguments += ["-o", output]
+    kind, values = LIMITS[flag]
+    done = None
+    for value in values:
+
+        def limit(value=value):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(kind, (value, value))
+
+        output.write_text("earlier")
+        done = run(program, *arguments, preexec_fn=limit)
+        assert [path.name for path in folder.iterdir()] == ["out.json"], value
+        if done.returncode == 0:
+            assert done.stderr == ""
+            assert (output.read_text() if "-o" in arguments else done.stdout) == expected, value
+            continue
+        assert (done.returncode, done.stdout) == (3, ""), (value, done.stderr)
+        assert REASONS[flag] in done.stderr, value
+        assert done.stderr.count("fxtrace: error: ") == 1
+        assert output.read_text() == "earlier"
+    assert done.returncode == 0  # with the largest
+
+
+def test_processor_time_of_the_caller(program, tmp_path):
+    model = endless(tmp_path)
+    done = run(program, "trace", model, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 5)))
+    assert done.returncode == 3 and REASONS["t"] in done.stderr
 
 
 def test_caller_that_ignores_children(program):
