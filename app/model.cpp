@@ -22,7 +22,7 @@ TraceResult run_front_end(const InputFile& input, const FileInfo& info, const Tr
   open_torchscript(options);
   isolated.begins(Stage::kLibTorch);
   isolated.all_is_open();
-  return trace_torchscript(input.file(), options, wanted, listener);
+  return trace_torchscript(input.file(), info, options, wanted, listener);
 }
 
 }  // namespace

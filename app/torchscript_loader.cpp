@@ -92,11 +92,11 @@ void open_torchscript(const TraceOptions& options) {
   find_function<decltype(&fxtrace_open_torchscript)>("fxtrace_open_torchscript")(options);
 }
 
-TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
-                              const Listener& listener) {
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const Wanted& wanted, const Listener& listener) {
   TraceResult result;
-  find_function<decltype(&fxtrace_trace_torchscript)>("fxtrace_trace_torchscript")(file, options, wanted,
-                                                                                   listener, result);
+  find_function<decltype(&fxtrace_trace_torchscript)>("fxtrace_trace_torchscript")(file, info, options,
+                                                                                   wanted, listener, result);
   return result;
 }
 

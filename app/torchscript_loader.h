@@ -14,7 +14,7 @@ void load_libtorch();
 void open_torchscript(const TraceOptions& options);
 
 // The front end of TorchScript.
-TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
-                              const Listener& listener);
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const Wanted& wanted, const Listener& listener);
 
 }  // namespace fxtrace::cli
