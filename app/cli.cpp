@@ -25,7 +25,6 @@ namespace fxtrace::cli {
 namespace {
 
 constexpr int kWrongUsage = 2;
-constexpr int kBadInput = 3;
 constexpr int kDefect = 70;
 
 int exit_code(ErrorKind kind) {

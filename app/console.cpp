@@ -5,20 +5,9 @@
 
 #include <unistd.h>
 
-namespace fxtrace::cli {
+#include "support/printable.h"
 
-std::string one_line(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == '\t') {
-      if (!result.empty() && result.back() != ' ') result += ' ';
-    } else {
-      result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    }
-  }
-  while (!result.empty() && result.back() == ' ') result.pop_back();
-  return result;
-}
+namespace fxtrace::cli {
 
 Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(in), out_(out), err_(err) {
   const char* no_color = std::getenv("NO_COLOR");

@@ -20,8 +20,7 @@ class Console {
   // The streams are those of the process, which is fxtrace and nothing else.
   bool owns_process() const { return owns_process_; }
 
-  // Each is one line, "fxtrace: ..."; control characters of names that come from files do not reach the
-  // terminal.
+  // Each is one line, "fxtrace: ...", whatever names of files it has (support/printable.h).
   void note(const std::string& message);
   // Of what the user can do about it: "note: ...", "hint: ...".
   void remark(const char* kind, const std::string& message);
@@ -36,8 +35,5 @@ class Console {
   std::ostream& err_;
   bool colour_ = false, owns_process_ = false;
 };
-
-// `text` with control characters replaced, line breaks by spaces.
-std::string one_line(const std::string& text);
 
 }  // namespace fxtrace::cli

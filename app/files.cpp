@@ -2,18 +2,23 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "support/descriptor.h"
+#include "support/json_document.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -22,33 +27,60 @@ constexpr std::size_t kMaxSmallFile = 16'000'000;
 
 std::string reason(int code) { return code == 0 ? "unknown reason" : std::strerror(code); }
 
+// How much a stream may have, by how it begins: one without an end should neither fill the disk nor take
+// long.
+struct StreamLimit {
+  std::uint64_t bytes;
+  const char* what;
+  const char* hint;
+};
+
+StreamLimit limit_of(std::string_view head) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (head.starts_with("PK"))
+    return {std::uint64_t{64} << 30, "more than 64 GiB come from it", "give the model by its file name"};
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  const std::size_t start = head.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && (head[start] == '{' || head[start] == '['))
+    return {JsonDocument::kMaxText, "more than 1 GB of text comes from it", "a collection is smaller"};
+  // What else there is, no command reads.  Most of it is looked at as a file is, to say what it is.
+  return {std::uint64_t{256} << 20,
+          "this is no model: it begins neither as a zip archive nor as JSON, and does not end soon",
+          "give the file by its name to be told what it is"};
+}
+
 // A temporary file without a name, which holds all that comes from `in`.
 ModelFile spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
-  struct Descriptor {
-    int number;
-    ~Descriptor() {
-      if (number >= 0) ::close(number);
-    }
-  } const file{::mkostemp(path.data(), O_CLOEXEC)};
-  if (file.number < 0) throw input_error("cannot create a temporary file: " + reason(errno));
+  const auto failed = [](const char* what) {
+    return input_error(std::string(what) + reason(errno), {"TMPDIR names another folder for it"});
+  };
+  const Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
+  if (!file) throw failed("cannot create a temporary file: ");
   ::unlink(path.c_str());
 
   std::array<char, 1 << 16> buffer;
+  std::optional<StreamLimit> limit;
+  std::uint64_t total = 0;
+  errno = 0;
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    if (in.bad()) throw input_error("cannot read it: " + reason(errno));
     const char* from = buffer.data();
     auto left = static_cast<std::size_t>(in.gcount());
+    if (!limit) limit = limit_of({from, left});
+    total += left;
+    if (total > limit->bytes) throw input_error(limit->what, {limit->hint});
     while (left > 0) {
-      const ssize_t written = ::write(file.number, from, left);
+      const ssize_t written = ::write(file.number(), from, left);
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) throw input_error("cannot write the temporary file: " + reason(errno));
+      if (written < 0) throw failed("cannot write the temporary file: ");
       from += written;
       left -= static_cast<std::size_t>(written);
     }
   }
-  return ModelFile("/proc/self/fd/" + std::to_string(file.number));
+  return ModelFile("/proc/self/fd/" + std::to_string(file.number()));
 }
 
 }  // namespace

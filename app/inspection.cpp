@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/console.h"
 #include "graph/text_form.h"
 #include "shapes/scalar_type.h"
+#include "support/printable.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
@@ -153,7 +153,7 @@ std::string status_text(const ModuleRecord& module) {
   } else if (module.failure) {
     text += " (" + module.failure->message + ")";
   }
-  return one_line(text);
+  return text;
 }
 
 std::string with_separators(std::int64_t number) {
@@ -174,7 +174,10 @@ using Row = std::vector<std::string>;
 
 // Columns with two spaces between; those in `right` are aligned to the right; one that is very wide does not
 // push the others away.
-void write_table(std::ostream& out, const std::vector<Row>& rows, const std::vector<bool>& right) {
+void write_table(std::ostream& out, std::vector<Row> rows, const std::vector<bool>& right) {
+  for (Row& row : rows) {
+    for (std::string& cell : row) cell = one_line(cell);
+  }
   std::vector<std::size_t> widths(right.size(), 0);
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -229,8 +232,8 @@ void write_total(std::ostream& out, const char* what, const TensorTotal& total) 
   }
   out << with_separators(total.elements) << (total.elements == 1 ? " element in " : " elements in ")
       << with_separators(total.tensors) << (total.tensors == 1 ? " tensor, " : " tensors, ")
-      << with_separators(total.bytes) << " bytes (" << joined(total.dtypes);
-  if (!total.devices.empty()) out << " on " << joined(total.devices);
+      << with_separators(total.bytes) << " bytes (" << one_line(joined(total.dtypes));
+  if (!total.devices.empty()) out << " on " << one_line(joined(total.devices));
   out << ")\n";
 }
 
@@ -241,15 +244,15 @@ void write_method(const MethodInfo& method, std::ostream& out) {
   std::vector<Row> rows{{"input", "type"}};
   if (has_defaults) rows.front().emplace_back("default");
   for (const auto& input : method.inputs) {
-    rows.push_back({one_line(input.name), one_line(port_text(input))});
-    if (input.default_value) rows.back().push_back(one_line(print_argument(Graph(), *input.default_value)));
+    rows.push_back({input.name, port_text(input)});
+    if (input.default_value) rows.back().push_back(print_argument(Graph(), *input.default_value));
   }
   if (method.inputs.empty()) rows.push_back({"(none)", ""});
   write_table(out, rows, {false, false, false});
   out << "\n";
   rows = {{"output", "type"}};
   for (const auto& output : method.outputs) {
-    rows.push_back({output.name.empty() ? "(result)" : one_line(output.name), one_line(port_text(output))});
+    rows.push_back({output.name.empty() ? "(result)" : output.name, port_text(output)});
   }
   if (method.outputs.empty()) rows.push_back({"(none)", ""});
   write_table(out, rows, {false, false});
@@ -275,7 +278,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
   for (const auto& constant : inspection.constants) {
     if (rows.size() > kMaxConstants) break;
     if (constant.dtype.empty()) {
-      rows.push_back({constant.name, one_line(constant.type), ""});
+      rows.push_back({constant.name, constant.type, ""});
       continue;
     }
     const Meta tensor{.type = {},
@@ -311,12 +314,12 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
     const auto& methods = inspection.module_methods[i];
     if (!methods.empty() && std::find(methods.begin(), methods.end(), "forward") == methods.end()) {
       status += "; methods: ";
-      for (const auto& method : methods) status += (&method == methods.data() ? "" : ", ") + one_line(method);
+      for (const auto& method : methods) status += (&method == methods.data() ? "" : ", ") + method;
     }
     // Indentation stops where a tree gets too deep to be read as one.
     rows.push_back(
-        {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + one_line(name),
-         module.type.empty() ? "-" : one_line(public_alias(module.type)),
+        {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + name,
+         module.type.empty() ? "-" : public_alias(module.type),
          with_separators(inspection.sizes[i].own_parameters.elements),
          with_separators(inspection.sizes[i].parameters.elements),
          with_separators(inspection.sizes[i].parameters.bytes), status});
@@ -451,9 +454,9 @@ Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& 
 }
 
 std::string headline(const std::string& name, const FileInfo& file) {
-  std::string line = one_line(name) + ": " + file.what;
+  std::string line = name + ": " + file.what;
   if (!file.producer_version.empty()) line += ", version " + file.producer_version;
-  return line;
+  return one_line(line);
 }
 
 void write_inspection_text(const Inspection& inspection, std::ostream& out) {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -14,11 +17,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/commands/command.h"
 #include "app/lockdown.h"
 #include "support/log.h"
 
@@ -38,7 +43,8 @@ constexpr std::uint64_t kMostWaiting = 10;
 // Written by the child, read by the parent when the child is gone.
 struct Report {
   bool has_product = false;
-  bool uses_libtorch = false;
+  Stage stage = Stage::kFxtrace;
+  bool is_out_of_memory = false;
 };
 
 // Memory that both have.
@@ -52,7 +58,8 @@ class SharedReport {
   ~SharedReport() { ::munmap(report_, sizeof(Report)); }
   SharedReport(const SharedReport&) = delete;
   SharedReport& operator=(const SharedReport&) = delete;
-  Report* operator->() { return static_cast<Report*>(report_); }
+  Report* operator->() { return get(); }
+  Report* get() { return static_cast<Report*>(report_); }
 
  private:
   void* report_;
@@ -64,7 +71,49 @@ std::string memory_text(std::uint64_t bytes) {
                                                : std::to_string(megabytes) + " MiB";
 }
 
+constexpr char kLargerLimit[] = "start fxtrace with a larger limit";
+
+// Of this process, as its caller set it.
+std::uint64_t limit_of(decltype(RLIMIT_DATA) resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+// Of the limits on memory the one that is reached first: what the caller allows may be less than
+// --max-memory.
+Error out_of_memory(const IsolationArguments& arguments) {
+  struct Outer {
+    decltype(RLIMIT_DATA) resource;
+    const char* name;
+  };
+  std::uint64_t least = arguments.memory() == 0 ? RLIM_INFINITY : arguments.memory();
+  const char* name = nullptr;
+  for (const Outer& outer : {Outer{RLIMIT_AS, "ulimit -v"}, Outer{RLIMIT_DATA, "ulimit -d"}}) {
+    const std::uint64_t limit = limit_of(outer.resource);
+    if (limit >= least) continue;
+    least = limit;
+    name = outer.name;
+  }
+  if (least == RLIM_INFINITY) return input_error("this machine is out of memory");
+  if (name == nullptr) {
+    return input_error("it needed more than " + memory_text(least) + " of memory",
+                       {"--max-memory MB allows more"});
+  }
+  return input_error(
+      "it needed more memory than `" + std::string(name) + "` allows (" + memory_text(least) + ")",
+      {kLargerLimit});
+}
+
 // --- inside ---
+
+// Of this process, for who has no memory to say anything.
+Report* report_of_this_process = nullptr;
+
+// Ends the process: std::bad_alloc could be taken for something that the model did.
+[[noreturn]] void end_out_of_memory() {
+  report_of_this_process->is_out_of_memory = true;
+  ::_exit(EXIT_FAILURE);
+}
 
 // `room`: how much more than the limit it takes until nothing helps any more.
 void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
@@ -75,10 +124,24 @@ void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_
   ::setrlimit(resource, &limit);
 }
 
+// What is written goes to a file or to memory that no other limit counts.
+void limit_output(std::uint64_t bytes) {
+  // stderr may be a file that is large already.
+  struct stat status{};
+  if (::fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+    bytes += static_cast<std::uint64_t>(status.st_size);
+  rlimit outer{};
+  // A smaller limit of the caller is an error of the write.
+  if (::getrlimit(RLIMIT_FSIZE, &outer) != 0 || outer.rlim_cur <= bytes) return;
+  set_limit(RLIMIT_FSIZE, bytes);
+  std::signal(SIGXFSZ, SIG_DFL);  // the signal says why
+}
+
 void set_limits(const IsolationArguments& arguments) {
   // What is written to and belongs to nobody else; addresses alone cost nothing.
   if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
+  if (arguments.memory() != 0) limit_output(arguments.memory());
   set_limit(RLIMIT_CORE, 0);
 }
 
@@ -105,7 +168,7 @@ class Inside : public Isolated {
  public:
   explicit Inside(SharedReport& report) : report_(report) { lock(Lockdown::kReadFiles); }
 
-  void uses_libtorch() override { report_->uses_libtorch = true; }
+  void begins(Stage stage) override { report_->stage = stage; }
   void all_is_open() override { lock(Lockdown::kCompute); }
 
  private:
@@ -132,7 +195,7 @@ int run_with(F&& f, G&& at_end) {
 
 int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, int product,
                pid_t parent, SharedReport& report, const Work& work) {
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -140,14 +203,13 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
   ::setenv("TZ", "UTC0", 1);  // which needs no file: LibTorch asks for the time of day
   close_others({input.file().descriptor(), product});
   set_limits(arguments);
+  report_of_this_process = report.get();
+  std::set_new_handler(end_out_of_memory);
   Inside inside(report);
   try {
     return run_with([&] { return work(inside); }, [&] { report->has_product = output.is_written(); });
   } catch (const std::bad_alloc&) {
-    if (arguments.memory() == 0) throw;
-    throw input.with_display(
-        input_error("it needed more than " + memory_text(arguments.memory()) + " of memory",
-                    {"--max-memory MB allows more"}));
+    end_out_of_memory();
   }
 }
 
@@ -178,25 +240,80 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds) {
   return status;
 }
 
-Error ended_by(int signal, const IsolationArguments& arguments, bool uses_libtorch) {
+Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   if (signal == SIGXCPU) {
+    if (const auto outer = limit_of(RLIMIT_CPU); outer < arguments.seconds() || arguments.seconds() == 0) {
+      return input_error(
+          "it needed more processor time than `ulimit -t` allows (" + std::to_string(outer) + " s)",
+          {kLargerLimit});
+    }
     return input_error("it needed more than " + std::to_string(arguments.seconds()) + " s of processor time",
                        {"--max-time SECONDS allows more"});
+  }
+  if (signal == SIGXFSZ && arguments.memory() != 0) {
+    return input_error("its output is larger than " + memory_text(arguments.memory()),
+                       {"--max-memory MB allows more"});
   }
   const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
   if (signal == SIGKILL) {
     return input_error("the process that read it was killed (" + name +
                        "); the machine may be out of memory");
   }
+  if (stage == Stage::kLoadLibTorch) {
+    return input_error(
+        "cannot load LibTorch, which reading TorchScript needs: a library of it is damaged or of another build (" + name + ")",
+        {"install LibTorch and fxtrace again"});
+  }
+  if (stage == Stage::kLoadOperators)
+    return input_error("loading the libraries of --op-library crashed (" + name + ")");
   if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
-  return input_error(std::string("it made ") + (uses_libtorch ? "LibTorch" : "fxtrace") + " crash (" + name +
-                     ")");
+  // Too deep a recursion ends so; with a stack as is usual none is known.
+  constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
+  std::vector<std::string> hints;
+  if (signal == SIGSEGV && limit_of(RLIMIT_STACK) < kUsualStack) {
+    hints = {"the stack is limited to " + std::to_string(limit_of(RLIMIT_STACK) >> 10) +
+             " KiB; start fxtrace with a larger `ulimit -s`"};
+  }
+  return input_error(std::string("it made ") + (stage == Stage::kLibTorch ? "LibTorch" : "fxtrace") +
+                         " crash (" + name + ")",
+                     hints);
+}
+
+// --- in this process, without isolation ---
+
+// What to say when a file is cut short that is mapped: there is no way back from that signal.
+std::string last_words;  // NOLINT(cert-err58-cpp): an empty string
+
+void cut_short(int /*signal*/) {
+  remove_unfinished_output();
+  static_cast<void>(!::write(STDERR_FILENO, last_words.data(), last_words.size()));
+  ::_exit(kBadInput);
 }
 
 class NotIsolated : public Isolated {
  public:
-  void uses_libtorch() override {}
+  NotIsolated(const IsolationArguments& arguments, const InputFile& input, Console& console)
+      : arguments_(arguments), input_(input), owns_process_(console.owns_process()) {
+    begins(Stage::kFxtrace);
+    if (owns_process_) std::signal(SIGBUS, cut_short);
+  }
+  ~NotIsolated() override {
+    if (owns_process_) std::signal(SIGBUS, SIG_DFL);
+  }
+  NotIsolated(const NotIsolated&) = delete;
+  NotIsolated& operator=(const NotIsolated&) = delete;
+
+  void begins(Stage stage) override {
+    std::ostringstream words;
+    Console(std::cin, words, words).error(input_.with_display(ended_by(SIGBUS, arguments_, stage)));
+    last_words = words.str();
+  }
   void all_is_open() override {}
+
+ private:
+  const IsolationArguments& arguments_;
+  const InputFile& input_;
+  bool owns_process_;
 };
 
 }  // namespace
@@ -219,7 +336,7 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
                  Console& console, const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
-    NotIsolated here;
+    NotIsolated here(arguments, input, console);
     return run_with([&] { return work(here); },
                     [&] {
                       if (output.is_written()) output.commit();
@@ -240,8 +357,9 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
         "reading it did not end within " + std::to_string(arguments.seconds() * kMostWaiting) + " s",
         {"--max-time SECONDS allows more"}));
   }
+  if (report->is_out_of_memory) throw input.with_display(out_of_memory(arguments));
   if (WIFSIGNALED(*status)) {
-    throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->uses_libtorch));
+    throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->stage));
   }
   if (report->has_product) output.commit();
   return WEXITSTATUS(*status);

@@ -29,12 +29,15 @@ class IsolationArguments {
   std::uint64_t seconds_ = 300;
 };
 
+// Whose code runs: what a crash is most likely a crash of.
+enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
+
 // What the work says of itself, inside.
 class Isolated {
  public:
   virtual ~Isolated() = default;
-  virtual void uses_libtorch() = 0;  // from now on a crash is most likely LibTorch's
-  virtual void all_is_open() = 0;    // from now on nothing can be opened
+  virtual void begins(Stage stage) = 0;
+  virtual void all_is_open() = 0;  // from now on nothing can be opened
 };
 
 using Work = std::function<int(Isolated&)>;

@@ -1,13 +1,17 @@
 // The program: streams and signals, nothing else.  What it does is in cli.cpp.
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "app/commands/command.h"
 #include "app/descriptor_stream.h"
 #include "app/output.h"
 
@@ -23,6 +27,17 @@ void fill_standard_descriptors() {
   if (opened > STDERR_FILENO) ::close(opened);
 }
 
+// Raises the limit on the stack where it is small and may be raised.  Whether it is enough to run at all.
+bool provide_stack() {
+  constexpr rlim_t kLeast = rlim_t{512} << 10;
+  constexpr rlim_t kUsual = rlim_t{8} << 20;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kUsual) return true;
+  limit.rlim_cur = std::min(limit.rlim_max, kUsual);
+  ::setrlimit(RLIMIT_STACK, &limit);
+  return limit.rlim_cur >= kLeast;
+}
+
 void interrupted(int signal) {
   fxtrace::cli::remove_unfinished_output();
   std::signal(signal, SIG_DFL);
@@ -32,12 +47,19 @@ void interrupted(int signal) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!provide_stack()) {
+    constexpr std::string_view kMessage =
+        "fxtrace: error: the stack is limited to less than 512 KiB\n"
+        "hint: start fxtrace with a larger `ulimit -s`\n";
+    static_cast<void>(!::write(STDERR_FILENO, kMessage.data(), kMessage.size()));
+    ::_exit(fxtrace::cli::kBadInput);
+  }
   fill_standard_descriptors();
   // A closed pipe is an error of the write, not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that gets too large for ulimit -f
   std::signal(SIGCHLD, SIG_DFL);  // what a caller may have set: who ignores it cannot wait for a child
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     // What the caller wants ignored (nohup) stays so.
     if (std::signal(signal, interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
   }

@@ -16,10 +16,13 @@ TraceResult run_front_end(const InputFile& input, const FileInfo& info, const Tr
   if (options.model) {
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
-  isolated.uses_libtorch();
+  isolated.begins(Stage::kLoadLibTorch);
+  load_libtorch();
+  if (!options.op_libraries.empty()) isolated.begins(Stage::kLoadOperators);
   open_torchscript(options);
+  isolated.begins(Stage::kLibTorch);
   isolated.all_is_open();
-  return trace_torchscript(input.file(), options, wanted, listener);
+  return trace_torchscript(input.file(), info, options, wanted, listener);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "app/descriptor_stream.h"
+#include "support/descriptor.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -64,33 +67,32 @@ void until_closed(F&& f) {
 class Output::Aside {
  public:
   // In memory.
-  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(descriptor_ >= 0); }
+  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(bool(descriptor_)); }
   // A file without a name, which is gone with the process however that ends.  Where the file system has no
   // such files it has a name from the beginning.
   explicit Aside(const fs::path& target) : folder_(target.parent_path()) {
     const std::string folder = folder_.empty() ? "." : folder_.string();
-    descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    if (descriptor_ >= 0) return;
+    descriptor_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (descriptor_) return;
     std::string path = (folder_ / ".fxtrace-XXXXXX").string();
-    descriptor_ = ::mkostemp(path.data(), O_CLOEXEC);
-    check(descriptor_ >= 0);
+    descriptor_ = Descriptor(::mkostemp(path.data(), O_CLOEXEC));
+    check(bool(descriptor_));
     set_path(std::move(path));
   }
   ~Aside() {
     if (owner_ != ::getpid()) return;
-    if (descriptor_ >= 0) ::close(descriptor_);
     if (!path_.empty()) ::unlink(path_.c_str());
     has_unfinished = false;
   }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.number(); }
 
   void rename_to(const std::string& target) {
     if (path_.empty()) give_name();
     // Closing may tell of a write that failed.
-    check(::close(std::exchange(descriptor_, -1)) == 0);
+    check(::close(descriptor_.release()) == 0);
     check(::rename(path_.c_str(), target.c_str()) == 0);
     path_.clear();
     has_unfinished = false;
@@ -102,7 +104,7 @@ class Output::Aside {
   }
 
   void give_name() {
-    const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
+    const std::string own = "/proc/self/fd/" + std::to_string(descriptor());
     for (int number = 0;; ++number) {
       const std::string name = ".fxtrace-" + std::to_string(owner_) + "-" + std::to_string(number);
       set_path((folder_ / name).string());
@@ -124,7 +126,7 @@ class Output::Aside {
   pid_t owner_ = ::getpid();
   fs::path folder_;
   std::string path_;  // while it has a name of its own
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 void remove_unfinished_output() noexcept {
@@ -205,7 +207,11 @@ void Output::check_not(const InputFile& model) const {
 }
 
 Error Output::cannot_write(int code) const {
-  return input_error("cannot write the file: " + std::generic_category().message(code)).at(name_);
+  std::vector<std::string> hints;
+  if (code == EFBIG) hints = {"a larger `ulimit -f` allows more"};
+  if (code == EMFILE) hints = {"a larger `ulimit -n` allows more"};
+  return input_error("cannot write the file: " + std::generic_category().message(code), hints)
+      .at(name_ == "-" ? "stdout" : name_);
 }
 
 int Output::prepare() {
@@ -232,16 +238,13 @@ void Output::commit() {
   if (kind_ == Kind::kStdout) return write_stdout(console_, [&](std::ostream& out) { copy_to(out); });
   try {
     if (kind_ == Kind::kFile) return replace_file();
-    const int opened = kind_ == Kind::kStream ? ::open(target_.c_str(), O_WRONLY | O_CLOEXEC) : -1;
-    if (kind_ == Kind::kStream && opened < 0) throw cannot_write(errno);
-    struct Close {
-      int descriptor;
-      ~Close() {
-        if (descriptor >= 0) ::close(descriptor);
-      }
-    } const close{opened};
+    Descriptor opened;
+    if (kind_ == Kind::kStream) {
+      opened = Descriptor(::open(target_.c_str(), O_WRONLY | O_CLOEXEC));
+      if (!opened) throw cannot_write(errno);
+    }
     until_closed([&] {
-      DescriptorStream stream(kind_ == Kind::kStream ? opened : descriptor_);
+      DescriptorStream stream(opened ? opened.number() : descriptor_);
       copy_to(stream);
       stream.flush();
     });

@@ -7,13 +7,14 @@
 
 namespace fxtrace::cli {
 
-// Opens the library, LibTorch and the libraries of the options.  Throws Error.
+// Opens the library beside the program or in the library folder of its installation, and LibTorch with it;
+// both stay open.  Throws Error(kInput) when one is missing, damaged or does not fit.
+void load_libtorch();
+// And the libraries of the options.
 void open_torchscript(const TraceOptions& options);
 
-// The front end of TorchScript, from the library beside the program or in the library folder of its
-// installation. Throws Error(kInput) when the library or LibTorch is missing or does not fit.  The library
-// stays open.
-TraceResult trace_torchscript(const ModelFile& file, const TraceOptions& options, const Wanted& wanted,
-                              const Listener& listener);
+// The front end of TorchScript.
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const Wanted& wanted, const Listener& listener);
 
 }  // namespace fxtrace::cli

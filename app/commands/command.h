@@ -17,8 +17,9 @@ struct Command {
   std::function<int(Console&)> run;
 };
 
-// Exit codes; those of errors are in cli.cpp.
+// Exit codes; the others of errors are in cli.cpp.
 inline constexpr int kDone = 0;
+inline constexpr int kBadInput = 3;
 inline constexpr int kModuleFailed = 4;
 
 }  // namespace fxtrace::cli

@@ -15,6 +15,7 @@
 #include "app/verbose.h"
 #include "exported/archive.h"
 #include "graph/summary.h"
+#include "support/printable.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "readers/collection_reader.h"
 #include "support/log.h"
 #include "support/timer.h"
-#include "writers/utf8.h"
+#include "support/utf8.h"
 
 namespace fxtrace::cli {
 namespace {

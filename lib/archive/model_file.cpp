@@ -38,15 +38,15 @@ namespace {
   throw input_error("this is a directory; give the model file inside it");
 }
 
-int open_file(const std::string& path) {
+Descriptor open_file(const std::string& path) {
   struct stat status{};
   // Looked at before it is opened: opening a pipe waits for whoever writes it.
   if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
   if (S_ISDIR(status.st_mode)) fail_on_directory(path);
   if (!S_ISREG(status.st_mode))
     throw input_error("this is not a regular file; to read a model from a pipe, use `-`");
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail_to_read(errno);
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor) fail_to_read(errno);
   return descriptor;
 }
 
@@ -54,12 +54,9 @@ int open_file(const std::string& path) {
 
 ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
   try {
-    descriptor_ = std::shared_ptr<const int>(new int(open_file(path_)), [](const int* descriptor) {
-      ::close(*descriptor);
-      delete descriptor;
-    });
+    descriptor_ = std::make_shared<const Descriptor>(open_file(path_));
     struct stat status{};
-    if (::fstat(*descriptor_, &status) != 0) fail_to_read(errno);
+    if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
     size_ = static_cast<std::uint64_t>(status.st_size);
   } catch (Error& error) {
     error.at(path_);
@@ -73,7 +70,7 @@ std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
   std::size_t have = 0;
   while (have < bytes.size()) {
     const ssize_t read =
-        ::pread(*descriptor_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
+        ::pread(descriptor(), bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
     if (read < 0 && errno == EINTR) continue;
     if (read <= 0) break;
     have += static_cast<std::size_t>(read);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "support/descriptor.h"
+
 namespace fxtrace {
 
 // Opened once, and read through the one descriptor from then on, at any place and by any number of readers:
@@ -18,14 +20,14 @@ class ModelFile {
 
   const std::string& path() const { return path_; }  // as it was given, for messages
   std::uint64_t size() const { return size_; }       // in bytes, when it was opened
-  int descriptor() const { return *descriptor_; }
+  int descriptor() const { return descriptor_->number(); }
   // The bytes from `offset` on, at most `size` of them; fewer where the file ends or cannot be read.
   std::string read_at(std::uint64_t offset, std::size_t size) const;
 
  private:
   std::string path_;
   std::uint64_t size_ = 0;
-  std::shared_ptr<const int> descriptor_;
+  std::shared_ptr<const Descriptor> descriptor_;
 };
 
 }  // namespace fxtrace

@@ -8,6 +8,8 @@
 namespace fxtrace {
 namespace {
 
+constexpr char32_t kAscii = 128;
+
 // Reads one character of UTF-8.  A byte that is none is a character of its own, outside of Unicode.
 char32_t next_character(std::string_view text, std::size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at++]);
@@ -115,7 +117,7 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
   prefix_ = pattern.substr(0, prefix_end);
   // "a.**.b" matches "a.b" and "**.b" matches "b": what stands before the optional part is still in every
   // match.
-  build_tables();
+  if (only_literal_) tokens_ = {};
 }
 
 bool Glob::Token::accepts(char32_t c) const {
@@ -137,17 +139,17 @@ bool Glob::Token::accepts(char32_t c) const {
 }
 
 // State i means that the first i tokens have matched what was read; one bit per state, and one for the end.
-void Glob::build_tables() {
+void Glob::build_tables() const {
   words_ = tokens_.size() / 64 + 1;
   stars_.assign(words_, 0);
   optionals_.assign(words_, 0);
-  for (auto& mask : masks_) mask.assign(words_, 0);
+  masks_.assign(kAscii * words_, 0);
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << (i % 64);
     if (tokens_[i].is_star()) stars_[i / 64] |= bit;
     if (tokens_[i].kind == Token::Kind::kOptional) optionals_[i / 64] |= bit;
-    for (char32_t c = 0; c < masks_.size(); ++c) {
-      if (tokens_[i].accepts(c)) masks_[c][i / 64] |= bit;
+    for (char32_t c = 0; c < kAscii; ++c) {
+      if (tokens_[i].accepts(c)) masks_[c * words_ + i / 64] |= bit;
     }
   }
 }
@@ -173,7 +175,8 @@ void Glob::close(Bits& states) const {
 
 bool Glob::matches(std::string_view text) const {
   if (only_literal_) return text == prefix_;
-  if (text.substr(0, prefix_.size()) != prefix_) return false;
+  if (!text.starts_with(prefix_)) return false;
+  if (words_ == 0) build_tables();
 
   Bits states(words_, 0);
   states[0] = 1;
@@ -182,20 +185,20 @@ bool Glob::matches(std::string_view text) const {
   std::size_t at = 0;
   while (at < text.size()) {
     const char32_t c = next_character(text, at);
-    const Bits* mask = nullptr;
-    if (c < masks_.size()) {
-      mask = &masks_[c];
+    const std::uint64_t* mask = nullptr;
+    if (c < kAscii) {
+      mask = &masks_[c * words_];
     } else {
       slow_mask.assign(words_, 0);
       for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (tokens_[i].accepts(c)) slow_mask[i / 64] |= std::uint64_t{1} << (i % 64);
       }
-      mask = &slow_mask;
+      mask = slow_mask.data();
     }
     std::uint64_t carry = 0;
     std::uint64_t any = 0;
     for (std::size_t w = 0; w < words_; ++w) {
-      const std::uint64_t read = states[w] & (*mask)[w];
+      const std::uint64_t read = states[w] & mask[w];
       // A star stays where it is; everything else goes on by one token.
       const std::uint64_t moved = read & ~stars_[w];
       states[w] = (moved << 1) | carry | (read & stars_[w]);

@@ -9,7 +9,6 @@
 // Matching needs time proportional to the text, times the pattern's length / 64; there is no backtracking.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +26,8 @@ class Glob {
 
   // Whether the whole of `text` (UTF-8) matches.
   bool matches(std::string_view text) const;
+  // What every text that matches begins with.
+  const std::string& prefix() const { return prefix_; }
 
  private:
   struct Range {
@@ -50,16 +51,17 @@ class Glob {
   };
   using Bits = std::vector<std::uint64_t>;
 
-  void build_tables();
+  // When they are first needed: of many globs most are never asked beyond their prefix.
+  void build_tables() const;
   // Adds the states that are reached without reading a character.
   void close(Bits& states) const;
 
   std::vector<Token> tokens_;
-  std::string prefix_;           // literal start of every match
-  bool only_literal_ = false;    // the prefix is all there is
-  std::array<Bits, 128> masks_;  // by ASCII character: the tokens that accept it
-  Bits stars_, optionals_;
-  std::size_t words_ = 0;
+  std::string prefix_;         // literal start of every match
+  bool only_literal_ = false;  // the prefix is all there is
+  mutable Bits masks_;         // by ASCII character, words_ each: the tokens that accept it
+  mutable Bits stars_, optionals_;
+  mutable std::size_t words_ = 0;  // 0 until the tables are there
 };
 
 }  // namespace fxtrace

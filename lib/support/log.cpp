@@ -6,6 +6,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "support/printable.h"
+
 namespace fxtrace::log {
 namespace {
 
@@ -28,7 +30,7 @@ void set_up(std::ostream& err, const Settings& settings) {
 }
 
 void info(const std::string& message) {
-  if (logger()) logger()->info(message);
+  if (logger()) logger()->info(printable(message));
 }
 
 }  // namespace fxtrace::log

@@ -15,7 +15,7 @@ struct Settings {
 // written.
 void set_up(std::ostream& err, const Settings& settings);
 
-// One line of progress.  Cheap when logging is off.
+// One line of progress, printable.  Cheap when logging is off.
 void info(const std::string& message);
 
 }  // namespace fxtrace::log

@@ -13,7 +13,6 @@
 #include <map>
 #include <utility>
 
-#include "archive/file_kind.h"
 #include "archive/pickle_machine.h"
 #include "support/error.h"
 #include "torchscript/code_check.h"
@@ -102,10 +101,8 @@ class TorchScriptArchive::Mapping {
   std::size_t size_ = 0;
 };
 
-TorchScriptArchive::TorchScriptArchive(ModelFile file)
-    : file_(std::move(file)),
-      zip_(std::make_unique<ZipArchive>(*file_)),
-      prefix_(identify_file(*file_).root) {
+TorchScriptArchive::TorchScriptArchive(ModelFile file, std::string root)
+    : file_(std::move(file)), zip_(std::make_unique<ZipArchive>(*file_)), prefix_(std::move(root)) {
   if (!prefix_.empty()) prefix_ += '/';
   debug_records_ = std::make_unique<DebugRecords>(
       [this](const std::string& name) -> std::optional<std::string> {

@@ -28,8 +28,9 @@ namespace fxtrace {
 // or mapped.
 class TorchScriptArchive {
  public:
-  // Throws Error(kInput).  Operators that the code needs must be registered already (operators.h).
-  explicit TorchScriptArchive(ModelFile file);
+  // `root` is the folder in which all records stand (FileInfo::root).  Throws Error(kInput).  Operators that
+  // the code needs must be registered already (operators.h).
+  TorchScriptArchive(ModelFile file, std::string root);
   // A module that was made in memory, in place of a file.
   explicit TorchScriptArchive(torch::jit::Module module);
   ~TorchScriptArchive();

@@ -10,11 +10,11 @@
 
 namespace fxtrace {
 
-std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const TraceOptions& options,
-                                                const Listener& listener) {
+std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
+                                                const TraceOptions& options, const Listener& listener) {
   std::unique_ptr<const Program> program;
   with_large_stack([&] {
-    auto archive = std::make_unique<TorchScriptArchive>(file);
+    auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
     auto declarations = std::make_unique<Declarations>();
     for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
     for (const std::string& warning : provide_operators({archive->code(), archive->constant_types()}, options,
@@ -36,8 +36,9 @@ extern "C" __attribute__((visibility("default"))) void fxtrace_open_torchscript(
 }
 
 extern "C" __attribute__((visibility("default"))) void fxtrace_trace_torchscript(
-    const fxtrace::ModelFile& file, const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
-    const fxtrace::Listener& listener, fxtrace::TraceResult& result) {
+    const fxtrace::ModelFile& file, const fxtrace::FileInfo& info, const fxtrace::TraceOptions& options,
+    const fxtrace::Wanted& wanted, const fxtrace::Listener& listener, fxtrace::TraceResult& result) {
   using namespace fxtrace;
-  result = trace_model([&] { return load_torchscript(file, options, listener); }, options, wanted, listener);
+  result =
+      trace_model([&] { return load_torchscript(file, info, options, listener); }, options, wanted, listener);
 }

@@ -1,6 +1,7 @@
 #include "torchscript/torchscript_program.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -19,9 +20,21 @@
 
 namespace fxtrace {
 
+namespace {
+
+bool can_map(std::size_t size) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  if (address == MAP_FAILED) return false;
+  ::munmap(address, size);
+  return true;
+}
+
+}  // namespace
+
 void with_large_stack(const std::function<void()>& f) {
   // What recursion in LibTorch's parser and unpickler needs for the worst nesting that fits in a file of some
-  // megabytes; only touched pages count.  Smaller stacks are tried where an address space limit forbids it.
+  // megabytes; only touched pages are memory, but limits count all of it.  At most half of what may be had.
   constexpr std::size_t kLargest = std::size_t{4} << 30;
   constexpr std::size_t kSmallest = std::size_t{8} << 20;
   struct Job {
@@ -46,6 +59,7 @@ void with_large_stack(const std::function<void()>& f) {
   pthread_t thread{};
   bool started = false;
   for (std::size_t size = kLargest; size >= kSmallest && !started; size /= 2) {
+    if (!can_map(2 * size)) continue;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, size);

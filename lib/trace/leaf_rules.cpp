@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -19,7 +20,7 @@ constexpr std::string_view kModules = ".modules.";
 // Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
 constexpr std::size_t kMaxPaths = 256;
 constexpr int kMaxPathDepth = 500;
-constexpr std::size_t kMaxSuggestions = 10;  // each looks at all modules
+constexpr std::size_t kMaxSuggestions = 10;  // each looks at all modules or functions
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -186,6 +187,9 @@ class Matcher {
     if (rule.path_glob) path_.emplace(*rule.path_glob);
   }
 
+  const Glob* type() const { return type_ ? &*type_ : nullptr; }
+  const Glob* path() const { return path_ ? &*path_ : nullptr; }
+
   bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
     if (type_ && (info.type.empty() || !matches_type(info.type))) return false;
     if (path_ && (info.path.empty() || !modules.any_path(module, [this](const std::string& path) {
@@ -224,6 +228,60 @@ class Matcher {
   std::optional<Glob> type_;
   std::optional<Glob> path_;
   std::unordered_map<std::string, bool> types_;
+};
+
+// Which rules may match a text, by what their globs begin with: to try every rule for every module would take
+// the product of both.
+class RulesByPrefix {
+ public:
+  void add(const std::string& prefix, std::size_t rule) {
+    rules_[prefix].push_back(rule);
+    lengths_.insert(prefix.size());
+  }
+  void find(std::string_view text, std::vector<std::size_t>& found) const {
+    for (const std::size_t length : lengths_) {
+      if (length > text.size()) return;
+      const auto rules = rules_.find(std::string(text.substr(0, length)));
+      if (rules != rules_.end()) found.insert(found.end(), rules->second.begin(), rules->second.end());
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::vector<std::size_t>> rules_;
+  std::set<std::size_t> lengths_;
+};
+
+class Candidates {
+ public:
+  explicit Candidates(const std::vector<Matcher>& matchers) {
+    for (std::size_t rule = 0; rule < matchers.size(); ++rule) {
+      if (const Glob* path = matchers[rule].path()) {
+        by_path_.add(path->prefix(), rule);
+      } else if (const Glob* type = matchers[rule].type()) {
+        by_type_.add(type->prefix(), rule);
+      } else {
+        others_.push_back(rule);
+      }
+    }
+  }
+  // The last rule first.
+  const std::vector<std::size_t>& of(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    found_ = others_;
+    modules.any_path(module, [this](const std::string& path) {
+      by_path_.find(path, found_);
+      return false;
+    });
+    by_type_.find(info.type, found_);
+    if (const std::string alias = public_alias(info.type); alias != info.type) by_type_.find(alias, found_);
+    std::ranges::sort(found_, std::greater<>());
+    const auto repeated = std::ranges::unique(found_);
+    found_.erase(repeated.begin(), repeated.end());
+    return found_;
+  }
+
+ private:
+  RulesByPrefix by_path_, by_type_;
+  std::vector<std::size_t> others_, found_;
 };
 
 std::string unmatched_message(const std::string& rule, const std::string& would) {
@@ -308,6 +366,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program)
   function_rule_matched_.assign(function_rules_.size(), false);
 
   Modules modules(program);
+  Candidates candidates(matchers);
   std::vector<bool> matched(matchers.size(), false);
   const auto& infos = program.modules();
   for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -317,7 +376,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program)
     bool decided = false;
     // The last rule that matches decides; the others are asked only as long as it is not known that they
     // match something.
-    for (std::size_t r = matchers.size(); r-- > 0;) {
+    for (const std::size_t r : candidates.of(info, i, modules)) {
       if (decided && matched[r]) continue;
       if (!matchers[r].matches(info, i, modules)) continue;
       matched[r] = true;
@@ -366,12 +425,17 @@ bool LeafRules::is_wrapped(std::string_view function) const {
 
 std::vector<std::string> LeafRules::unmatched() const {
   std::vector<std::string> rules = unmatched_leaf_rules_;
+  std::vector<std::string> called;  // in no order that matters: sorted below
+  for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
+  std::ranges::sort(called);
+  std::size_t suggestions = 0;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (function_rule_matched_[i]) continue;
     const std::string& text = function_rules_[i].text;
-    std::vector<std::string> called;  // in no order that matters: sorted below
-    for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
-    std::ranges::sort(called);
+    if (++suggestions > kMaxSuggestions) {
+      rules.push_back(unmatched_message(text, ""));
+      continue;
+    }
     const std::string anywhere = "**." + text;
     const bool is_anywhere = std::ranges::any_of(
         called, [glob = Glob(anywhere)](const std::string& name) { return glob.matches(name); });

@@ -1,54 +1,31 @@
 #include "writers/dot_text.h"
 
-#include "writers/utf8.h"
+#include "support/printable.h"
+#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {
-
-char32_t code_point(std::string_view bytes) {
-  const auto lead = static_cast<unsigned char>(bytes.front());
-  if (bytes.size() == 1) return lead;
-  char32_t value = lead & (0xFF >> (bytes.size() + 1));
-  for (const char c : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
-  return value;
-}
 
 struct Range {
   char32_t first, last;
 };
 
-// What leaves no mark: controls, line separators, annotation marks, and Unicode's
-// Default_Ignorable_Code_Point, among them the ones that turn the direction of text.  Graphviz complains
-// about a text of nothing else.
+// What leaves no mark besides what is unprintable anywhere: the rest of Unicode's
+// Default_Ignorable_Code_Point.  Graphviz complains about a text of nothing else.
 constexpr Range kInvisible[] = {
-    {0x00, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},
-    {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
-    {0x2060, 0x206F}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
-    {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+    {0x34F, 0x34F},   {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x200B, 0x200F},
+    {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0000, 0xE0FFF},
 };
 
 bool is_invisible(char32_t c) {
   for (const auto& range : kInvisible) {
     if (c >= range.first && c <= range.last) return true;
   }
-  return false;
+  return is_unprintable(c);
 }
 
 // UTF-8, but forbidden in XML and with it in HTML-like labels.
 bool is_forbidden(char32_t c) { return c == 0xFFFE || c == 0xFFFF; }
-
-// The character as Python would write it in a string literal; `backslash` is how the format writes one.
-std::string literal(char32_t c, std::string_view backslash) {
-  std::string out(backslash);
-  if (c == '\n') return out += 'n';
-  if (c == '\t') return out += 't';
-  if (c == '\r') return out += 'r';
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
-  out += digits == 2 ? 'x' : digits == 4 ? 'u' : 'U';
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(c >> shift) & 15];
-  return out;
-}
 
 bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -62,7 +39,7 @@ void for_each_character(std::string_view text, std::string& out, std::string_vie
     text.remove_prefix(character.length);
     const char32_t c = code_point(character.bytes);
     if (is_invisible(c)) {
-      out += literal(c, backslash);
+      out += escaped(c, backslash);
     } else if (is_forbidden(c)) {
       out += "\xEF\xBF\xBD";
     } else if (character.bytes.size() > 1) {

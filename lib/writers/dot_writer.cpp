@@ -10,8 +10,8 @@
 
 #include "graph/text_form.h"
 #include "pictures/scope_tree.h"
+#include "support/utf8.h"
 #include "writers/dot_text.h"
-#include "writers/utf8.h"
 
 namespace fxtrace {
 namespace {

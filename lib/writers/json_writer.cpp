@@ -10,7 +10,7 @@
 
 #include "graph/summary.h"
 #include "support/error.h"
-#include "writers/utf8.h"
+#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {

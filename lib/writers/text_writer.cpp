@@ -1,39 +1,15 @@
 #include "writers/text_writer.h"
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/summary.h"
 #include "graph/text_form.h"
-#include "writers/utf8.h"
+#include "support/printable.h"
 
 namespace fxtrace {
 namespace {
-
-// The one place where text of a file becomes text of a line.
-std::string safe(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const auto character = first_character(text);
-    const auto byte = static_cast<unsigned char>(text.front());
-    text.remove_prefix(character.length);
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\x%02x", byte);
-      out += escape;
-    } else {
-      out += character.bytes;
-    }
-  }
-  return out;
-}
 
 std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
@@ -82,9 +58,10 @@ class Writer {
   }
 
  private:
+  // The one place where text of a file becomes text of a line.
   void line(const std::string& text) {
     const std::string indent(2 * depth_, ' ');
-    out_ << indent << safe(text) << '\n';
+    out_ << indent << printable(text) << '\n';
   }
 
   // A heading with lines below it; nothing where there are none.

@@ -196,3 +196,31 @@ def test_pipes_devices_and_descriptors(program, model):
     reader.join(timeout=60)
     assert done.returncode == 0 and received == [expected]
     assert stat.S_ISFIFO((folder / "fifo").stat().st_mode)
+
+
+@pytest.mark.parametrize("command", ["trace", "inspect", "inspect --json", "render"])
+@pytest.mark.parametrize(
+    "stream", ["fxtrace {} - < /dev/zero", "yes | fxtrace {} -", "fxtrace {} <(yes)"]
+)
+def test_a_stream_without_an_end(program, tmp_path, command, stream):
+    done = shell(program, "export TMPDIR=$PWD; " + stream.format(command), tmp_path)
+    check_error(done, 3, "this is no model: it begins neither as a zip archive nor as JSON, and does not end soon\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_of_text_without_an_end(program, tmp_path):
+    done = shell(program, "{ echo '{'; yes; } | fxtrace render -", tmp_path)
+    check_error(done, 3, "stdin: more than 1 GB of text comes from it\n")
+
+
+def test_a_stream_of_something_else_is_told(program, tmp_path):
+    done = shell(program, "head -c 100000000 /dev/zero | fxtrace trace -", tmp_path)
+    check_error(done, 3, "stdin: this is a file of an unknown kind")
+    done = shell(program, "{ echo '<!doctype html>'; yes; } | head -c 10000000 | fxtrace trace -", tmp_path)
+    check_error(done, 3, "stdin: this is an HTML page")
+
+
+def test_a_stream_that_cannot_be_kept_or_read(program, model):
+    done = shell(program, "export TMPDIR=$PWD/missing; cat model.pt | fxtrace trace -", model.parent)
+    check_error(done, 3, "cannot create a temporary file: No such file or directory\nhint: TMPDIR names another folder")
+    check_error(shell(program, "fxtrace trace - < .", model.parent), 3, "stdin: cannot read it: Is a directory\n")

@@ -1,9 +1,14 @@
 """The process that reads a model can do nothing else: what an archive or a library in it does ends as one line."""
 
+import io
+import os
 import pathlib
+import resource
 import signal
+import struct
 import subprocess
 import time
+import zipfile
 
 import pytest
 
@@ -91,6 +96,58 @@ def test_memory(program):
     assert run(program, "trace", model, "--max-memory", "0", "--max-time", "0").returncode == 0
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("command", ["trace", "inspect"])
+def test_little_memory_is_never_a_property_of_the_model(program, sample, command):
+    """From too little to load LibTorch to enough: the same bytes, or the same line."""
+    model = ROOT / "sample_models" / sample
+    expected = run(program, command, model)
+    codes = []
+    for megabytes in (1, 2, 4, 5, 10, 30, 55, 57, 58, 60, 64, 72, 120, 200):
+        done = run(program, command, model, "--max-memory", megabytes)
+        codes.append(done.returncode)
+        if done.returncode == 0:
+            assert (done.stdout, done.stderr) == (expected.stdout, expected.stderr), megabytes
+            continue
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr == (
+            f"fxtrace: error: {model}: it needed more than {megabytes} MiB of memory\n"
+            "hint: --max-memory MB allows more\n"
+        )
+    assert codes == sorted(codes, reverse=True) and codes[0] == 3 and codes[-1] == 0
+
+
+@pytest.mark.parametrize("where", ["file", "stdout"])
+def test_output_without_an_end(program, tmp_path, where):
+    """A name that the code has once stands in the output a thousand times."""
+    name = "n" * 200_000
+    code = f"class Net(Module):\n  def forward(self: __torch__.Net,\n    {name}: Tensor) -> Tensor:\n"
+    code += f"    x = {name}\n    y = x\n" + "    y = torch.add(x, y)\n" * 500 + "    return y\n"
+    model, output = tmp_path / "model.pt", tmp_path / "out.json"
+    model.write_bytes(hostile.code_case(code)())
+    output.write_text("earlier")
+    done = run(program, "trace", model, "--max-memory", "80", "-o", output if where == "file" else "-")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        f"fxtrace: error: {model}: its output is larger than 80 MiB\nhint: --max-memory MB allows more\n"
+    )
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+
+
+def test_messages_go_to_a_large_log(program, tmp_path):
+    """The limit of the output is none of a file that stderr is appended to."""
+    log = tmp_path / "log"
+    with open(log, "wb") as file:
+        file.truncate(300 << 20)
+    with open(log, "ab") as file:
+        model = ROOT / "sample_models" / SAMPLES[2]
+        done = subprocess.run(
+            [program.path, "trace", model, "-v", "--max-memory", "200"], stdout=subprocess.PIPE, stderr=file, timeout=60
+        )
+    assert done.returncode == 0 and log.stat().st_size > 300 << 20
+
+
 @pytest.mark.parametrize("sample", (SAMPLES[0], SAMPLES[2]))
 def test_file_that_gets_too_large(program, tmp_path, sample):
     model, output = ROOT / "sample_models" / sample, tmp_path / "out.json"
@@ -100,8 +157,126 @@ def test_file_that_gets_too_large(program, tmp_path, sample):
         ["bash", "-c", command, program.path, model, output], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 3
-    assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\n"
+    assert done.stderr == f"fxtrace: error: {output}: cannot write the file: File too large\nhint: a larger `ulimit -f` allows more\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"] and output.read_text() == "earlier"
+
+
+def aligned(records: dict[str, bytes | str]) -> bytes:
+    """An archive as torch.jit.save aligns it: large constants are looked at where they stand in the file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for record, data in records.items():
+            info = zipfile.ZipInfo(f"m/{record}")
+            padding = -(out.tell() + 30 + len(info.filename) + 4) % 64
+            info.extra = b"FB" + struct.pack("<H", padding) + bytes(padding)
+            file.writestr(info, data)
+    return out.getvalue()
+
+
+def equal_constants(elements: int, calls: int) -> bytes:
+    """Constants that LibTorch compares, because it makes one of equal ones."""
+    code = hostile.FORWARD + "    x = torch.add(torch.add(x, CONSTANTS.c0), CONSTANTS.c1)\n" * calls + "    return x\n"
+    records = hostile.records_of(code)
+    constants = [
+        hostile.tensor((elements,), (1,), record=record, elements=elements).replace(
+            hostile.number(elements), b"J" + struct.pack("<i", elements)
+        )
+        for record in "01"
+    ]
+    records["constants.pkl"] = hostile.PROTO + hostile.tuple_of(*constants) + hostile.STOP
+    for record in "01":
+        records[f"constants/{record}"] = bytes(4 * elements)
+    return aligned(records)
+
+
+@pytest.mark.parametrize("extra", [[], ["--no-isolation"]])
+def test_file_that_is_cut_short_while_it_is_read(program, tmp_path, extra):
+    model, output = tmp_path / "model.pt", tmp_path / "out.json"
+    model.write_bytes(equal_constants(1_000_000, 2000))
+    output.write_text("earlier")
+    process = subprocess.Popen(
+        [program.path, "trace", model, "-o", output, *extra], stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        while process.poll() is None and not is_mapped(process.pid, model):
+            pass
+        os.truncate(model, 100)
+        _, messages = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert messages == f"fxtrace: error: {model}: the file was cut short while it was read (SIGBUS)\n"
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+
+
+def is_mapped(process: int, path: pathlib.Path) -> bool:
+    """By the process or its child."""
+    try:
+        children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        maps = [pathlib.Path(f"/proc/{one}/maps").read_text() for one in (process, *children)]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return any(str(path) in text for text in maps)
+
+
+LIMITS = {
+    "v": (resource.RLIMIT_AS, [20 << 20, 40 << 20, 100 << 20, 300 << 20, 400 << 20, 600 << 20, 2 << 30]),
+    "d": (resource.RLIMIT_DATA, [1 << 20, 4 << 20, 20 << 20, 60 << 20, 100 << 20]),
+    "n": (resource.RLIMIT_NOFILE, [4, 5, 6, 20]),
+    "s": (resource.RLIMIT_STACK, [128 << 10, 256 << 10, 600 << 10, 1 << 20]),
+    "f": (resource.RLIMIT_FSIZE, [0, 1024, 4096, 1 << 20]),
+    "t": (resource.RLIMIT_CPU, [1]),
+}
+REASONS = {
+    "v": "it needed more memory than `ulimit -v` allows (",
+    "d": "it needed more memory than `ulimit -d` allows (",
+    "n": "hint: a larger `ulimit -n` allows more\n",
+    "s": "hint: start fxtrace with a larger `ulimit -s`\n",
+    "f": "cannot write the file: File too large\nhint: a larger `ulimit -f` allows more\n",
+    "t": "it needed more processor time than `ulimit -t` allows (1 s)",
+}
+
+
+@pytest.mark.parametrize("flag", LIMITS)
+@pytest.mark.parametrize("job", ["trace torchscript", "inspect torchscript", "trace exported", "render", "to stdout"])
+def test_limits_of_the_caller(program, tmp_path, flag, job):
+    """Either nothing is amiss, or one line says which limit it was."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    model = ROOT / "sample_models" / SAMPLES[2 if "exported" in job or job == "to stdout" else 0]
+    if job == "render":
+        assert run(program, "trace", model, "-o", tmp_path / "saved.json").returncode == 0
+        model = tmp_path / "saved.json"
+    arguments = [job.split()[0] if job != "to stdout" else "trace", model]
+    expected = run(program, *arguments).stdout
+    output = folder / "out.json"
+    if job not in ("inspect torchscript", "to stdout"):
+        arguments += ["-o", output]
+    kind, values = LIMITS[flag]
+    done = None
+    for value in values:
+
+        def limit(value=value):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(kind, (value, value))
+
+        output.write_text("earlier")
+        done = run(program, *arguments, preexec_fn=limit)
+        assert [path.name for path in folder.iterdir()] == ["out.json"], value
+        if done.returncode == 0:
+            assert done.stderr == ""
+            assert (output.read_text() if "-o" in arguments else done.stdout) == expected, value
+            continue
+        assert (done.returncode, done.stdout) == (3, ""), (value, done.stderr)
+        assert REASONS[flag] in done.stderr, value
+        assert done.stderr.count("fxtrace: error: ") == 1
+        assert output.read_text() == "earlier"
+    assert done.returncode == 0  # with the largest
+
+
+def test_processor_time_of_the_caller(program, tmp_path):
+    model = endless(tmp_path)
+    done = run(program, "trace", model, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 5)))
+    assert done.returncode == 3 and REASONS["t"] in done.stderr
 
 
 def test_caller_that_ignores_children(program):
@@ -122,10 +297,15 @@ def test_output_to_descriptors(program, tmp_path):
     assert (tmp_path / "three").read_text() == expected
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL])
 def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
     model, output = endless(tmp_path), tmp_path / "out.json"
-    process = subprocess.Popen([program.path, "trace", model, "-o", output], stderr=subprocess.DEVNULL)
+    output.write_text("earlier")
+    process = subprocess.Popen(
+        [program.path, "trace", model, "-o", output],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )
     children: list[str] = []
     end = time.monotonic() + 30
     while not children and time.monotonic() < end:
@@ -137,7 +317,44 @@ def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
     while any(is_running(child) for child in children) and time.monotonic() < end:
         time.sleep(0.01)
     assert not any(is_running(child) for child in children)
-    assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
+    assert output.read_text() == "earlier"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGQUIT])
+def test_signal_to_the_whole_group(program, tmp_path, sent):
+    """As a terminal sends it: to program and child."""
+    model = endless(tmp_path)
+    process = subprocess.Popen(
+        [program.path, "trace", model],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )
+    time.sleep(1)
+    os.killpg(process.pid, sent)
+    _, messages = process.communicate(timeout=30)
+    assert (process.returncode, messages) == (-sent, b"")
+
+
+def test_signals_that_the_caller_ignores(program, tmp_path):
+    def ignore():
+        for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(ignored, signal.SIG_IGN)
+
+    model = endless(tmp_path)
+    process = subprocess.Popen(
+        [program.path, "trace", model, "--max-time", "2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=ignore,
+    )
+    time.sleep(1)
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        os.killpg(process.pid, ignored)
+    _, messages = process.communicate(timeout=30)
+    assert process.returncode == 3 and "2 s of processor time" in messages
 
 
 def is_running(process: str) -> bool:

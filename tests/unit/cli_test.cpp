@@ -152,7 +152,7 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
 TEST_CASE("cli: names from outside do not reach the terminal raw", "[cli]") {
   const Result result = run({"trace", "a\033[2Jb\nc"});
   CHECK(result.code == 3);
-  CHECK(result.err == "fxtrace: error: a?[2Jb c: no such file\n");
+  CHECK(result.err == "fxtrace: error: a\\x1b[2Jb c: no such file\n");
 }
 
 TEST_CASE("cli: inspect what is no model", "[cli]") {

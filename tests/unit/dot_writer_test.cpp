@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 #include "writers/dot_text.h"
-#include "writers/utf8.h"
+#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {

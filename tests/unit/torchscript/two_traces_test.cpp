@@ -50,6 +50,10 @@ std::string model(const Folder& folder, const std::string& name, const std::stri
   return place.string();
 }
 
+std::unique_ptr<const Program> load(const std::string& path, const TraceOptions& options) {
+  return load_torchscript(path, identify_file(path), options, {});
+}
+
 }  // namespace
 
 TEST_CASE("two models: operators and methods of one name", "[torchscript]") {
@@ -63,12 +67,12 @@ TEST_CASE("two models: operators and methods of one name", "[torchscript]") {
   const TraceOptions options;
   std::vector<std::string> alone;
   for (const std::string& path : paths) {
-    alone.push_back(traced(*load_torchscript(path, options, {}), options));
+    alone.push_back(traced(*load(path, options), options));
     CHECK(alone.back().find("\"status\": \"failed\"") == std::string::npos);
   }
   // All open at once, traced in another order, and each twice.
   std::vector<std::unique_ptr<const Program>> programs;
-  for (const std::string& path : paths) programs.push_back(load_torchscript(path, options, {}));
+  for (const std::string& path : paths) programs.push_back(load(path, options));
   for (const std::size_t i : {2U, 0U, 3U, 1U, 0U, 2U, 1U, 3U})
     CHECK(traced(*programs[i], options) == alone[i]);
   programs.erase(programs.begin() + 1);
@@ -95,9 +99,8 @@ TEST_CASE("two traces: what one was made with says nothing of another", "[torchs
   std::vector<std::vector<std::string>> alone;  // by program, by set
   for (const std::string& path : paths) {
     auto& results = alone.emplace_back();
-    for (const TraceOptions& options : sets)
-      results.push_back(traced(*load_torchscript(path, options, {}), options));
-    programs.push_back(load_torchscript(path, {}, {}));
+    for (const TraceOptions& options : sets) results.push_back(traced(*load(path, options), options));
+    programs.push_back(load(path, {}));
   }
   for (std::size_t set = sets.size(); set-- > 0;) {
     for (std::size_t i = 0; i < programs.size(); ++i) {

@@ -18,6 +18,9 @@ struct Utf8Character {
 // the Unicode standard have it.
 Utf8Character first_character(std::string_view text);
 
+// The number of a character of valid UTF-8.
+char32_t code_point(std::string_view bytes);
+
 enum class Keep { kStart, kEnd };
 
 // `text` when it has at most `limit` characters, else an ellipsis in place of what is too much at the other

@@ -1,4 +1,4 @@
-#include "writers/utf8.h"
+#include "support/utf8.h"
 
 #include <vector>
 
@@ -41,6 +41,14 @@ Utf8Character first_character(std::string_view text) {
     if (i >= text.size() || byte(i) < range.low || byte(i) > range.high) return {kReplacement, i, false};
   }
   return {text.substr(0, length), length, true};
+}
+
+char32_t code_point(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes.front());
+  if (bytes.size() == 1) return lead;
+  char32_t value = lead & (0xFF >> (bytes.size() + 1));
+  for (const char c : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return value;
 }
 
 std::string cut(std::string_view text, std::size_t limit, Keep keep) {

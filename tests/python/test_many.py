@@ -1,0 +1,108 @@
+"""Many modules, nodes and rules take time in proportion."""
+
+import json
+import os
+import resource
+
+import harness
+import hostile
+import hostile_exported
+import pytest
+
+MANY = 20_000
+SECONDS = 10  # of processor time, far above what it takes; what grows with the square takes minutes
+
+
+@pytest.fixture
+def run(program):
+    def run(*arguments) -> str:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text = program.stdout(*map(str, arguments)).decode()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS, arguments
+        return text
+
+    return run
+
+
+def run_everything(run, model, tmp_path, options=()) -> dict:
+    saved = tmp_path / "saved.json"
+    run("trace", model, "-o", saved, *options)
+    run("trace", model, "-f", "dot", *options)
+    run("inspect", model, *options)
+    for extra in (["-f", "text"], ["-f", "dot"], ["--pass", "functional"]):
+        run("render", saved, *extra)
+    return json.loads(saved.read_text())
+
+
+def chain(count: int, modules: bool) -> bytes:
+    names = [f"layers.{i}" for i in range(count)]
+    nodes = [
+        hostile_exported.relu(
+            f"r{i - 1}" if i else "x",
+            f"r{i}",
+            *([hostile_exported.in_module(names[i])] if modules else []),
+        )
+        for i in range(count)
+    ]
+    made = hostile_exported.program(nodes, modules=names if modules else None)
+    return hostile_exported.packed(json.dumps(made))
+
+
+@pytest.mark.parametrize("modules", [False, True], ids=["nodes", "modules"])
+def test_exported(run, tmp_path, modules):
+    model = tmp_path / "model.pt2"
+    model.write_bytes(chain(MANY, modules))
+    collection = run_everything(run, model, tmp_path)
+    assert collection["summary"]["nodes"] >= MANY
+    assert len(collection["modules"]) >= (MANY if modules else 1)
+
+
+def test_exported_with_as_many_rules(run, tmp_path):
+    """Every second rule names a module."""
+    model, config = tmp_path / "model.pt2", tmp_path / "config.json"
+    model.write_bytes(chain(MANY, True))
+    rules = [f"@layers.{i}" if i % 2 else f"*.ReLU@parts.{i}.*" for i in range(MANY)]
+    config.write_text(json.dumps({"leaf": rules, "default_leaves": False}))
+    collection = run_everything(run, model, tmp_path, ("--config", config))
+    assert collection["summary"]["modules"]["leaf"] == MANY // 2
+    made = next(module for module in collection["modules"] if module["path"] == "layers.7")
+    assert made["rule"] == "@layers.7"
+
+
+def test_rules_of_the_command_line(run):
+    model = os.path.join(harness.SAMPLES, "attention_scripted.pt")
+    rules = [part for i in range(MANY) for part in ("--leaf", f"@a{i}.*")]
+    run("trace", model, *rules)
+    run("trace", model, *(part for i in range(MANY) for part in ("--wrap", f"my.f{i}.*")))
+
+
+def test_torchscript_modules(run, tmp_path):
+    """In blocks: LibTorch looks an attribute up by asking all that the class has."""
+    count = 140
+    code = (
+        "class Part(Module):\n  training : bool\n"
+        "  def forward(self: __torch__.Part,\n    x: Tensor) -> Tensor:\n    return torch.relu(x)\n"
+    )
+    for name, prefix, inner in (("Block", "a", "Part"), ("Net", "b", "Block")):
+        code += f"class {name}(Module):\n" + "".join(f"  {prefix}{i} : __torch__.{inner}\n" for i in range(count))
+        code += f"  def forward(self: __torch__.{name},\n    x: Tensor) -> Tensor:\n"
+        code += "".join(f"    x = (self.{prefix}{i}).forward(x)\n" for i in range(count)) + "    return x\n"
+    part = hostile.module("__torch__.Part", {"training": b"\x89"})
+    block = hostile.module("__torch__.Block", {f"a{i}": part for i in range(count)})
+    model = tmp_path / "model.pt"
+    model.write_bytes(hostile.code_case(code, hostile.module(hostile.NET, {f"b{i}": block for i in range(count)}))())
+    collection = run_everything(run, model, tmp_path)
+    assert len(collection["modules"]) == 1 + count + count**2
+
+
+def test_torchscript_nodes_and_attributes(run, tmp_path):
+    model = tmp_path / "model.pt"
+    model.write_bytes(hostile.body_case("    x = torch.add(x, 1)\n" * MANY + "    return x\n")())
+    assert run_everything(run, model, tmp_path)["summary"]["nodes"] == MANY + 2
+    count = MANY // 4
+    code = "class Net(Module):\n" + "".join(f"  a{i} : int\n" for i in range(count))
+    code += "  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return torch.add(x, self.a1)\n"
+    data = hostile.module(hostile.NET, {f"a{i}": hostile.number(1) for i in range(count)})
+    model.write_bytes(hostile.code_case(code, data)())
+    run_everything(run, model, tmp_path)
