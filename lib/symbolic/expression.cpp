@@ -89,7 +89,13 @@ Expression Expression::floating(double number) { return {Kind::kFloat, "", {}, n
 Expression Expression::none() { return {Kind::kConstant, "None", {}}; }
 Expression Expression::boolean(bool value) { return {Kind::kConstant, value ? "True" : "False", {}}; }
 Expression Expression::text_literal(std::string text) { return {Kind::kText, std::move(text), {}}; }
-Expression Expression::name(std::string name) { return SymInt::symbol(std::move(name)); }
+Expression Expression::name(std::string name) {
+  try {
+    return SymInt::symbol(name);
+  } catch (const SymbolicError&) {
+    return variable(std::move(name));
+  }
+}
 
 Expression Expression::variable(std::string name) { return {Kind::kVerbatim, std::move(name), {}}; }
 
