@@ -47,17 +47,17 @@ const std::map<char, Templates> kLeaves = {
 const std::map<char, Templates> kCalls = {
     {'i',
      {"torch.add(%i, %i)", "torch.sub(%i, %i)", "torch.mul(%i, %i)", "torch.floordiv(%i, %i)", "torch.remainder(%i, %i)",
-      "torch.neg(%i)", "torch.abs(%i)", "torch.gcd(%i, %i)", "torch.__lshift__(%i, %i)", "torch.__rshift__(%i, %i)",
-      "torch.__and__(%i, %i)", "torch.__or__(%i, %i)", "torch.__xor__(%i, %i)", "torch.bitwise_not(%i)",
+      "torch.neg(%i)", "torch.gcd(%i, %i)", "torch.__lshift__(%i, %i)", "torch.__rshift__(%i, %i)",
+      "torch.__and__(%i, %i)", "torch.__or__(%i, %i)", "torch.__xor__(%i, %i)", 
       "torch.len(%l)", "torch.len(%s)", "torch.len(%d)", "torch.len(%X)", "(%l)[%i]", "(%d)[%s]", "(%p)[0]", "(%q)[%i][%i]",
       "torch.find(%s, %s, %i, %i)", "torch.rfind(%s, %s, %i, %i)", "torch.count(%s, %s, %i, %i)", "torch.index(%s, %s, %i, %i)",
       "torch.rindex(%s, %s, %i, %i)", "torch.count(%l, %i)", "torch.index(%l, %i)", "torch.pop(%l, %i)", "torch.pop(%d, %s)",
       "torch.setdefault(%d, %s, %i)", "torch.get(%d, %s, %i)", "torch.ord(%s)", "int(%f)", "int(%b)", "int(%s)",
       "torch.size(%x, %i)", "torch.dim(%x)", "torch.numel(%x)", "ops.prim.max(%i, %i)", "ops.prim.min(%l)", "ops.prim.max(%l)",
       "ops.prim.abs(%i)", "torch.sum(%l)", "torch.factorial(%i)", "torch.hash(%s)", "torch.hash(%f)", "torch.floor(%f)", "torch.ceil(%f)",
-      "torch.round(%i)", "torch.__range_length(%i, %i, %i)", "torch.__derive_index(%i, %i, %i)", "int(torch.item(%x))", "torch.stride(%x, %i)",
-      "torch.storage_offset(%x)", "unchecked_cast(int, %o)", "ops.prim.dtype(%x)", "torch.__modulo__(%i, %i)", "__torch__.f0(%i, %s)",
-      "(self).g(%i, )", "(self).g()", "torch.fmod(%i, %i)", "torch.bit_length(%i)", "ops.prim.shift(%i, %i)"}},
+      "torch.__range_length(%i, %i, %i)", "torch.__derive_index(%i, %i, %i)", "int(torch.item(%x))", "torch.stride(%x, %i)",
+      "torch.storage_offset(%x)", "unchecked_cast(int, %o)", "ops.prim.dtype(%x)", "__torch__.f0(%i, %s)",
+      "(self).g(%i, )", "(self).g()"}},
     {'f',
      {"torch.add(%f, %i)", "torch.mul(%f, %f)", "torch.div(%i, %i)", "torch.div(%f, %f)", "torch.pow(%i, %i)", "torch.pow(%f, %f)",
       "torch.remainder(%f, %f)", "torch.floordiv(%f, %f)", "torch.sqrt(%i)", "torch.log(%f)", "torch.exp(%i)", "float(%i)", "float(%s)",
@@ -67,10 +67,10 @@ const std::map<char, Templates> kCalls = {
      {"torch.eq(%i, %i)", "torch.lt(%i, %i)", "torch.gt(%f, %i)", "torch.eq(%s, %s)", "torch.lt(%s, %s)", "torch.eq(%l, %l)",
       "torch.__contains__(%l, %i)", "torch.__contains__(%d, %s)", "torch.__contains__(%s, %s)", "torch.startswith(%s, %s, %i, %i)",
       "torch.endswith(%s, %s, %i, %i)", "torch.isdigit(%s)", "torch.isidentifier(%s)", "torch.istitle(%s)", "torch.__not__(%b)", "torch.__isnot__(%o, None)",
-      "bool(%i)", "bool(%x)", "torch.is_floating_point(%x)", "torch.lt(%l, %l)", "torch.any([%b, %b])", "torch.all([%b])", "torch.isinf(%f)",
+      "bool(%i)", "bool(%x)", "torch.is_floating_point(%x)", "torch.any([%b, %b])", "torch.all([%b])", "torch.isinf(%f)",
       "torch.equal(%x, %x)", "torch.is_contiguous(%x)"}},
     {'s',
-     {"torch.add(%s, %s)", "torch.mul(%s, %i)", "torch.format(%s, %i, %s)", "torch.replace(%s, %s, %s, %i)", "torch.join(%s, %S)",
+     {"torch.add(%s, %s)", "torch.format(%s, %i, %s)", "torch.replace(%s, %s, %s, %i)", "torch.join(%s, %S)",
       "torch.strip(%s, %s)", "torch.lstrip(%s, %s)", "torch.ljust(%s, %i, %s)", "torch.rjust(%s, %i, %s)", "torch.center(%s, %i, %s)",
       "torch.zfill(%s, %i)", "torch.expandtabs(%s, %i)", "torch.upper(%s)", "torch.title(%s)", "torch.capitalize(%s)", "torch.swapcase(%s)",
       "torch.slice(%s, %i, %i, %i)", "str(%i)", "str(%f)", "str(%l)", "str(%d)", "torch.percentFormat(%s, %i)", "torch.percentFormat(%s, %p)", "torch.chr(%i)",
@@ -78,12 +78,12 @@ const std::map<char, Templates> kCalls = {
     {'l',
      {"[%i, %i]", "[%i]", "[%i, %i, %i]", "torch.mul(%l, %i)", "torch.mul(%i, %l)", "torch.add(%l, %l)", "torch.slice(%l, %i, %i, %i)",
       "torch.copy(%l)", "torch.list(%l)", "torch.size(%x)", "torch.sorted(%l)", "torch.list(torch.values(%d))", "(%q)[%i]",
-      "torch.stride(%x)", "torch.slice(%l, %o, %o)", "torch.list(torch.range(%i))"}},
+      "torch.stride(%x)", "torch.slice(%l, %o, %o)"}},
     {'S',
      {"[%s, %s]", "torch.split(%s, %s, %i)", "torch.rsplit(%s, %s, %i)", "torch.splitlines(%s, %b)", "torch.list(torch.keys(%d))", "torch.list(%s)",
-      "torch.mul(%S, %i)", "torch.sorted(%S)", "torch.slice(%S, %i, %i, %i)", "torch.partition(%s, %s)"}},
-    {'d', {"{%s: %i, %s: %i}", "torch.copy(%d)", "torch.dict([%p, %p])", "{%s: %i}"}},
-    {'p', {"(%i, %s)", "torch.popitem(%d)"}},
+      "torch.mul(%S, %i)", "torch.sorted(%S)", "torch.slice(%S, %i, %i, %i)"}},
+    {'d', {"{%s: %i, %s: %i}", "torch.copy(%d)", "{%s: %i}"}},
+    {'p', {"(%i, %s)"}},
     {'o', {"annotate(Optional[int], %i)", "annotate(Optional[int], None)"}},
     {'q', {"[%l, %l]", "torch.mul(%q, %i)", "torch.slice(%q, %i, %i, %i)", "torch.copy(%q)"}},
     {'x',
@@ -136,11 +136,17 @@ class Code {
  public:
   explicit Code(Choices& choices) : choices_(choices) {}
 
+  // With one line of the form, in forward.
+  std::string text_with(const char* form) {
+    only_ = form;
+    return text();
+  }
+
   std::string text() {
     out_ = "class Net(Module):\n  __parameters__ = [\"weight\", ]\n  __buffers__ = []\n  weight : Tensor\n  training : bool\n"
            "  value : int\n  scale : float\n  name : str\n  items : List[int]\n  table : Dict[str, int]\n"
            "  pair : Tuple[int, str]\n  maybe : Optional[int]\n  sub : __torch__.Sub\n";
-    out_ += "  limit : Final[int] = " + leaf('i', true) + "\n";
+    out_ += "  limit : Final[int] = " + std::string(choices_.one_in(2) ? "9223372036854775807" : "3") + "\n";
     method("  def forward(self: __torch__.Net,\n    x: Tensor,\n    n: int=" + leaf('i', true) + ",\n    flag: bool=False)", 'x',
            {{"x", 'x'}, {"n", 'i'}, {"flag", 'b'}});
     method("  def g(self: __torch__.Net,\n    n: int=" + leaf('i', true) + ")", 'i', {{"n", 'i'}}, true);
@@ -232,6 +238,10 @@ class Code {
   void line(const std::string& text) { out_ += indent_ + text + "\n"; }
 
   void block(std::size_t statements, int depth) {
+    if (only_ != nullptr) {
+      if (has_tensor_ && !in_sub() && !in_function_) line("_ = " + fill(only_, 1));
+      return;
+    }
     const std::size_t variables = variables_.size();
     const std::size_t count = 1 + choices_.below(statements);
     for (std::size_t i = 0; i < count && out_.size() < kMaxSize; ++i) statement(depth);
@@ -284,6 +294,7 @@ class Code {
   std::string out_, indent_;
   Variables variables_;
   std::size_t next_ = 0;
+  const char* only_ = nullptr;
   bool has_tensor_ = false, in_function_ = false, is_simple_ = false, has_state_ = false;
 };
 
@@ -332,11 +343,11 @@ std::string attributes(Choices& choices, bool is_root) {
 
 }  // namespace
 
-GeneratedArchive generate_archive(std::string_view bytes) {
-  Choices choices(bytes);
+namespace {
+
+GeneratedArchive archive_of(const Code& code, std::string text, Choices& choices) {
   GeneratedArchive archive;
-  Code code(choices);
-  archive.code = code.text();
+  archive.code = std::move(text);
   const std::string state = code.has_state() ? number(3) : attributes(choices, true);
   archive.bytes = stored_zip({{"m/data.pkl", "\x80\x02" + global("__torch__", "Net") + ")\x81" + state + "b."},
                               {"m/data/0", std::string(24, '\0')},
@@ -345,6 +356,32 @@ GeneratedArchive generate_archive(std::string_view bytes) {
                               {"m/version", "3\n"},
                               {"m/byteorder", "little"}});
   return archive;
+}
+
+}  // namespace
+
+GeneratedArchive generate_archive(std::string_view bytes) {
+  Choices choices(bytes);
+  Code code(choices);
+  std::string text = code.text();
+  return archive_of(code, std::move(text), choices);
+}
+
+std::vector<std::pair<std::string, GeneratedArchive>> archives_of_forms() {
+  std::vector<std::pair<std::string, GeneratedArchive>> archives;
+  const auto add = [&](const char* form) {
+    Choices choices("");
+    Code code(choices);
+    std::string text = code.text_with(form);
+    archives.emplace_back(form, archive_of(code, std::move(text), choices));
+  };
+  for (const auto& [type, forms] : kCalls) {
+    for (const char* form : forms) add(form);
+  }
+  for (const char* form : kStatements) {
+    if (!std::string_view(form).starts_with("self.")) add(form);
+  }
+  return archives;
 }
 
 }  // namespace fxtrace::fuzz

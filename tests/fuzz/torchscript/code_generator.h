@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace fxtrace::fuzz {
 
@@ -13,5 +15,8 @@ struct GeneratedArchive {
 
 // The same bytes give the same archive; every string is one.
 GeneratedArchive generate_archive(std::string_view choices);
+
+// One for every form of expression and statement, by the form: each must load.
+std::vector<std::pair<std::string, GeneratedArchive>> archives_of_forms();
 
 }  // namespace fxtrace::fuzz

@@ -2,6 +2,7 @@
 //
 //   torchscript_fuzz [--seconds N] [--seed N] [--findings FOLDER]
 //   torchscript_fuzz --replay FILE      prints the archive's code and traces it here, without a child
+//   torchscript_fuzz --check-forms      whether all that the generator writes is TorchScript
 //
 // What LibTorch does while it loads an archive is not ours: crashes and endless work there are counted, and
 // contained by the isolated process of the program.  Everything behind that must end in time, in memory, and
@@ -197,6 +198,19 @@ int replay(const char* path) {
   return 0;
 }
 
+int check_forms() {
+  int wrong = 0;
+  for (const auto& [form, archive] : archives_of_forms()) {
+    try {
+      load_torchscript(memory_file(archive.bytes), {}, {});
+    } catch (const Error& error) {
+      std::cout << form << ": " << error.what() << "\n";
+      ++wrong;
+    }
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
 int main_loop(std::uint64_t seed, unsigned seconds, const std::string& folder) {
   auto* report = static_cast<Report*>(
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -236,6 +250,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   unsigned seconds = 20;
   std::string folder = "findings";
+  if (argc == 2 && std::string_view(argv[1]) == "--check-forms") return fxtrace::fuzz::check_forms();
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--replay") return fxtrace::fuzz::replay(argv[i + 1]);
