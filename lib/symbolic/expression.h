@@ -58,7 +58,7 @@ class Expression {
   // Of two numbers the answer.
   static Expression comparison(std::string symbol, Expression left, Expression right);
   static Expression comparison(Relation relation, Expression left, Expression right);
-  static Expression all(std::vector<Expression> parts);  // without True; one part: itself
+  static Expression all(std::vector<Expression> parts);  // without True, parts of parts; one part: itself
   static Expression any(std::vector<Expression> parts);
   static Expression call(Expression function, std::vector<Expression> arguments);
   static Expression keyword(std::string name, Expression value);

@@ -32,7 +32,9 @@ class Mutator {
  private:
   static constexpr std::size_t kMaxCopy = 2'000;  // values in what is copied
 
-  std::size_t below(std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_); }
+  std::size_t below(std::size_t end) {
+    return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
+  }
 
   template <class Value>
   static void collect(Value& value, std::vector<Value*>& all) {
@@ -55,16 +57,23 @@ class Mutator {
   }
 
   Json small() {
-    static const std::int64_t numbers[] = {0,         1,         -1,        2,         7,     64,   1'024, 65'536,
-                                           INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1 << 20, -3};
+    static const std::int64_t numbers[] = {0,      1,         -1,        2,         7,         64,      1'024,
+                                           65'536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1 << 20, -3};
     switch (below(7)) {
-      case 0: return nullptr;
-      case 1: return below(2) == 0;
-      case 2: return Json::array();
-      case 3: return Json::object();
-      case 4: return "";
-      case 5: return 1e300;
-      default: return numbers[below(std::size(numbers))];
+      case 0:
+        return nullptr;
+      case 1:
+        return below(2) == 0;
+      case 2:
+        return Json::array();
+      case 3:
+        return Json::object();
+      case 4:
+        return "";
+      case 5:
+        return 1e300;
+      default:
+        return numbers[below(std::size(numbers))];
     }
   }
 
@@ -94,7 +103,8 @@ class Mutator {
       if (below(2) == 0 && !items.empty()) {
         items.erase(items.begin() + (at == static_cast<std::ptrdiff_t>(items.size()) ? 0 : at));
       } else {
-        items.insert(items.begin() + at, items.empty() || below(2) == 0 ? donated() : Json(items[below(items.size())]));
+        items.insert(items.begin() + at,
+                     items.empty() || below(2) == 0 ? donated() : Json(items[below(items.size())]));
       }
       return;
     }
@@ -113,10 +123,18 @@ class Mutator {
     if (values_.empty()) collect(root, values_);
     Json& value = *values_[below(values_.size())];
     switch (below(6)) {
-      case 0: value = donated(); break;
-      case 1: value = small(); break;
-      case 2: swap_leaves(); break;
-      default: value.is_structured() ? change_container(value) : change_scalar(value); break;
+      case 0:
+        value = donated();
+        break;
+      case 1:
+        value = small();
+        break;
+      case 2:
+        swap_leaves();
+        break;
+      default:
+        value.is_structured() ? change_container(value) : change_scalar(value);
+        break;
     }
     values_.clear();  // what was inside is gone
   }
@@ -140,7 +158,9 @@ std::size_t write(const Json& json, std::uint8_t* data, std::size_t max_size) {
   return text.size();
 }
 
-Json parse(const std::uint8_t* data, std::size_t size) { return Json::parse(data, data + size, nullptr, false); }
+Json parse(const std::uint8_t* data, std::size_t size) {
+  return Json::parse(data, data + size, nullptr, false);
+}
 
 }  // namespace
 

@@ -72,7 +72,8 @@ void decide_leaves(const TraceOptions& options) {
       throw std::logic_error("broken promise: what made a module a leaf is told");
     }
   }
-  for (const char* function : {"torch.nn.functional.relu", "nets.helper", "", "a\xFF"}) rules.is_wrapped(function);
+  for (const char* function : {"torch.nn.functional.relu", "nets.helper", "", "a\xFF"})
+    rules.is_wrapped(function);
   rules.unmatched();
 }
 

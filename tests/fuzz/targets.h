@@ -32,9 +32,10 @@ struct Target {
   void (*run)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {
-    {"collection", collection}, {"config", config},         {"exported", exported},   {"file_kind", file_kind},
-    {"glob", glob},             {"input_spec", input_spec}, {"leaf_rule", leaf_rule}, {"pickle", pickle},
-    {"state_dict", state_dict}, {"sympy", sympy},           {"tree_spec", tree_spec},
+    {"collection", collection}, {"config", config},       {"exported", exported},
+    {"file_kind", file_kind},   {"glob", glob},           {"input_spec", input_spec},
+    {"leaf_rule", leaf_rule},   {"pickle", pickle},       {"state_dict", state_dict},
+    {"sympy", sympy},           {"tree_spec", tree_spec},
 };
 
 // Runs f; false when it says that the input is bad.

@@ -23,9 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Records = std::vector<std::pair<std::string, std::string>>;
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // A configuration of tensors, and bytes for each of them.
 void add_tensors(const Json& all, const std::string& key, Records& records) {

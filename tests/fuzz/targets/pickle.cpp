@@ -15,7 +15,8 @@ void pickle(std::string_view input) {
   const auto exists = [&](PickleMachine::Id id) { return id < machine.value_count(); };
   for (PickleMachine::Id id = 0; exists(id); ++id) {
     for (const PickleMachine::Id part : machine.parts(id)) require(exists(part), "parts are values");
-    for (const auto& [key, value] : machine.items(id)) require(exists(key) && exists(value), "items are values");
+    for (const auto& [key, value] : machine.items(id))
+      require(exists(key) && exists(value), "items are values");
     require(machine.global_name(id, kMaxName).size() <= 2 * kMaxName + 1, "names are cut");
     machine.is_global(id, "torch", "FloatStorage");
   }

@@ -10,7 +10,8 @@
 namespace fxtrace::fuzz {
 
 void state_dict(std::string_view input) {
-  const std::string saved = stored_zip({{"weights/data.pkl", std::string(input)}, {"weights/version", "3\n"}});
+  const std::string saved =
+      stored_zip({{"weights/data.pkl", std::string(input)}, {"weights/version", "3\n"}});
   const ModelFile file = memory_file(stored_zip({{"model/weights.pt", saved}}));
   accepts([&] { read_state_dict(ZipArchive(file), "model/weights.pt"); });
 }

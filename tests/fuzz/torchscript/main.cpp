@@ -1,13 +1,13 @@
 // Traces archives that code_generator.h makes, each in a process of its own, until time is up.
 //
-//   torchscript_fuzz [--seconds N] [--seed N] [--findings FOLDER]
+//   torchscript_fuzz [--seconds N | --programs N] [--seed N] [--findings FOLDER]
 //   torchscript_fuzz --replay FILE      prints the archive's code and traces it here, without a child
 //   torchscript_fuzz --check-forms      whether all that the generator writes is TorchScript
 //
 // What LibTorch does while it loads an archive is not ours: crashes and endless work there are counted, and
 // contained by the isolated process of the program.  Everything behind that must end in time, in memory, and
-// with a result or an Error that says what is wrong with the input; what does not is a finding, made small and
-// left in FOLDER.
+// with a result or an Error that says what is wrong with the input; what does not is a finding, made small
+// and left in FOLDER.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -156,14 +156,16 @@ std::string run_in_child(std::string_view bytes, Report& report) {
 
 bool is_of_libtorch(const std::string& outcome, const Report& report) {
   // An exception that gets out of the load is ours to catch.
-  return report.phase == Report::kLoading && (report.message[0] == '\0' || outcome.starts_with("out of memory"));
+  return report.phase == Report::kLoading &&
+         (report.message[0] == '\0' || outcome.starts_with("out of memory"));
 }
 
 // Fewer and smaller bytes with the same outcome.
 std::string made_small(std::string bytes, const std::string& outcome, Report& report) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   const auto tries = [&](const std::string& candidate) {
-    if (std::chrono::steady_clock::now() > deadline || run_in_child(candidate, report) != outcome) return false;
+    if (std::chrono::steady_clock::now() > deadline || run_in_child(candidate, report) != outcome)
+      return false;
     bytes = candidate;
     return true;
   };
@@ -191,7 +193,8 @@ std::string random_bytes(std::uint64_t seed) {
 int replay(const char* path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  std::cout << generate_archive(std::string_view(bytes).substr(std::min<std::size_t>(bytes.size(), 5))).code << std::flush;
+  std::cout << generate_archive(std::string_view(bytes).substr(std::min<std::size_t>(bytes.size(), 5))).code
+            << std::flush;
   Report report{};
   trace_generated(bytes, report);
   std::cout << "----\n" << (report.refused ? report.message : "traced") << "\n";
@@ -211,17 +214,22 @@ int check_forms() {
   return wrong == 0 ? 0 : 1;
 }
 
-int main_loop(std::uint64_t seed, unsigned seconds, const std::string& folder) {
+// Programs from `seed` on: `wanted` of them, or as many as there is time for.
+int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const std::string& folder) {
   auto* report = static_cast<Report*>(
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::size_t programs = 0, refused = 0;
   std::map<std::string, std::size_t> of_libtorch, findings;
-  for (; std::chrono::steady_clock::now() < deadline; ++seed, ++programs) {
+  const auto is_over = [&] {
+    return wanted > 0 ? programs == wanted : std::chrono::steady_clock::now() >= deadline;
+  };
+  for (; !is_over(); ++seed, ++programs) {
     const std::string bytes = random_bytes(seed);
     const std::string outcome = run_in_child(bytes, *report);
     refused += report->refused ? 1 : 0;
-    if (report->refused && std::getenv("FXTRACE_FUZZ_REFUSED") != nullptr) std::cerr << report->message << "\n";
+    if (report->refused && std::getenv("FXTRACE_FUZZ_REFUSED") != nullptr)
+      std::cerr << report->message << "\n";
     if (outcome.empty()) continue;
     if (is_of_libtorch(outcome, *report)) {
       ++of_libtorch[outcome];
@@ -233,12 +241,15 @@ int main_loop(std::uint64_t seed, unsigned seconds, const std::string& folder) {
     std::filesystem::create_directories(folder);
     const std::string path = folder + "/torchscript-" + std::to_string(seed);
     std::ofstream(path, std::ios::binary) << small;
-    std::ofstream(path + ".pt", std::ios::binary) << generate_archive(std::string_view(small).substr(std::min<std::size_t>(small.size(), 5))).bytes;
+    std::ofstream(path + ".pt", std::ios::binary)
+        << generate_archive(std::string_view(small).substr(std::min<std::size_t>(small.size(), 5))).bytes;
     std::cout << "seed " << seed << ": " << outcome << "\n  " << path << ".pt\n"
-              << generate_archive(std::string_view(small).substr(std::min<std::size_t>(small.size(), 5))).code << std::flush;
+              << generate_archive(std::string_view(small).substr(std::min<std::size_t>(small.size(), 5))).code
+              << std::flush;
   }
   std::cout << programs << " programs, " << refused << " refused, the next seed is " << seed << "\n";
-  for (const auto& [outcome, count] : of_libtorch) std::cout << "LibTorch, contained: " << outcome << ": " << count << "\n";
+  for (const auto& [outcome, count] : of_libtorch)
+    std::cout << "LibTorch, contained: " << outcome << ": " << count << "\n";
   for (const auto& [outcome, count] : findings) std::cout << "finding: " << outcome << ": " << count << "\n";
   return findings.empty() ? 0 : 1;
 }
@@ -249,6 +260,7 @@ int main_loop(std::uint64_t seed, unsigned seconds, const std::string& folder) {
 int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   unsigned seconds = 20;
+  std::size_t programs = 0;
   std::string folder = "findings";
   if (argc == 2 && std::string_view(argv[1]) == "--check-forms") return fxtrace::fuzz::check_forms();
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -256,7 +268,8 @@ int main(int argc, char** argv) {
     if (option == "--replay") return fxtrace::fuzz::replay(argv[i + 1]);
     if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (option == "--seconds") seconds = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
+    if (option == "--programs") programs = std::strtoull(argv[i + 1], nullptr, 10);
     if (option == "--findings") folder = argv[i + 1];
   }
-  return fxtrace::fuzz::main_loop(seed, seconds, folder);
+  return fxtrace::fuzz::main_loop(seed, seconds, programs, folder);
 }
