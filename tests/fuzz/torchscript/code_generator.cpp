@@ -27,7 +27,9 @@ constexpr Type kTypes[] = {
 using Templates = std::vector<const char*>;
 
 // What stands where nothing deeper may: of each type.
+// %n is an integer too, most often a small one: texts of a great width are refused before the code is loaded.
 const std::map<char, Templates> kLeaves = {
+    {'n', {"0", "1", "-1", "5", "64", "-3"}},
     {'i',
      {"0",
       "1",
@@ -49,8 +51,7 @@ const std::map<char, Templates> kLeaves = {
       "4611686018427387904",
       "9223372036854775807",
       "-9223372036854775807",
-      "self.value",
-      "self.limit"}},
+      "self.value"}},
     {'f', {"0.", "1.", "-1.5", "1e-300", "1e308", "0.5", "self.scale"}},
     {'b', {"True", "False", "self.training"}},
     {'s',
@@ -67,6 +68,7 @@ const std::map<char, Templates> kLeaves = {
 };
 
 const std::map<char, Templates> kCalls = {
+    {'n', {"torch.len(%s)", "torch.len(%l)", "torch.dim(%x)", "torch.add(%n, %n)", "torch.sub(%n, 7)", "%i"}},
     {'i',
      {"torch.add(%i, %i)",
       "torch.sub(%i, %i)",
@@ -164,11 +166,11 @@ const std::map<char, Templates> kCalls = {
       "torch.join(%s, %S)",
       "torch.strip(%s, %s)",
       "torch.lstrip(%s, %s)",
-      "torch.ljust(%s, %i, %s)",
-      "torch.rjust(%s, %i, %s)",
-      "torch.center(%s, %i, %s)",
-      "torch.zfill(%s, %i)",
-      "torch.expandtabs(%s, %i)",
+      "torch.ljust(%s, %n, %s)",
+      "torch.rjust(%s, %n, %s)",
+      "torch.center(%s, %n, %s)",
+      "torch.zfill(%s, %n)",
+      "torch.expandtabs(%s, %n)",
       "torch.upper(%s)",
       "torch.title(%s)",
       "torch.capitalize(%s)",
