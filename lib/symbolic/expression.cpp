@@ -89,7 +89,13 @@ Expression Expression::floating(double number) { return {Kind::kFloat, "", {}, n
 Expression Expression::none() { return {Kind::kConstant, "None", {}}; }
 Expression Expression::boolean(bool value) { return {Kind::kConstant, value ? "True" : "False", {}}; }
 Expression Expression::text_literal(std::string text) { return {Kind::kText, std::move(text), {}}; }
-Expression Expression::name(std::string name) { return SymInt::symbol(std::move(name)); }
+Expression Expression::name(std::string name) {
+  try {
+    return SymInt::symbol(name);
+  } catch (const SymbolicError&) {
+    return variable(std::move(name));
+  }
+}
 
 Expression Expression::variable(std::string name) { return {Kind::kVerbatim, std::move(name), {}}; }
 
@@ -151,7 +157,16 @@ Expression Expression::all(std::vector<Expression> parts) {
   std::erase_if(parts, [](const Expression& part) { return part == boolean(true); });
   if (parts.empty()) return boolean(true);
   if (parts.size() == 1) return parts.front();
-  return {Kind::kAnd, "", std::move(parts)};
+  // a < b < c is a conjunction that has no parentheses in another one.
+  std::vector<Expression> flat;
+  for (Expression& part : parts) {
+    if (part.kind() == Kind::kAnd) {
+      flat.insert(flat.end(), part.parts().begin(), part.parts().end());
+    } else {
+      flat.push_back(std::move(part));
+    }
+  }
+  return {Kind::kAnd, "", std::move(flat)};
 }
 Expression Expression::any(std::vector<Expression> parts) {
   std::erase_if(parts, [](const Expression& part) { return part == boolean(false); });

@@ -48,7 +48,8 @@ class Expression {
   static Expression none();
   static Expression boolean(bool value);
   static Expression text_literal(std::string text);
-  static Expression name(std::string name);      // of an integer; a Python identifier
+  // Of an integer; a Python identifier.  One that is too long for a dimension is a variable.
+  static Expression name(std::string name);
   static Expression variable(std::string name);  // of any value: nothing is calculated with it
   static Expression negative(Expression value);
   // Of == and != the other one; of `not x` x.  Other comparisons may be true of no number: not x < nan.
@@ -57,7 +58,7 @@ class Expression {
   // Of two numbers the answer.
   static Expression comparison(std::string symbol, Expression left, Expression right);
   static Expression comparison(Relation relation, Expression left, Expression right);
-  static Expression all(std::vector<Expression> parts);  // without True; one part: itself
+  static Expression all(std::vector<Expression> parts);  // without True, parts of parts; one part: itself
   static Expression any(std::vector<Expression> parts);
   static Expression call(Expression function, std::vector<Expression> arguments);
   static Expression keyword(std::string name, Expression value);

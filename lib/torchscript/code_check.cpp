@@ -125,7 +125,7 @@ void check_nesting(std::string_view text) {
   }
 }
 
-// The steps of torch/csrc/jit/serialization/import_source.cpp.
+// The steps of LibTorch's SourceImporter.
 void check_defaults(const std::shared_ptr<Source>& source) {
   Parser parser(source);
   Lexer& lexer = parser.lexer();

@@ -12,7 +12,26 @@ namespace fxtrace {
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-std::string readable_message(std::string_view text) {
+namespace {
+
+// LibTorch names types with addresses: "'__torch__.Net (of Python compilation unit at: 0x7f01c8)'".
+std::string without_addresses(std::string_view text) {
+  constexpr std::string_view kStart = " (of Python compilation unit at: 0x";
+  std::string result;
+  for (auto at = text.find(kStart); at != std::string_view::npos; at = text.find(kStart)) {
+    const auto end = text.find(')', at);
+    if (end == std::string_view::npos) break;
+    result += text.substr(0, at);
+    text.remove_prefix(end + 1);
+  }
+  return result.append(text);
+}
+
+}  // namespace
+
+std::string readable_message(std::string_view message) {
+  const std::string without = without_addresses(message);
+  std::string_view text = without;
   const auto trace = text.find("\nException raised from");
   if (trace != std::string_view::npos) text = text.substr(0, trace);
   std::string line;

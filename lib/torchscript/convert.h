@@ -18,8 +18,9 @@ namespace fxtrace {
 
 // First line of a message; LibTorch's go on with C++ stacks.
 std::string first_line(std::string_view text);
-// LibTorch's message for a failed load on one line, without "Exception raised from" and what follows.
-std::string readable_message(std::string_view text);
+// LibTorch's message for a failed load on one line, without "Exception raised from" and what follows,
+// and without addresses.
+std::string readable_message(std::string_view message);
 
 std::string dtype_name(at::ScalarType type);  // "float32"
 // Of the integers that TorchScript has in their place; nothing for those that are none.

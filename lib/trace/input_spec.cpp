@@ -162,9 +162,13 @@ class SpecReader {
   }
 
   SymInt integer(std::string_view text) const {
-    if (find_dtype(text))
-      fail(quoted(text) + " is a dtype; a tensor also needs its sizes: " + std::string(text) + "[...]");
-    if (auto value = SymInt::parse(text)) return *value;
+    const auto value = SymInt::parse(text);
+    // "+short" is no other dimension than "short".
+    const std::string name = value ? value->text() : std::string(text);
+    if (find_dtype(name)) {
+      fail(quoted(name) + " is a dtype; a tensor also needs its sizes: " + name + "[...]");
+    }
+    if (value) return *value;
     fail(quoted(text) + " is neither a tensor nor an integer expression");
   }
 

@@ -422,6 +422,7 @@ def crafted_code() -> Iterator[Case]:
     yield Case("forward_other_self", code_case("class Net(Module):\n  def forward(self: int, x: Tensor) -> Tensor:\n    return x\n"), "any")
     yield Case("unknown_operator", body_case("return ops.nowhere.thing(x, )"), "any")
     yield Case("unknown_aten", body_case("return torch.no_such_thing(x)"), "error")
+    yield Case("unknown_attribute", body_case("return self.nothing"), "error")
     yield Case("unknown_name", body_case("return nothing"), "error")
     yield Case("unknown_constant", body_case("return CONSTANTS.c99"), "error")
     yield Case("unknown_type", code_case(FORWARD.replace("x: Tensor", "x: __torch__.No") + "    return x\n"), "error")

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Writes tests/fuzz/corpus, what the fuzzers start from, out of sample_models and recorded runs: a few hundred kilobytes
+of models become some 100 KB.
+
+make_corpus.py      from the root of the project
+"""
+
+import io
+import json
+import pathlib
+import shutil
+import struct
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "sample_models"
+FIXTURES = ROOT / "tests" / "fixtures" / "files"
+GOLDEN = ROOT / "tests" / "golden"
+CORPUS = ROOT / "tests" / "fuzz" / "corpus"
+
+
+def write(target: str, name: str, data: bytes | str) -> None:
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def compact(value) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"
+
+
+def record(path: pathlib.Path, end: str) -> bytes:
+    with zipfile.ZipFile(path) as zipped:
+        return zipped.read(next(name for name in zipped.namelist() if name.endswith(end)))
+
+
+def shortened(value, key=""):
+    """Without what the reader does not look at, and with one line of each stack trace."""
+    if isinstance(value, dict):
+        return {k: shortened(v, k) for k, v in value.items() if k not in {"torch_fn", "from_node", "source_fn_stack"}}
+    if isinstance(value, list):
+        return [shortened(item) for item in value]
+    if isinstance(value, str) and key == "stack_trace":
+        return "\n".join(value.splitlines()[-2:])
+    return value
+
+
+def exported(name: str, options: dict) -> dict:
+    path = SAMPLES / f"{name}.pt2"
+    everything = {"program": shortened(json.loads(record(path, "models/model.json")))}
+    for kind in ("weights", "constants"):
+        everything[kind] = json.loads(record(path, f"data/{kind}/model_{kind}_config.json"))
+    return everything | {"options": options}
+
+
+def small_zip(records: dict[str, bytes], compression: int) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as zipped:
+        for name, data in records.items():
+            zipped.writestr(zipfile.ZipInfo(name), data, compression)
+    return out.getvalue()
+
+
+def write_files() -> None:
+    for name in ("torchscript_rezipped.pt", "tensor.pt", "package.pt", "legacy_state_dict.pt"):
+        write("file_kind", name, (FIXTURES / name).read_bytes())
+    write("file_kind", "flatbuffer.ptl", (FIXTURES / "flatbuffer.ptl").read_bytes()[:64])
+    inner = small_zip({"w/data.pkl": b"\x80\x02}.", "w/data/0": b"\0" * 16}, zipfile.ZIP_STORED)
+    program = {"m/archive_format": b"pt2", "m/models/model.json": b"{}", "m/data/weights/model.pt": inner}
+    write("file_kind", "exported.pt2", small_zip(program, zipfile.ZIP_STORED))
+    write("file_kind", "deflated.zip", small_zip({"a/b": b"b" * 100, "a/inner.zip": inner}, zipfile.ZIP_DEFLATED))
+    write("file_kind", "safetensors", struct.pack("<Q", 16) + b'{"__metadata__":{}}')
+    write("file_kind", "pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    for name in ("state_dict.pt", "module.pt", "checkpoint.pt", "lite.ptl"):
+        write("pickle", pathlib.Path(name).stem, record(FIXTURES / name, "data.pkl"))
+    write("pickle", "legacy", (FIXTURES / "legacy_module.pt").read_bytes())
+    write("pickle", "scripted", record(SAMPLES / "structures.pt", "data.pkl"))
+    for name in ("state_dict.pt", "checkpoint.pt", "tensor.pt"):
+        write("state_dict", pathlib.Path(name).stem, record(FIXTURES / name, "data.pkl"))
+    with zipfile.ZipFile(SAMPLES / "exported_old_layout.pt2") as zipped:
+        for name in ("serialized_state_dict.pt", "serialized_constants.pt"):
+            with zipfile.ZipFile(io.BytesIO(zipped.read(name))) as saved:
+                data = saved.read(next(entry for entry in saved.namelist() if entry.endswith("data.pkl")))
+                write("state_dict", pathlib.Path(name).stem, data)
+
+
+def write_programs() -> None:
+    options = {
+        "exported_report": {},
+        "exported_while_loop": {"default_leaves": False},
+        "exported_dimensions_unbacked": {},
+        "exported_objects": {"leaf": ["**Linear"]},
+        "exported_callbacks": {"max_depth": 1},
+        "exported_vmap": {"no_leaf": ["torch.nn.*"]},
+    }
+    for name, chosen in options.items():
+        write("exported", name + ".json", compact(exported(name, chosen)))
+    write("exported", "program.json", compact(shortened(json.loads(record(SAMPLES / "exported_report.pt2", "model.json")))))
+    specs, sizes = set(), set()
+
+    def look(value, key=""):
+        if isinstance(value, dict):
+            for k, v in value.items():
+                look(v, k)
+        elif isinstance(value, list):
+            for item in value:
+                look(item, key)
+        elif isinstance(value, str):
+            if key in {"in_spec", "out_spec"} and value:
+                specs.add(value)
+            if key == "expr_str" or value.startswith(("Symbol(", "Add(", "Mul(")):
+                sizes.add(value)
+
+    for path in sorted(SAMPLES.glob("*.pt2")):
+        with zipfile.ZipFile(path) as zipped:
+            for name in zipped.namelist():
+                if name.endswith(".json"):
+                    look(json.loads(zipped.read(name)))
+    for number, spec in enumerate(sorted(specs, key=lambda text: (len(text), text))[::4]):
+        write("tree_spec", f"spec_{number}.json", spec)
+    for number, size in enumerate(sorted(sizes, key=lambda text: (len(text), text))[::3]):
+        write("sympy", f"size_{number}", size)
+    write("sympy", "python", "2 <= s77 and max(1, (s0 + 1)//2) % 8 != 3*s0**2")
+    write("sympy", "guard", "x.dim() == 2 or isinstance(mode, str) and mode == 'mean' and not a[0].shape[-1] > 1e-3")
+
+
+def write_collections() -> None:
+    cases = (
+        "json_exported_report",
+        "json_exported_while_loop",
+        "json_guards",
+        "json_inplace_scripted",
+        "json_raising",
+        "json_optional_input",
+        "json_script_classes",
+    )
+    for case in cases:
+        write("collection", case.removeprefix("json_") + ".json", compact(json.loads((GOLDEN / case / "stdout").read_text())))
+
+
+def write_texts() -> None:
+    for number, text in enumerate(
+        (
+            "torch.nn.*.Linear\ntorch.nn.modules.Linear\ntorch.nn.Linear",
+            "**.b\na.b\nb\nab",
+            "a.**.b?[!c-e]*\na.x.y.b1f2",
+            "[*][a-]\n*-",
+            "h\xe9*\nh\xe9ad",
+        )
+    ):
+        write("glob", f"glob_{number}", text)
+    for number, text in enumerate(
+        ("torch.nn.Linear\n!@encoder.*", "nets.Block@encoder.0\n@**.linear", "=torch.nn.functional.*\n*", "@h\xe9ad")
+    ):
+        write("leaf_rule", f"rules_{number}", text)
+    for number, text in enumerate(
+        (
+            "x=float32[1,3,224,224]",
+            "x=float32[batch,seq*2+1]\nmask=int64[max(1,batch//8*8),seq%3]\nbatch=1..64\nseq=..512",
+            "past.0.k=float16[n,(n+1)//2]@cuda:0\nn=8..",
+            "seq\nint64[]\nseq=4",
+        )
+    ):
+        write("input_spec", f"specs_{number}", text)
+    for number, value in enumerate(
+        (
+            {
+                "method": "encode",
+                "rules": [
+                    {"type": "nets.*", "where": {"depth": {">=": 2}, "heads": 8}, "leaf": True},
+                    {"path": "encoder.*", "leaf": False},
+                ],
+                "leaf": ["torch.nn.Linear"],
+                "input": {"x": "float32[batch,3]"},
+                "dim": {"batch": "1..64"},
+                "concrete": {"mask": None, "sizes": [1, "$PH", {"a": 1.5}]},
+                "pass": ["functional"],
+            },
+            {"max_depth": 2, "hooks": "skip", "control_flow": "subgraph", "defaults": "never"},
+        )
+    ):
+        write("config", f"config_{number}.json", compact(value))
+    for case in sorted(GOLDEN.glob("*/*.json")):
+        if case.stat().st_size < 2000:
+            write("config", f"{case.parent.name}.json", case.read_bytes())
+
+
+def main() -> None:
+    shutil.rmtree(CORPUS, ignore_errors=True)
+    write_files()
+    write_programs()
+    write_collections()
+    write_texts()
+
+
+if __name__ == "__main__":
+    main()

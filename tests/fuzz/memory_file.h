@@ -1,0 +1,13 @@
+// A file that is in memory only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "archive/model_file.h"
+
+namespace fxtrace::fuzz {
+
+ModelFile memory_file(std::string_view bytes);
+
+}  // namespace fxtrace::fuzz

@@ -1,0 +1,60 @@
+// What is fuzzed: each function takes an input, runs a part of fxtrace on it, and returns unless it has found
+// a defect.  Bad input is no defect: Error of the kinds kInput and kUsage is caught inside.
+//
+// A defect is whatever else is thrown (Error(kInternal), std::bad_alloc, ...), what sanitizers stop, and a
+// broken promise, such as a text that does not read back as what it was written from.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/error.h"
+
+namespace fxtrace::fuzz {
+
+void collection(std::string_view input);  // `render`: JSON of a collection, passes, writers
+void config(std::string_view input);      // --config and --concrete
+void exported(std::string_view input);    // a program's JSON, or that of a whole archive; see exported.cpp
+void file_kind(std::string_view input);   // any file: what it is, and the zip archive that it may be
+void glob(std::string_view input);        // a glob, and on further lines what it is matched against
+void input_spec(std::string_view input);  // --input and --dim, one a line
+void leaf_rule(std::string_view input);   // --leaf, one rule a line, decided for some modules
+void pickle(std::string_view input);
+void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
+void sympy(std::string_view input);       // sizes of an exported program
+void tree_spec(std::string_view input);   // pytree specifications
+
+struct Target {
+  const char* name;
+  void (*run)(std::string_view input);
+};
+inline constexpr Target kTargets[] = {
+    {"collection", collection}, {"config", config},       {"exported", exported},
+    {"file_kind", file_kind},   {"glob", glob},           {"input_spec", input_spec},
+    {"leaf_rule", leaf_rule},   {"pickle", pickle},       {"state_dict", state_dict},
+    {"sympy", sympy},           {"tree_spec", tree_spec},
+};
+
+// Runs f; false when it says that the input is bad.
+template <class F>
+bool accepts(F&& f) {
+  try {
+    f();
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal) throw;
+    return false;
+  }
+}
+
+inline void require(bool holds, const std::string& promise) {
+  if (!holds) throw std::logic_error("broken promise: " + promise);
+}
+
+// The first `limit` lines; the last one is the rest.
+std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit);
+
+}  // namespace fxtrace::fuzz

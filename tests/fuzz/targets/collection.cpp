@@ -1,0 +1,55 @@
+#include <cstddef>
+#include <sstream>
+#include <string>
+
+#include "graph/lint.h"
+#include "passes/pass.h"
+#include "readers/collection_reader.h"
+#include "tests/fuzz/targets.h"
+#include "writers/dot_writer.h"
+#include "writers/json_writer.h"
+#include "writers/text_writer.h"
+
+namespace fxtrace::fuzz {
+namespace {
+
+std::string json_of(const GraphCollection& collection) {
+  std::ostringstream out;
+  write_json(collection, out);
+  return out.str();
+}
+
+void write_pictures(const GraphCollection& collection) {
+  std::ostringstream out;
+  write_text(collection, out);
+  write_dot(collection, out, {});
+  DotOptions options;
+  options.parameters = true;
+  options.max_label = 3;
+  write_dot(collection, out, options);
+}
+
+void check_writers(const GraphCollection& collection) {
+  const std::string text = json_of(collection);
+  require(json_of(read_collection(text, "again")) == text, "a collection that was written reads back");
+  write_pictures(collection);
+}
+
+}  // namespace
+
+void collection(std::string_view input) {
+  GraphCollection collection;
+  if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
+  check_writers(collection);
+  // All passes one after another, and one of them by itself, which depends on nothing but the input.
+  const auto all = passes();
+  const Pass* picked[] = {find_pass("functional"), &all[input.size() % all.size()]};
+  for (const Pass* pass : picked) {
+    GraphCollection changed = collection;
+    run_pass(*pass, changed);
+    lint(changed);
+    check_writers(changed);
+  }
+}
+
+}  // namespace fxtrace::fuzz

@@ -1,0 +1,26 @@
+#include "trace/config.h"
+
+#include <string>
+
+#include "tests/fuzz/sample_modules.h"
+#include "tests/fuzz/targets.h"
+#include "trace/input_spec.h"
+
+namespace fxtrace::fuzz {
+
+void config(std::string_view input) {
+  accepts([&] { parse_concrete(input, "--concrete x"); });
+  Config config;
+  if (!accepts([&] { read_config(input, "config.json", config); })) return;
+  const std::string options = options_json(config);
+  // Of libraries the base name is all that is written.
+  Config again;
+  read_config(options, "options", again);
+  if (config.options.op_libraries.empty()) {
+    require(options_json(again) == options, "the options of a collection are a configuration");
+  }
+  accepts([&] { decide_leaves(config.options); });
+  accepts([&] { make_dimensions(config.options); });
+}
+
+}  // namespace fxtrace::fuzz

@@ -1,0 +1,77 @@
+// The input is the JSON of a program, or an object with `program` and more of an archive: `weights` and
+// `constants` (the configurations of data/), and `options` as in a configuration file.
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "archive/file_kind.h"
+#include "exported/front_end.h"
+#include "graph/lint.h"
+#include "readers/collection_reader.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/stored_zip.h"
+#include "tests/fuzz/targets.h"
+#include "trace/config.h"
+#include "writers/json_writer.h"
+
+namespace fxtrace::fuzz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Records = std::vector<std::pair<std::string, std::string>>;
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// A configuration of tensors, and bytes for each of them.
+void add_tensors(const Json& all, const std::string& key, Records& records) {
+  if (!all.contains(key)) return;
+  const std::string folder = "m/data/" + key + "/";
+  records.emplace_back(folder + "model_" + key + "_config.json", text_of(all[key]));
+  if (!all[key].is_object() || !all[key].contains("config")) return;
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i * 7);
+  for (const Json& tensor : all[key]["config"]) {
+    if (!tensor.is_object() || !tensor.contains("path_name") || !tensor["path_name"].is_string()) continue;
+    records.emplace_back(folder + tensor["path_name"].get<std::string>(), bytes);
+  }
+}
+
+}  // namespace
+
+void exported(std::string_view input) {
+  Records records = {{"m/archive_format", "pt2"}};
+  Config config;
+  const Json all = Json::parse(input, nullptr, false);
+  if (all.is_object() && all.contains("program")) {
+    records.emplace_back("m/models/model.json", text_of(all["program"]));
+    add_tensors(all, "weights", records);
+    add_tensors(all, "constants", records);
+    if (all.contains("options")) {
+      accepts([&] { read_config(text_of(all["options"]), "options", config); });
+    }
+  } else {
+    records.emplace_back("m/models/model.json", input);
+  }
+  const ModelFile file = memory_file(stored_zip(records));
+  TraceResult result;
+  Wanted wanted;
+  wanted.description = true;
+  wanted.hint = true;
+  const bool traced = accepts([&] {
+    const FileInfo info = identify_file(file);
+    result = trace_exported_program(file, info, config.options, wanted, {});
+  });
+  if (!traced) return;
+  lint(result.collection);
+  result.collection.options_json = options_json(config);
+  std::ostringstream out;
+  write_json(result.collection, out);
+  std::ostringstream again;
+  write_json(read_collection(out.str(), "result"), again);
+  require(again.str() == out.str(), "a collection that was written reads back");
+}
+
+}  // namespace fxtrace::fuzz

@@ -1,0 +1,16 @@
+#include "support/glob.h"
+
+#include "tests/fuzz/targets.h"
+
+namespace fxtrace::fuzz {
+
+void glob(std::string_view input) {
+  constexpr std::size_t kMaxLines = 10;
+  const auto lines = lines_of(input, kMaxLines);
+  accepts([&] {
+    const Glob pattern(lines.front());
+    for (const std::string_view line : lines) pattern.matches(line);
+  });
+}
+
+}  // namespace fxtrace::fuzz

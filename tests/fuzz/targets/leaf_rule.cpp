@@ -1,0 +1,28 @@
+#include "trace/leaf_rules.h"
+
+#include <string>
+
+#include "tests/fuzz/sample_modules.h"
+#include "tests/fuzz/targets.h"
+
+namespace fxtrace::fuzz {
+
+// "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
+void leaf_rule(std::string_view input) {
+  constexpr std::size_t kMaxLines = 10;
+  TraceOptions options;
+  accepts([&] {
+    for (std::string_view line : lines_of(input, kMaxLines)) {
+      if (line.starts_with('=')) {
+        options.wrap_rules.push_back({std::string(line.substr(1)), true});
+        continue;
+      }
+      const bool leaf = !line.starts_with('!');
+      if (!leaf) line.remove_prefix(1);
+      options.leaf_rules.push_back(parse_leaf_rule(std::string(line), leaf));
+    }
+    decide_leaves(options);
+  });
+}
+
+}  // namespace fxtrace::fuzz
