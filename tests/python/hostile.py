@@ -595,6 +595,11 @@ def flipped() -> Iterator[Case]:
         yield Case(f"flipped_{index}_at_{position}", lambda data=bytes(data): data, "any")
 
 
+def code_cases() -> list[Case]:
+    """Those that the checks of an archive's code are for."""
+    return [case for group in (crafted_code, endless_code, code_that_is_carried_out) for case in group()]
+
+
 def cases() -> list[Case]:
     groups = (
         crafted_pickles,

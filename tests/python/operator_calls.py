@@ -45,7 +45,7 @@ VALUES = {
     "Generator": ["torch.Generator()"],
 }  # fmt: skip
 KEYS = {"str": '"a"', "int": "1", "bool": "True", "float": "1.", "complex": "torch.Complex(1, 2)", "Tensor": "x"}
-VARIANTS = 4  # how many calls of each operator
+VARIANTS = 4  # how many calls of each operator there may be
 
 
 def values(type_text: str) -> list[str]:
@@ -83,9 +83,9 @@ def call(schema, variant: int) -> Call:
     return Call(full, f"{function}({', '.join(arguments)})", bool(schema.returns))
 
 
-def calls() -> Iterator[Call]:
+def calls(variants: int = VARIANTS) -> Iterator[Call]:
     schemas = sorted(torch._C._jit_get_all_schemas(), key=str)
-    for variant in range(VARIANTS):
+    for variant in range(variants):
         for schema in schemas:
             if re.fullmatch(r"\w+::\w+", schema.name) and all(argument.name for argument in schema.arguments):
                 yield call(schema, variant)

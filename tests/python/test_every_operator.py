@@ -27,7 +27,8 @@ DOES_MORE = re.compile(
 
 @pytest.fixture(scope="module")
 def calls() -> list[operator_calls.Call]:
-    return list(operator_calls.calls())
+    """With usual and with extreme arguments; FXTRACE_EVERY_CALL=1 adds mixed ones and takes twice as long."""
+    return list(operator_calls.calls(operator_calls.VARIANTS if os.environ.get("FXTRACE_EVERY_CALL") else 2))
 
 
 def strace(folder) -> list[str]:
@@ -62,7 +63,9 @@ def run(program, mode: str, some: list[operator_calls.Call], folder, options: tu
             assert not wrong, f"{wrong[:5]} {said}"
         if done.returncode == 0:
             return
-        assert "cannot be loaded" in messages, f"{messages[:500]} {said}"
+        if "cannot be loaded" not in messages:  # it crashed inside, or took too long
+            assert "--no-isolation" not in options, f"{messages[:500]} {said}"
+            return
         line = re.search(r'File "code/__torch__.py", line (\d+)', messages)
         if not line and len(some) > 1:
             run(program, mode, some[: len(some) // 2], folder, options)
@@ -76,7 +79,7 @@ def in_archives(calls: list[operator_calls.Call]) -> list[list[operator_calls.Ca
 
 
 # One after another they take some minutes: a test for each part, so that it is seen which.
-PARTS = 16
+PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -97,7 +100,7 @@ def open_program(program) -> harness.Program:
 
 def test_second_wall_alone(open_program, calls, tmp_path):
     (tmp_path / "empty").mkdir()
-    for some in in_archives(calls)[1::PARTS]:
+    for some in in_archives(calls)[1 :: 2 * PARTS]:
         run(open_program, "inputs", some, tmp_path, ("--max-time", str(SECONDS)))
 
 
@@ -115,5 +118,5 @@ def test_second_wall_alone_on_hostile_code(open_program, case, tmp_path):
 @pytest.mark.parametrize("mode", ["trace", "inspect"])
 def test_other_commands(program, calls, mode, tmp_path):
     (tmp_path / "empty").mkdir()
-    for some in in_archives(calls)[3::PARTS]:
+    for some in in_archives(calls)[3 :: 2 * PARTS]:
         run(program, mode, some, tmp_path, ("--no-isolation",))
