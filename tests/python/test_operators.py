@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import hostile
 import torch
 from torch import Tensor, nn
 
@@ -90,13 +91,10 @@ def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
     assert b"invalid operator schema" in done.stderr
 
 
-def test_operator_library(program, tmp_path):
-    source = tmp_path / "ops.cpp"
-    source.write_text(
-        "#include <ATen/ATen.h>\n#include <torch/library.h>\n"
-        "TORCH_LIBRARY(fxt, m) { m.def(\"double_it(Tensor x) -> Tensor\", [](const at::Tensor& x) { return x * 2; }); }\n"
-    )
-    library = os.fspath(tmp_path / "libops.so")
+def build_library(folder, code: str) -> str:
+    source = folder / "ops.cpp"
+    source.write_text("#include <ATen/ATen.h>\n#include <torch/library.h>\n" + code)
+    library = os.fspath(folder / "libops.so")
     root = os.path.dirname(torch.__file__)
     compiler = os.environ.get("CXX", "g++")
     subprocess.run(
@@ -104,10 +102,53 @@ def test_operator_library(program, tmp_path):
          f"-L{root}/lib", "-ltorch_cpu", "-lc10"],
         check=True,
     )  # fmt: skip
+    return library
+
+
+def test_operator_library(program, tmp_path):
+    library = build_library(
+        tmp_path,
+        'TORCH_LIBRARY(fxt, m) { m.def("double_it(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; }); }',
+    )
     path = archive(tmp_path, Doubled())
     assert targets(program.trace(path, "--op-library", library)) == ["fxt.double_it.default"]
     done = program.run("trace", path, "--op-library", os.fspath(tmp_path / "missing.so"))
     assert done.returncode == 2 and b"cannot load" in done.stderr
+
+
+def test_operators_of_a_library_are_never_run(program, tmp_path):
+    """Neither by LibTorch while it compiles, nor for plain values, nor for shapes."""
+    library = build_library(
+        tmp_path,
+        """
+        TORCH_LIBRARY(harm, m) {
+          m.def("number(int n) -> int", [](int64_t n) { std::abort(); return n; });
+          m.def("text(str s) -> str", [](std::string s) { std::abort(); return s; });
+          m.def("numbers(int[] n) -> int[]", [](std::vector<int64_t> n) { std::abort(); return n; });
+          m.def("tensor(Tensor x) -> Tensor", [](const at::Tensor& x) { std::abort(); return x; });
+          m.def("kernel(Tensor x) -> Tensor");
+          m.impl("kernel", c10::kMeta, [](const at::Tensor& x) { std::abort(); return x; });
+        }
+        TORCH_LIBRARY_FRAGMENT(aten, m) {
+          m.def("add.harm(int a, str b) -> int", [](int64_t n, std::string) { std::abort(); return n; });
+        }
+        """,
+    )
+    path = tmp_path / "model.pt"
+    path.write_bytes(
+        hostile.body_case(
+            'n = ops.harm.number(3)\nm = torch.add(n, torch.len(ops.harm.text("a")))\nk = torch.add(1, "a")\n'
+            "s = torch.add(ops.harm.numbers([1, 2]), [m, k])\ny = ops.harm.kernel(ops.harm.tensor(x))\n"
+            "return torch.reshape(y, s)"
+        )()
+    )
+    collection = program.trace(
+        os.fspath(path), "--op-library", library, "--no-isolation", "--input", "x=float32[2,3]"
+    )
+    called = [node["target"] for node in collection["graphs"][0]["nodes"]]
+    for name in ("number", "text", "numbers", "tensor", "kernel"):
+        assert f"harm.{name}.default" in called
+    assert called.count("operator.add") == 3
 
 
 VISION = torch.library.Library("torchvision", "FRAGMENT")
