@@ -50,6 +50,8 @@ void Interpreter::call_method(const IrNode* node) {
   const bool is_call =
       module && (is_forward(name) || (!is_own && is_traced_call(*receiver.toObjectRef().type(), name)));
   if (is_call && mode_ != Mode::kState) {
+    constexpr std::size_t kUnitsOfKnown = 16;
+    for (const at::IValue& argument : values) budget_.spend(kUnitsOfKnown * extent_of(argument).looked);
     bound_->calls().remember(root_, *module, {values.begin() + 1, values.end()});
   }
   const ModuleId caller = module_;

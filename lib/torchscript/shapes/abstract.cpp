@@ -31,7 +31,7 @@ std::optional<TensorInfo> tensor_info(const at::Tensor& tensor) {
 }
 
 constexpr int kMaxNesting = 16;  // objects may hold themselves
-constexpr std::size_t kMaxValues = std::size_t{1} << 22;
+constexpr std::size_t kMaxValues = std::size_t{1} << 16;
 
 // Whoever holds too many others: nothing is known of it.
 struct TooMany {};
