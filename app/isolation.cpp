@@ -261,7 +261,8 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   if (stage == Stage::kLoadLibTorch) {
     return input_error(
-        "cannot load LibTorch, which reading TorchScript needs: a library of it is damaged or of another build (" + name + ")",
+        "cannot load LibTorch, which reading TorchScript needs: a library of it is damaged or of another build (" +
+            name + ")",
         {"install LibTorch and fxtrace again"});
   }
   if (stage == Stage::kLoadOperators)

@@ -5,8 +5,8 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "writers/dot_text.h"
 #include "support/utf8.h"
+#include "writers/dot_text.h"
 
 namespace fxtrace {
 namespace {
