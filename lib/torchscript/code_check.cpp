@@ -93,6 +93,31 @@ void check_parameters(const TreeRef& tree) {
   for (const TreeRef& part : tree->trees()) check_parameters(part);
 }
 
+// Whether a parameter of the function whose definition begins here may have a default value: its `=` stands
+// before the parameters end, and nothing before it makes a parenthesis mean something else.
+bool may_have_defaults(std::string_view definition) {
+  int open = 0;
+  for (const char c : definition) {
+    if (c == '(') ++open;
+    if (c == ')' && --open <= 0) return false;
+    if (c == '=' || c == '"' || c == '\'' || c == '#' || c == '\\') return true;
+  }
+  return true;
+}
+
+// Parsing takes as long as it takes LibTorch, so most code is spared it: constants of classes are Final, and
+// fields of a NamedTuple may have a value too.
+bool may_compute(std::string_view text) {
+  for (const std::string_view word : {"Final", "NamedTuple", "import"}) {
+    if (text.find(word) != std::string_view::npos) return true;
+  }
+  constexpr std::string_view kDefinition = "def";
+  for (auto at = text.find(kDefinition); at != std::string_view::npos; at = text.find(kDefinition, at + 1)) {
+    if (may_have_defaults(text.substr(at))) return true;
+  }
+  return false;
+}
+
 void check_class(const ClassDef& definition) {
   for (const Stmt& statement : definition.body()) {
     if (statement.kind() != TK_ASSIGN) continue;
@@ -127,6 +152,7 @@ void check_nesting(std::string_view text) {
 
 // The steps of LibTorch's SourceImporter.
 void check_defaults(const std::shared_ptr<Source>& source) {
+  if (!may_compute(std::string(source->text_str().str()))) return;
   Parser parser(source);
   Lexer& lexer = parser.lexer();
   if (lexer.cur().kind == TK_IDENT && lexer.cur().text() == "op_version_set") {

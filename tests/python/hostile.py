@@ -506,6 +506,19 @@ def code_that_is_carried_out() -> Iterator[Case]:
             ("dict", "Dict[str, int]", '{"a": 1}'), ("complex", "complex", "complex(1., 2.)")):
         yield Case(f"default_{label}", default_case(annotation, value), "any" if label == "complex" else "traced")
     yield Case("constant_writes", constant_case(f"__torch__.evil({made})", EVIL), "error", says=("constant 'k'",))
+    for label, annotation in (("plain", "int"), ("optional", "Optional[int]"), ("none", ""), ("qualified", "typing.Fin" + "al[int]")):
+        separator = " : " if annotation else ""
+        head = FORWARD.replace("(Module):\n", f"(Module):\n  k{separator}{annotation} = __torch__.evil({made})\n")
+        yield Case(f"constant_{label}_writes", code_case(head + "    return x\n" + EVIL), "any")
+    tuple_code = f"class T(NamedTuple):\n  a : int = __torch__.evil({made})\n" + EVIL
+    yield Case("named_tuple_writes", code_case(
+        tuple_code + FORWARD.replace("x: Tensor)", "x: Tensor,\n    t: __torch__.T)") + "    return x\n"), "any")
+    # What could hide a default value from whoever looks at text alone.
+    for label, header in (
+            ("text", f'x: ")", n: int=__torch__.evil({made})'), ("comment", f"x: Tensor, # )\n    n: int=__torch__.evil({made})"),
+            ("default", f"x: Tensor, n: int = (\n    __torch__.evil({made}))"), ("tuple", f"x: Tuple[()], n: int=__torch__.evil({made})")):
+        yield Case(f"default_behind_{label}", code_case(
+            FORWARD.replace("x: Tensor)", header + ")") + "    return 1\n" + EVIL), "any")
     yield Case("constant_endless", constant_case("__torch__.endless(3)", ENDLESS), "error")
     yield Case("constant_number", constant_case("-3"), "traced")
     yield Case("import_without_end", code_case("import a"), "error")
