@@ -95,7 +95,10 @@ Traits Interpreter::traits_of(const IrNode* node) const {
 
 void Interpreter::run_operator(const IrNode* node) {
   if (node->kind() == prim::tolist) {
-    if (const at::Tensor constant = find_constant(value(node->input(0))); constant.defined()) {
+    // The type that is asked for is made before it is looked at.
+    const at::Tensor constant = find_constant(value(node->input(0)));
+    const at::IValue dimensions = node->inputs().size() == 3 ? value(node->input(1)) : at::IValue();
+    if (constant.defined() && dimensions.isInt() && dimensions.toInt() == constant.dim()) {
       torch::jit::Stack stack{constant, value(node->input(1)), value(node->input(2))};
       node->getOperation()(stack);
       return set(node->output(), stack.at(0));
