@@ -47,8 +47,9 @@ constexpr std::string_view kPlainValues[] = {
     "aten::promote_types", "aten::result_type", "aten::device", "prim::type", "prim::index", "prim::EnumName",
     "prim::EnumValue",
     // what the compiler leaves behind, and questions with one answer in every process
-    "aten::_unwrap_optional", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::is_scripting",
-    "aten::_get_tracing_state", "aten::has_torch_function",
+    "aten::__is__", "aten::__isnot__", "aten::_unwrap_optional", "prim::unchecked_cast",
+    "prim::unchecked_unwrap_optional", "aten::is_scripting", "aten::_get_tracing_state",
+    "aten::has_torch_function",
     // questions about the process: the answer is the one of a process in which nothing was switched on
     "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled", "aten::get_autocast_dtype"};
 
