@@ -47,6 +47,11 @@ bool is_literal_call(const Apply& call) {
   return (name == "float" || name == "complex") && are_literals(inputs);
 }
 
+bool is_number(const Expr& expression) {
+  if (expression.kind() == TK_UNARY_MINUS) return is_number(Expr(expression.tree()->tree(0)));
+  return expression.kind() == TK_CONST;
+}
+
 bool is_literal(const Expr& expression) {
   switch (expression.kind()) {
     case TK_CONST:
@@ -57,6 +62,9 @@ bool is_literal(const Expr& expression) {
       return true;
     case TK_UNARY_MINUS:
       return is_literal(Expr(expression.tree()->tree(0)));
+    case '+':  // 1.+2.j
+    case '-':
+      return is_number(Expr(expression.tree()->tree(0))) && is_number(Expr(expression.tree()->tree(1)));
     case TK_LIST_LITERAL:
       return are_literals(ListLiteral(expression).inputs());
     case TK_TUPLE_LITERAL:

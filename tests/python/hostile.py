@@ -503,8 +503,8 @@ def code_that_is_carried_out() -> Iterator[Case]:
     for label, annotation, value in (
             ("numbers", "Tuple[int, float]", "(-1, -2.5)"), ("list", "List[int]", "annotate(List[int], [])"), ("infinity", "float", "-inf"),
             ("text", "str", '"a\\"b"'), ("none", "Optional[int]", "None"), ("device", "Device", 'torch.device("cpu")'),
-            ("dict", "Dict[str, int]", '{"a": 1}'), ("complex", "complex", "complex(1., 2.)")):
-        yield Case(f"default_{label}", default_case(annotation, value), "any" if label == "complex" else "traced")
+            ("dict", "Dict[str, int]", '{"a": 1}'), ("complex", "complex", "-1.+2.j"), ("sum", "int", "1 - 1")):
+        yield Case(f"default_{label}", default_case(annotation, value), "traced")
     yield Case("constant_writes", constant_case(f"__torch__.evil({made})", EVIL), "error", says=("constant 'k'",))
     for label, annotation in (("plain", "int"), ("optional", "Optional[int]"), ("none", ""), ("qualified", "typing.Fin" + "al[int]")):
         separator = " : " if annotation else ""
