@@ -224,10 +224,31 @@ Results run_shape_function(const c10::FunctionSchema& schema, const std::vector<
 // Kernels for everybody's use.  What LibTorch calls itself, and what autograd calls, takes its arguments for
 // granted: some read beyond the end of the lists that they are given.
 bool may_be_run(const c10::FunctionSchema& schema) {
-  const std::string_view name = schema.name();
-  constexpr std::string_view kPublic = "aten::";
-  return is_registered(schema) && name.starts_with(kPublic) &&
-         !name.substr(kPublic.size()).starts_with('_') && name.find("backward") == std::string_view::npos;
+  // In archives all the same, and checked as the others are.
+  static constexpr std::array<std::string_view, 18> kInternal{"_adaptive_avg_pool2d",
+                                                              "_adaptive_avg_pool3d",
+                                                              "_batch_norm_impl_index",
+                                                              "_cdist_forward",
+                                                              "_convolution",
+                                                              "_convolution_mode",
+                                                              "_embedding_bag",
+                                                              "_log_softmax",
+                                                              "_native_batch_norm_legit",
+                                                              "_safe_softmax",
+                                                              "_softmax",
+                                                              "_unsafe_view",
+                                                              "_upsample_bicubic2d_aa",
+                                                              "_upsample_bilinear2d_aa",
+                                                              "_upsample_nearest_exact1d",
+                                                              "_upsample_nearest_exact2d",
+                                                              "_upsample_nearest_exact3d",
+                                                              "_weight_norm"};
+  std::string_view name = schema.name();
+  constexpr std::string_view kSpace = "aten::";
+  if (!is_registered(schema) || !name.starts_with(kSpace)) return false;
+  name.remove_prefix(kSpace.size());
+  const bool is_public = !name.starts_with('_') && name.find("backward") == std::string_view::npos;
+  return is_public || std::ranges::find(kInternal, name) != kInternal.end();
 }
 
 class LibTorchKernels final : public Kernels {
