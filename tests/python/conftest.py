@@ -23,3 +23,12 @@ def program(request):
     if path is None or not os.access(path, os.X_OK):
         pytest.fail("no fxtrace: give --fxtrace PATH, or build it first")
     return harness.Program(path)
+
+
+@pytest.fixture(scope="session")
+def open_program(program):
+    """Carries out whatever LibTorch would: see tests/open_wall."""
+    path = os.path.join(os.path.dirname(os.path.dirname(program.path)), "open_wall", "fxtrace")
+    if not os.access(path, os.X_OK):
+        pytest.skip("no program without the first wall: the build makes it")
+    return harness.Program(path)

@@ -1,13 +1,11 @@
 """Every operator that LibTorch registers, called by crafted archives, does nothing but be recorded."""
 
 import os
-import pathlib
 import re
 import resource
 import shutil
 import subprocess
 
-import harness
 import hostile
 import operator_calls
 import pytest
@@ -87,15 +85,6 @@ def test_first_wall_alone(program, calls, part, tmp_path):
     (tmp_path / "empty").mkdir()
     for some in in_archives(calls)[part::PARTS]:
         run(program, "inputs", some, tmp_path, ("--no-isolation",))
-
-
-@pytest.fixture(scope="module")
-def open_program(program) -> harness.Program:
-    """Carries out whatever LibTorch would: see tests/open_wall."""
-    path = pathlib.Path(program.path).parent.parent / "open_wall" / "fxtrace"
-    if not path.exists():
-        pytest.skip("no program without the first wall: the build makes it")
-    return harness.Program(str(path))
 
 
 def test_second_wall_alone(open_program, calls, tmp_path):

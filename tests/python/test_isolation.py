@@ -42,6 +42,7 @@ def test_same_result_of_a_collection(program, tmp_path):
         assert (rendered.returncode, rendered.stdout) == (0, saved.read_text())
 
 
+# In a program that carries out whatever LibTorch would.
 CRASHES = {
     "division": "    a = torch.floordiv(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
     "remainder": "    a = torch.remainder(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
@@ -50,28 +51,28 @@ CRASHES = {
 
 @pytest.mark.parametrize("name", CRASHES)
 @pytest.mark.parametrize("command", ["trace", "inspect"])
-def test_crash(program, tmp_path, name, command):
+def test_crash(open_program, tmp_path, name, command):
     model = tmp_path / "model.pt"
     model.write_bytes(hostile.body_case(CRASHES[name])())
-    done = run(program, command, model)
+    done = run(open_program, command, model)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == f"fxtrace: error: {model}: it made LibTorch crash (SIGFPE)\n"
 
 
-def test_crash_leaves_the_output_as_it_was(program, tmp_path):
+def test_crash_leaves_the_output_as_it_was(open_program, tmp_path):
     model, output = tmp_path / "model.pt", tmp_path / "out.json"
     model.write_bytes(hostile.body_case(CRASHES["division"])())
     output.write_text("earlier")
-    assert run(program, "trace", model, "-o", output).returncode == 3
+    assert run(open_program, "trace", model, "-o", output).returncode == 3
     assert output.read_text() == "earlier"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
 
 
 def endless(tmp_path) -> pathlib.Path:
+    """What LibTorch does with such types while it compiles doubles with every level."""
     model = tmp_path / "model.pt"
-    model.write_bytes(
-        hostile.body_case('    a = torch.count("abc", "")\n    return torch.add(x, a)\n')()
-    )
+    levels = "".join(f"y{i} = (y{i - 1}, y{i - 1})\n" for i in range(1, 40))
+    model.write_bytes(hostile.body_case(f"y0 = (x, x)\n{levels}return torch.add(x, torch.len(torch.str(y39)))")())
     return model
 
 
