@@ -34,7 +34,7 @@ bool is_path_from(Expr expression, std::string_view root) {
 // Forms that LibTorch writes: annotate(List[int], []), torch.device("cpu"), float("inf").
 bool is_literal_call(const Apply& call) {
   const List<Expr> inputs = call.inputs();
-  if (call.attributes().size() != 0) return false;
+  if (!call.attributes().empty()) return false;
   const Expr callee = call.callee();
   if (callee.kind() == '.') {
     return Select(callee).selector().name() == "device" && is_path_from(Select(callee).value(), "torch") &&
