@@ -1,12 +1,12 @@
 #include "torchscript/code_check.h"
 
 #include <torch/csrc/jit/frontend/lexer.h>
-#include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/tree_views.h>
 
 #include <string>
 
 #include "support/error.h"
+#include "torchscript/definitions.h"
 
 namespace fxtrace {
 namespace {
@@ -158,33 +158,12 @@ void check_nesting(std::string_view text) {
   }
 }
 
-// The steps of LibTorch's SourceImporter.
 void check_defaults(const std::shared_ptr<Source>& source) {
   if (!may_compute(std::string(source->text_str().str()))) return;
-  Parser parser(source);
-  Lexer& lexer = parser.lexer();
-  if (lexer.cur().kind == TK_IDENT && lexer.cur().text() == "op_version_set") {
-    lexer.next();
-    lexer.expect('=');
-    lexer.expect(TK_NUMBER);
-    lexer.expect(TK_NEWLINE);
-  }
-  while (lexer.cur().kind != TK_EOF) {
-    while (lexer.nextIf(TK_IMPORT)) {
-      while (lexer.cur().kind != TK_NEWLINE) {
-        if (lexer.cur().kind == TK_EOF) throw input_error("its code ends in an import");
-        lexer.next();
-      }
-      lexer.expect(TK_NEWLINE);
-    }
-    if (lexer.cur().kind == TK_EOF) break;
-    if (lexer.cur().kind != TK_CLASS_DEF && lexer.cur().kind != TK_DEF)
-      lexer.reportError("unexpected token in code import");
-    const bool is_class = lexer.cur().kind == TK_CLASS_DEF;
-    const TreeRef tree = is_class ? parser.parseClass() : parser.parseFunction(/*is_method=*/false);
-    check_parameters(tree);
-    if (is_class) check_class(ClassDef(tree));
-  }
+  for_each_definition(source, [](const TreeRef& definition) {
+    check_parameters(definition);
+    if (definition->kind() == TK_CLASS_DEF) check_class(ClassDef(definition));
+  });
 }
 
 }  // namespace fxtrace

@@ -2,7 +2,7 @@
 // TorchScript's own parser; types come from annotations, literals and the schemas of known operators.  Only
 // what these make plain is taken: there are no guesses.  An argument whose type is not plain is Any, which
 // takes everything; a result that is used must have its type.
-#include <torch/csrc/jit/frontend/parser.h>
+#include <torch/csrc/jit/frontend/lexer.h>
 #include <torch/csrc/jit/frontend/tree_views.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "torchscript/custom_classes.h"
+#include "torchscript/definitions.h"
 #include "torchscript/operators.h"
 
 namespace fxtrace {
@@ -135,27 +136,12 @@ class Code {
     std::string prefix = record.substr(5, record.size() - 8);  // "code/", ".py"
     std::replace(prefix.begin(), prefix.end(), '/', '.');
     try {
-      Parser parser(std::make_shared<Source>(text, record, 1, nullptr));
-      Lexer& lexer = parser.lexer();
-      if (lexer.cur().kind == TK_IDENT && lexer.cur().text() == "op_version_set") {
-        lexer.next();
-        lexer.expect('=');
-        lexer.expect(TK_NUMBER);
-        lexer.expect(TK_NEWLINE);
-      }
-      while (lexer.nextIf(TK_IMPORT)) {
-        while (lexer.cur().kind != TK_NEWLINE) lexer.next();
-        lexer.expect(TK_NEWLINE);
-      }
-      while (lexer.cur().kind != TK_EOF) {
-        if (lexer.cur().kind == TK_CLASS_DEF) {
-          add_class(prefix, ClassDef(parser.parseClass()), record, text);
-        } else {
-          const Def definition(parser.parseFunction(false));
-          signatures_[prefix + "." + definition.name().name()] = signature(definition);
-          functions_.push_back({kUnknown, definition, record, text});
-        }
-      }
+      for_each_definition(std::make_shared<Source>(text, record, 1, nullptr), [&](const TreeRef& tree) {
+        if (tree->kind() == TK_CLASS_DEF) return add_class(prefix, ClassDef(tree), record, text);
+        const Def definition(tree);
+        signatures_[prefix + "." + definition.name().name()] = signature(definition);
+        functions_.push_back({kUnknown, definition, record, text});
+      });
     } catch (const std::exception&) {
       // The load will say what is wrong with this file.
     }

@@ -522,6 +522,8 @@ def code_that_is_carried_out() -> Iterator[Case]:
     yield Case("constant_endless", constant_case("__torch__.endless(3)", ENDLESS), "error")
     yield Case("constant_number", constant_case("-3"), "traced")
     yield Case("import_without_end", code_case("import a"), "error")
+    unknown = FORWARD + "    return ops.nowhere.thing(x, )\n"  # its calls are looked at first
+    yield Case("import_without_end_elsewhere", lambda: archive(records_of(unknown) | {"code/other.py": "import a"}), "any")
     used = "return torch.add(x, y)"
     for label, call in (
             ("gcd", f"torch.gcd({LEAST}, -1)"), ("floordiv", f"torch.floordiv({LEAST}, -1)"), ("count", 'torch.count("abc", "")'),
