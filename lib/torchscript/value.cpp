@@ -41,13 +41,12 @@ class Measure {
     if (!is_container(value)) return of_single(value);
     if (++depth_ > kMaxDepth) {
       --depth_;
-      return {false, Extent::kEndless, 1, 0};
+      return {false, Extent::kEndless, 1};
     }
     Extent whole = value.isList()    ? of_all(value.internalToPointer(), value.toListRef())
                    : value.isTuple() ? of_all(value.internalToPointer(), value.toTupleRef().elements())
                                      : of_dict(value);
     --depth_;
-    ++whole.depth;
     return whole;
   }
 
@@ -56,16 +55,15 @@ class Measure {
   static constexpr std::size_t kMaxDepth = 500;
 
   static Extent of_single(const at::IValue& value) {
-    if (value.isString()) return {true, 1 + value.toStringRef().size() / kCharacters, 1, 0};
+    if (value.isString()) return {true, 1 + value.toStringRef().size() / kCharacters, 1};
     const bool other = value.isTensor() || value.isCapsule() || value.isObject() || value.isFuture();
-    return {!other, 1, 1, 0};
+    return {!other, 1, 1};
   }
 
   static void add(Extent& whole, const Extent& part) {
     whole.is_plain = whole.is_plain && part.is_plain;
     whole.size = std::min(Extent::kEndless, whole.size + part.size);
     whole.looked += part.looked;
-    whole.depth = std::max(whole.depth, part.depth);
   }
 
   // What has no containers inside need not be remembered.
@@ -101,7 +99,7 @@ class Measure {
   template <class F>
   Extent remembered(const void* identity, Extent whole, const F& add_parts) {
     // Endless until it is known: it may hold itself.
-    const auto [place, is_new] = known_.try_emplace(identity, Extent{false, Extent::kEndless, 1, 0});
+    const auto [place, is_new] = known_.try_emplace(identity, Extent{false, Extent::kEndless, 1});
     if (!is_new) return place->second;
     add_parts(whole);
     Extent again = whole;

@@ -41,7 +41,6 @@ struct Extent {
   bool is_plain = true;    // neither a proxy nor a tensor nor an object, and none inside
   std::size_t size = 1;    // values, and text at 16 characters for one; kEndless for what holds itself
   std::size_t looked = 1;  // values that were looked at
-  std::size_t depth = 0;   // of containers in one another
 
   static constexpr std::size_t kEndless = SIZE_MAX / 2;
 };
