@@ -142,13 +142,12 @@ class Parser {
     return {};
   }
 
-  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).
+  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).  It reads the text
+  // that is written of the value, not the one that stands here: parts of it are simpler by now.
   Expression sized(Expression (Parser::*read)()) {
-    skip_spaces();
-    const std::size_t begin = at_;
     Expression value = (this->*read)();
     if (value.size() == nullptr && may_be_size(value)) {
-      if (auto size = SymInt::parse(text_.substr(begin, at_ - begin))) return *std::move(size);
+      if (auto size = SymInt::parse(value.text())) return *std::move(size);
     }
     return value;
   }
