@@ -18,14 +18,15 @@ ALLOWED = {
     "operators": {"support"},
     "shapes": {"support", "symbolic", "operators"},
     "graph": {"support", "symbolic", "operators"},
+    "costs": {"support", "symbolic", "operators", "shapes", "graph"},
     "passes": {"support", "symbolic", "operators", "shapes", "graph"},
     "readers": {"support", "symbolic", "graph"},
     "pictures": {"support", "symbolic", "graph"},
     "writers": {"support", "symbolic", "graph", "pictures"},
     "archive": {"support"},
-    "trace": {"support", "symbolic", "operators", "graph", "passes"},
-    "exported": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
-    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive"},
+    "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
+    "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
+    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "torchscript"},
 }
 ALLOWED["app"] = set(ALLOWED)

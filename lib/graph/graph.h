@@ -70,6 +70,7 @@ class Graph {
     own(id).source = std::move(source);
   }
   void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
+  void set_cost(NodeId id, std::optional<Cost> cost) { own(id).cost = std::move(cost); }
   void set_program_nodes(NodeId id, std::vector<std::string> names) {
     own(id).program_nodes = std::move(names);
   }
@@ -198,6 +199,7 @@ struct ModuleGraph {
   std::vector<Guard> guards;
   std::optional<GraphSignature> signature;  // of the root's graph of an exported program
   std::optional<Execution> execution;       // absent in subgraphs
+  std::optional<Cost> cost;                 // of all nodes; absent where nobody worked it out
 };
 
 struct Subgraph {

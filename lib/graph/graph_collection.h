@@ -37,6 +37,8 @@ struct ModuleRecord {
   // Scripted attributes with plain values, which rules can ask for; none are known of exported programs.
   // Empty under a shared module's later names.
   std::vector<std::pair<std::string, Argument>> attributes = {};
+  // The tensors that its first call gives, in order, nested ones too; absent of one that is not called.
+  std::optional<std::vector<Meta>> outputs = std::nullopt;
 };
 
 enum class ParameterKind { kParameter, kBuffer, kCustomObject };

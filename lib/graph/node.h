@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/argument.h"
+#include "graph/cost.h"
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
@@ -70,6 +71,7 @@ struct Node {
   Shared<std::string> method;
   // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
   Shared<std::vector<std::string>> program_nodes;
+  Shared<std::optional<Cost>> cost;
 };
 
 // Calls f(T) for everything in the node's arguments that is a T, such as Argument::GraphRef.

@@ -1,0 +1,20 @@
+// How many multiply-accumulates an operator does, from what is known of its arguments and results.
+#pragma once
+
+#include <string_view>
+
+#include "operators/operators.h"
+#include "shapes/rules.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+// Throws CannotTell where a size that it needs is not known, and SymbolicError.  `results` are those of the
+// call, one for each of the schema, unknown where nothing tells.
+using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
+
+// The rule of an operator such as "aten::conv2d", for all of its overloads; null when nobody knows what it
+// costs.  An operator that does no multiply-accumulate has one too.
+CostRule find_cost_rule(const Operator& op);
+
+}  // namespace fxtrace
