@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "costs/graph_costs.h"
 #include "graph/text_form.h"
 #include "passes/pass.h"
 #include "support/error.h"
@@ -76,6 +77,10 @@ void run_passes(const std::vector<std::string>& names, GraphCollection& collecti
   for (const std::string& name : names) {
     for (const PassReport& report : run_pass(*find_pass(name), collection)) tell(report, console);
   }
+  // Of a collection that an earlier fxtrace wrote, nobody knows what its leaves cost.
+  const bool has_costs =
+      std::ranges::any_of(collection.graphs, [](const auto& graph) { return graph.cost.has_value(); });
+  if (!names.empty() && has_costs) add_costs(collection);
 }
 
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection) {

@@ -17,4 +17,7 @@ using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 // costs.  An operator that does no multiply-accumulate has one too.
 CostRule find_cost_rule(const Operator& op);
 
+// The rule of those that do none.
+SymInt no_macs(const RuleArguments& args, const Results& results);
+
 }  // namespace fxtrace

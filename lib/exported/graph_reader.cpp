@@ -208,7 +208,9 @@ class Reading {
 
   void read_node(const JsonValue& node) {
     Operation operation;
-    operation.target = target_name(node.at("target").string());
+    const JsonValue target = node.at("target");
+    operation.target = target_name(target.string());
+    if (operation.target.text().empty()) target.fail("the node calls nothing");
     if (const auto name = node.find("name")) operation.name = name->string();
     if (const auto metadata = node.find("metadata")) {
       if (const auto stack = metadata->find("nn_module_stack")) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exported/bound_exported_program.h"
+#include "exported/call_costs.h"
 #include "exported/fold.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
@@ -71,6 +72,7 @@ class ModuleGraphBuilder {
       tracer_.set_signature(std::move(signature));
       return;
     }
+    note_outputs(graph);
     const auto steps = steps_of(env);
     const auto changed = mutable_inputs(signature);
     const auto absorbed = absorbed_mutations(env, steps, signature, changed);
@@ -351,6 +353,55 @@ class ModuleGraphBuilder {
     });
   }
 
+  // What each call gives: values that are used outside of it.
+  void note_outputs(const ProgramGraph& graph) {
+    constexpr CallId kNobody = UINT32_MAX;
+    std::vector<CallId> maker(graph.values.size(), kNobody);
+    std::vector<CallId> left(graph.values.size(), kNobody);  // the outermost call that the value has left
+    std::vector<std::vector<ValueId>> given(calls_.size());
+    const auto use = [&](ValueId value, CallId user) {
+      CallId call = maker[value.index];
+      if (call == kNobody) return;
+      const CallId common = program_.hierarchy().common_call(call, user);
+      if (left[value.index] != kNobody) {
+        // From there on it has been seen.
+        if (calls_[left[value.index]].depth <= calls_[common].depth + 1) return;
+        call = calls_[left[value.index]].parent;
+      }
+      for (; call != common; call = calls_[call].parent) {
+        given[call].push_back(value);
+        left[value.index] = call;
+      }
+    };
+    for (const Operation& operation : graph.operations) {
+      if (operation.has_stack) {
+        for_each_input(operation, [&](ValueId value) { use(value, operation.call); });
+        for (const auto& output : operation.outputs) maker[output.value.index] = operation.call;
+      }
+    }
+    for (const Operand& output : graph.outputs) {
+      for_each_reference(output, [&](ValueId value) { use(value, kRootCall); });
+    }
+    for (CallId call = 1; call < calls_.size(); ++call) {
+      std::vector<ValueId>& values = given[call];
+      std::ranges::sort(values);
+      std::vector<Meta> outputs;
+      for (const ValueId value : values) {
+        const Meta& meta = graph.values[value.index].meta;
+        if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
+      }
+      tracer_.module_gives(calls_[call].module, std::move(outputs));
+    }
+    std::vector<Meta> outputs;
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      const auto* value = graph.outputs[i].get_if<ValueId>();
+      if (value != nullptr && is_user_output(program_.signature().outputs[i]) &&
+          graph.values[value->index].meta.kind() == ValueKind::kTensor)
+        outputs.push_back(graph.values[value->index].meta);
+    }
+    tracer_.module_gives(ModuleId{0}, std::move(outputs));
+  }
+
   // --- leaves ---
 
   void record_leaf(Environment& env, CallId leaf, const std::vector<std::uint32_t>& operations) {
@@ -396,6 +447,7 @@ class ModuleGraphBuilder {
     std::vector<std::string> names;
     for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
     tracer_.set_program_nodes(node, std::move(names));
+    tracer_.set_cost(node, cost_of_operations(env.graph, operations));
     Items<Argument> made;
     for (const auto& [value, path] : results) {
       if (env.fixed.count(value.index) != 0) continue;

@@ -73,6 +73,7 @@ class Parser {
     while (!take(')')) {
       if (!arguments.empty() && !take(',')) return std::nullopt;
       if (const auto text = quoted()) {  // the name of a symbol, the digits of a float
+        if (text->empty()) return std::nullopt;
         arguments.push_back({std::string(*text), kAtom});
         continue;
       }

@@ -252,15 +252,62 @@ std::vector<std::int64_t> sizes(const JsonValue& value) {
   return list_of(value, [](const JsonValue& size) { return integer_from(0, size); });
 }
 
-Meta meta(const JsonValue& value) {
+// Of a cost.
+SymInt amount(const JsonValue& value) {
+  if (!value.is_string()) return value.integer();
+  auto size = SymInt::parse(value.string());
+  if (!size) value.fail("expected an expression of sizes");
+  return *std::move(size);
+}
+
+Cost cost(const JsonValue& value) {
+  Cost cost;
+  if (value.is_null()) {
+    cost.unsized = 1;
+    return cost;
+  }
+  Fields fields(value);
+  const auto amount_or_null = [](const JsonValue& given) {
+    return given.is_null() ? std::nullopt : std::optional(amount(given));
+  };
+  cost.macs = amount_or_null(fields.at("macs"));
+  if (const auto bytes = fields.find("parameter_bytes")) cost.parameter_bytes = integer_from(0, *bytes);
+  cost.activation_bytes = amount_or_null(fields.at("activation_bytes"));
+  if (const auto bytes = fields.find("peak_bytes")) cost.peak_bytes = amount(*bytes);
+  if (const auto unknown = fields.find("unknown")) {
+    for (const JsonValue item : unknown->fields()) {
+      cost.unknown.emplace(item.key(), integer_from(0, item));
+    }
+  }
+  if (const auto calls = fields.find("unsized")) cost.unsized = integer_from(0, *calls);
+  fields.no_others();
+  return cost;
+}
+
+void shape_and_dtype(Fields& fields, Meta& meta) {
+  if (const JsonValue shape = fields.at("shape"); !shape.is_null()) meta.shape = list_of(shape, size);
+  meta.dtype = fields.text_or_null("dtype");
+}
+
+// And the node's cost.
+std::pair<Meta, std::optional<Cost>> meta(const JsonValue& value) {
   if (value.is_null()) return {};
   Fields fields(value);
   Meta meta;
   meta.type = fields.text_or_null("type");
-  if (const JsonValue shape = fields.at("shape"); !shape.is_null()) meta.shape = list_of(shape, size);
-  meta.dtype = fields.text_or_null("dtype");
+  shape_and_dtype(fields, meta);
   meta.device = fields.optional_text("device");
   if (const auto known = fields.find("value")) meta.value = dimension(*known);
+  std::optional<Cost> own;
+  if (const auto known = fields.find("cost")) own = cost(*known);
+  fields.no_others();
+  return {std::move(meta), std::move(own)};
+}
+
+Meta output(const JsonValue& value) {
+  Fields fields(value);
+  Meta meta;
+  shape_and_dtype(fields, meta);
   fields.no_others();
   return meta;
 }
@@ -393,6 +440,7 @@ ModuleRecord module(const JsonValue& value) {
       module.attributes.emplace_back(item.key(), plain(item));
     }
   }
+  if (const auto outputs = fields.find("outputs")) module.outputs = list_of(*outputs, output);
   module.failure = failure(fields.at("failure"));
   fields.no_others();
   return module;
@@ -477,6 +525,11 @@ void check_summary(const JsonValue& value, const GraphCollection& collection) {
   modules.no_others();
   check_count(fields.at("parameters"), summary.parameters);
   fields.at("unused_parameters");
+  if (const auto total = fields.find("cost")) {
+    if (summary.cost != cost(*total)) total->fail("the graphs have other costs");
+  } else if (summary.cost) {
+    value.fail("there is no cost, and the graphs have one");
+  }
   fields.no_others();
 }
 
@@ -555,6 +608,7 @@ class Reader {
     });
     if (const auto entries = fields.find("graph_signature")) graph.signature = signature(*entries, nodes);
     if (const auto order = fields.find("execution")) graph.execution = execution(*order);
+    if (const auto own = fields.find("cost")) graph.cost = cost(*own);
     note_others(fields);
     return graph;
   }
@@ -586,13 +640,15 @@ class Reader {
     }
     const JsonValue users = fields.at("users");
     spec.scope = scope(fields.at("scope"));
-    spec.meta = meta(fields.at("meta"));
+    auto [known, cost] = meta(fields.at("meta"));
+    spec.meta = std::move(known);
     spec.source = source(fields.at("source"));
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name.string()) {
       name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
     }
     nodes.emplace(name.string(), id);
+    if (cost) graph.set_cost(id, std::move(cost));
     if (const auto method = fields.find("method")) graph.set_method(id, text_of(*method));
     if (const auto names = fields.find("program_nodes")) {
       graph.set_program_nodes(id, list_of(*names, text_of));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,13 @@ struct TensorContent {
       valid;  // until a tensor is changed in place that may share memory with this one
 };
 
+// Which memory a tensor is in, as the CostLog (costs/cost_log.h) that gave the number counts.  It says nothing
+// of the value: any two are equal.
+struct MemoryId {
+  std::uint32_t log = 0, number = 0;  // 0: of no log
+  bool operator==(const MemoryId&) const { return true; }
+};
+
 struct TensorInfo {
   std::vector<SymInt> sizes;
   Dtype dtype;
@@ -39,6 +47,7 @@ struct TensorInfo {
   std::optional<std::int64_t> sparse_dim = std::nullopt;
   // Null for most.  Rules need not care: the interpreter sets it.
   std::shared_ptr<const TensorContent> content = nullptr;
+  MemoryId memory = {};  // rules need not care
 
   const TensorContent* find_content() const { return content && *content->valid ? content.get() : nullptr; }
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }

@@ -83,18 +83,26 @@ at::IValue Interpreter::call_module(ModuleId module, torch::jit::Function& forwa
                                     const IrNode* node) {
   if (!tracer_->is_leaf(module)) {
     at::IValue result;
-    if (follow_call(module, [&] { result = call_graph_function(forward, arguments, node); })) return result;
+    if (follow_call(module, [&] { result = call_graph_function(forward, arguments, node); })) {
+      if (shapes_) tracer_->module_gives(module, tensors_in(known_of_value(result)));
+      return result;
+    }
   }
   const auto& schema = forward.getSchema();
   auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
   const c10::TypePtr type = schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
-  AbstractValue known = result_of(forward, arguments);
+  auto [known, cost] = result_of(forward, arguments, type_of(module));
   // Hooks may change what forward gives.
-  if (!program_.object(module)->type()->getForwardHooks().empty()) known = AbstractValue{};
+  if (!program_.object(module)->type()->getForwardHooks().empty()) {
+    known = AbstractValue{};
+    if (cost) cost->unknown[type_of(module)] = 1;
+  }
   if (!shapes_ && tracer_->has_failed(module)) run_abstractly(forward, arguments);
   const bool same = program_.does_as_forward(*program_.object(module)->type(), forward);
   const NodeId id = tracer_->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
                                        location(node), same ? "" : forward.name());
+  if (cost) tracer_->set_cost(id, *std::move(cost));
+  if (shapes_ && !known.is_unknown()) tracer_->module_gives(module, tensors_in(known));
   return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(ref(id), type, std::move(known));
 }
 
@@ -171,6 +179,9 @@ const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
       if (node == call.last) break;
     }
   });
+  if (followed && shapes_ && call.last->outputs().size() == 1) {
+    tracer_->module_gives(*module, tensors_in(known_of_value(value(call.last->output()))));
+  }
   return followed ? call.last : nullptr;  // a leaf runs its own hooks
 }
 
@@ -179,6 +190,7 @@ const torch::jit::Node* Interpreter::run_hooked_call(const IrNode* first) {
 at::IValue Interpreter::call_abstractly(torch::jit::Function& function, const Values& arguments,
                                         const IrNode* node) {
   Checkpoint before = checkpoint();
+  const CostLog::Mark cost_before = costs_ != nullptr ? costs_->mark() : CostLog::Mark{};
   call_mark_ = before.changes;
   try {
     at::IValue result = call_graph_function(function, arguments, node);
@@ -186,6 +198,10 @@ at::IValue Interpreter::call_abstractly(torch::jit::Function& function, const Va
     return result;
   } catch (const TraceFailure&) {
     back_to(std::move(before));
+    if (costs_ != nullptr) {
+      costs_->undo_to(cost_before);
+      costs_->add_unknown(type_of(module_));
+    }
     const c10::TypePtr& type = node->output()->type();
     return type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(NodeRef{}, type);
   }
@@ -232,8 +248,11 @@ void Interpreter::call_function(const IrNode* node) {
     if (result && is_plain(*result)) return set(node->output(), std::move(*result));
   }
   auto [args, kwargs] = call_arguments(function, values, 0, node);
-  set(node->output(),
-      record_call(name, std::move(args), std::move(kwargs), type, node, result_of(function, values)));
+  auto [known, cost] = result_of(function, values, name);
+  at::IValue result = record_call(name, std::move(args), std::move(kwargs), type, node, std::move(known));
+  const Proxy* proxy = find_proxy(result);
+  if (cost && proxy != nullptr) tracer_->set_cost(proxy->ref.node, *std::move(cost));
+  set(node->output(), std::move(result));
 }
 
 void Interpreter::context_manager(const IrNode* node, bool enter) {

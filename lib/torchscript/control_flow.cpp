@@ -258,8 +258,10 @@ bool Interpreter::run_both(const IrNode* node) {
   const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
   std::array<Values, 2> results;
   std::array<bool, 2> raises{};
+  std::array<CostLog::Mark, 2> costs;
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
     const IrBlock& block = *node->blocks()[branch];
+    if (costs_ != nullptr) costs[branch] = costs_->mark();
     try {
       run_block(block);
     } catch (const TraceFailure& thrown) {
@@ -267,6 +269,7 @@ bool Interpreter::run_both(const IrNode* node) {
       if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
       raises[branch] = true;
       back_to(before);
+      if (costs_ != nullptr) costs_->undo_to(costs[branch]);
       continue;
     }
     if (changes_.mark() != before.changes) return false;
@@ -277,6 +280,7 @@ bool Interpreter::run_both(const IrNode* node) {
     for (std::size_t i = 0; i < left.size(); ++i) set(node->outputs()[i], std::move(left[i]));
     return true;
   }
+  if (costs_ != nullptr) costs_->choose(costs[0], costs[1]);
   for (std::size_t i = 0; i < results[0].size(); ++i) {
     const at::IValue& first = results[0][i];
     const at::IValue& second = results[1][i];

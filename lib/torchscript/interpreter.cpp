@@ -71,16 +71,20 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const c10::TypePtr result_type =
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
-    const Meta result_meta = meta(result_type, result_of(function, values));
+    auto [known, cost] = result_of(function, values, type_of(root));
+    const Meta result_meta = meta(result_type, known);
     // What it calls tells of the graphs of its submodules.
     if (!shapes_ && tracer_->has_failed(root)) run_abstractly(function, values);
     const NodeId call = tracer_->call_root(std::move(arguments), result_meta);
+    if (cost) tracer_->set_cost(call, *std::move(cost));
+    if (shapes_ && !known.is_unknown()) tracer_->module_gives(root, tensors_in(known));
     tracer_->output(call, result_meta);
     return;
   }
   try {
     const Values result = run_root(root, function, std::move(values));
     const at::IValue output = result.empty() ? at::IValue() : result[0];
+    if (shapes_) tracer_->module_gives(root, tensors_in(known_of_value(output)));
     tracer_->output(argument(output, nullptr),
                     meta(result_type, shapes_ ? known_of_value(output) : AbstractValue{}));
   } catch (...) {

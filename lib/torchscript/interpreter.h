@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "costs/cost_log.h"
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
 #include "torchscript/bound_torchscript_program.h"
@@ -237,10 +238,20 @@ class Interpreter {
   Meta meta(const c10::TypePtr& type, const AbstractValue& known = {}) const;
 
   // --- shapes (shapes.cpp) ---
-  // What a function gives for these arguments, without recording anything.
-  AbstractValue result_of(torch::jit::Function& function, const Values& arguments);
+  // What a function gives for these arguments, without recording anything, and what that costs, where shapes
+  // are known.  `name`: of what is called, for what cannot be followed.
+  struct Outcome {
+    AbstractValue result;
+    std::optional<Cost> cost;
+  };
+  Outcome result_of(torch::jit::Function& function, const Values& arguments, const std::string& name);
   // Its proxies have no nodes; nothing when the function cannot be followed.
-  std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments);
+  std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments,
+                                           CostLog* costs = nullptr);
+  // To costs_: a call of an operator.
+  void add_cost(const c10::FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
+  const std::string& type_of(ModuleId module) const { return program_.modules()[module.index].type; }
+  std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
@@ -371,6 +382,7 @@ class Interpreter {
   std::unordered_set<const void*> code_constants_;     // small tensors that stand in the code
   std::unordered_set<const void*> written_constants_;  // tensors that a recorded operator has changed
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
+  CostLog* costs_ = nullptr;         // of what is followed in Mode::kAbstract; null where nobody asks
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "operators/operators.h"
+#include "operators/python_spelling.h"
 #include "support/error.h"
 #include "support/restore.h"
 #include "torchscript/convert.h"
@@ -73,24 +74,62 @@ AbstractValue only_none(const AbstractValue& known, const c10::Type& type) {
 
 }  // namespace
 
-AbstractValue Interpreter::result_of(torch::jit::Function& function, const Values& arguments) {
+Interpreter::Outcome Interpreter::result_of(torch::jit::Function& function, const Values& arguments,
+                                            const std::string& name) {
   const auto& returns = function.getSchema().returns();
   if (returns.empty() || (!shapes_ && !may_be_none(*returns[0].type()))) return {};
-  const auto result = run_abstractly(function, arguments);
-  if (!result) return {};
-  // A call that gives None for its plain arguments needs no shapes to be known for it.
+  if (!shapes_) {
+    // A call that gives None for its plain arguments needs no shapes to be known for it.
+    const auto result = run_abstractly(function, arguments);
+    return {result ? only_none(known_of_value(*result), *returns[0].type()) : AbstractValue{}, std::nullopt};
+  }
+  CostLog costs(dimensions_);
+  const auto result = run_abstractly(function, arguments, &costs);
+  if (!result) {
+    Cost unknown;
+    unknown.unknown[name] = 1;
+    return {{}, std::move(unknown)};
+  }
   AbstractValue known = known_of_value(*result);
-  return shapes_ ? known : only_none(known, *returns[0].type());
+  costs.keep(known);
+  return {std::move(known), costs.cost()};
+}
+
+void Interpreter::add_cost(const c10::FunctionSchema& schema, const Values& values,
+                           std::vector<AbstractValue>& results) {
+  const Operator* row = find_operator(schema);
+  if (row == nullptr) {
+    return costs_->add_unknown(python_target(schema.name(), schema.overload_name(), own_schema(schema)).name);
+  }
+  const InterpreterArguments arguments(values);
+  costs_->call(costed_operator(*row), arguments, results);
+}
+
+std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
+  std::vector<Meta> tensors;
+  const auto add = [&](const AbstractValue& value, const auto& self) -> void {
+    if (value.tensor() != nullptr) tensors.push_back(meta(c10::TensorType::get(), value));
+    if (value.sequence() != nullptr) {
+      for (const AbstractValue& item : *value.sequence()) self(item, self);
+    }
+    if (value.dict() != nullptr) {
+      for (const AbstractValue& item : value.dict()->values) self(item, self);
+    }
+  };
+  add(known, add);
+  return tensors;
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
-std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& function,
-                                                      const Values& arguments) {
+std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& function, const Values& arguments,
+                                                      CostLog* costs) {
   const Mode outer = std::exchange(mode_, Mode::kAbstract);
+  CostLog* const outer_costs = std::exchange(costs_, costs);
   Checkpoint before = checkpoint();
   const Restore restore([&] {
     back_to(std::move(before));
     mode_ = outer;
+    costs_ = outer_costs;
   });
   call_mark_ = before.changes;
   steps_ = 0;
@@ -167,6 +206,7 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
       compute_contents(node, schema, values, results);
     }
   }
+  if (costs_ != nullptr && gives_tensor) add_cost(schema, values, results);
   // An integer that the data decides: int(x.item()).
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
                        !values.empty() &&

@@ -1,5 +1,6 @@
 #include "trace/front_end.h"
 
+#include "costs/graph_costs.h"
 #include "support/timer.h"
 #include "trace/hints.h"
 
@@ -18,10 +19,13 @@ TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& l
   }
   const Timer trace_time;
   TraceResult result = trace(*program, options, wanted.description);
+  const Timer cost_time;
+  add_costs(result.collection);
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   listener.progress("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
-                    std::to_string(nodes) + " nodes in " + trace_time.milliseconds());
+                    std::to_string(nodes) + " nodes in " + trace_time.milliseconds() +
+                    ", of which costs took " + cost_time.milliseconds());
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
   return result;
 }

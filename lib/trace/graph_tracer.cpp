@@ -146,6 +146,12 @@ void GraphTracer::set_signature(GraphSignature signature) { builder().set_signat
 
 void GraphTracer::set_meta(NodeId node, Meta meta) { builder().graph().meta(node) = std::move(meta); }
 
+void GraphTracer::set_cost(NodeId call, Cost cost) { builder().graph().set_cost(call, std::move(cost)); }
+
+void GraphTracer::module_gives(ModuleId module, std::vector<Meta> outputs) {
+  module_outputs_.try_emplace(module.index, std::move(outputs));
+}
+
 void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names) {
   builder().graph().set_program_nodes(call, std::move(names));
 }

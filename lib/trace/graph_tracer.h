@@ -147,6 +147,12 @@ class GraphTracer {
   void resume_call(ModuleId module, std::int64_t call);
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names);
+  // Of a call that stands for more than an operator: what it costs inside.
+  void set_cost(NodeId call, Cost cost);
+  // The tensors that a call of the module gives; the first call counts.
+  void module_gives(ModuleId module, std::vector<Meta> outputs);
+  using ModuleOutputs = std::unordered_map<std::uint32_t, std::vector<Meta>>;  // by module
+  const ModuleOutputs& module_outputs() const { return module_outputs_; }
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
   // The stub of a graph whose own root cannot be followed.
@@ -195,6 +201,7 @@ class GraphTracer {
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;
+  ModuleOutputs module_outputs_;
 };
 
 }  // namespace fxtrace

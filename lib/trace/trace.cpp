@@ -49,6 +49,7 @@ class RecursiveTrace {
     std::vector<ModuleId> inlined;
     std::vector<FixedInput> fixed;
     bool stub = false;
+    GraphTracer::ModuleOutputs outputs;
   };
 
   // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
@@ -147,9 +148,11 @@ class RecursiveTrace {
       if (tracer.stale() || asked_in_vain) return false;
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
+      GraphTracer::ModuleOutputs outputs = tracer.module_outputs();
       ModuleGraph graph = tracer.take();
       if (fail_for_aliases(graph)) return false;
-      traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub});
+      traced_.emplace(
+          root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub, std::move(outputs)});
       return true;
     }
   }
@@ -227,6 +230,7 @@ class RecursiveTrace {
     collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
 
+    GraphTracer::ModuleOutputs outputs;
     std::map<std::string, std::int64_t> calls;
     std::unordered_set<std::string> used_parameters;
     std::set<ModuleId> traced;
@@ -234,6 +238,7 @@ class RecursiveTrace {
       Traced& entry = traced_.at(root);
       if (!entry.stub) traced.insert(root);
       traced.insert(entry.inlined.begin(), entry.inlined.end());
+      outputs.merge(entry.outputs);
       for (const auto& path : entry.graph.execution->module_forward_order) ++calls[path];
       const auto& order = entry.graph.execution->param_forward_order;
       used_parameters.insert(order.begin(), order.end());
@@ -254,6 +259,8 @@ class RecursiveTrace {
         record.rule = rules_.rule(first);
       }
       if (is_called && first.index == i) record.calls = called->second;
+      if (const auto given = outputs.find(i); is_called && given != outputs.end())
+        record.outputs = given->second;
       collection.modules.push_back(std::move(record));
     }
     for (const auto& parameter : collection.parameters) {

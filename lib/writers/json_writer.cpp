@@ -228,6 +228,7 @@ class Writer {
     json_.close('}');
     integer("parameters", summary.parameters);
     strings("unused_parameters", collection.unused_parameters);
+    if (summary.cost) cost(*summary.cost);
     json_.close('}');
   }
 
@@ -240,6 +241,14 @@ class Writer {
     text_or_null("rule", module.rule);
     integer("calls", module.calls);
     if (!module.attributes.empty()) attributes(module);
+    if (module.outputs) {
+      json_.key("outputs");
+      list(*module.outputs, [this](const Meta& output) {
+        json_.open('{');
+        shape_and_dtype(output);
+        json_.close('}');
+      });
+    }
     json_.key("failure");
     if (const auto& failure = module.failure) {
       json_.open('{');
@@ -330,7 +339,34 @@ class Writer {
     });
     if (graph.signature) signature(graph.graph, *graph.signature);
     if (graph.execution) execution(*graph.execution);
+    if (graph.cost) cost(*graph.cost);
     json_.close('}');
+  }
+
+  void cost(const Cost& cost) {
+    json_.key("cost");
+    Cost nothing_known;
+    nothing_known.unsized = 1;
+    if (cost == nothing_known) return json_.null();
+    json_.open('{');
+    size_or_null("macs", cost.macs);
+    if (cost.parameter_bytes != 0) integer("parameter_bytes", cost.parameter_bytes);
+    size_or_null("activation_bytes", cost.activation_bytes);
+    if (cost.peak_bytes) size_or_null("peak_bytes", cost.peak_bytes);
+    if (!cost.unknown.empty()) {
+      json_.key("unknown");
+      json_.open('{');
+      for (const auto& [name, count] : cost.unknown) integer(name, count);
+      json_.close('}');
+    }
+    if (cost.unsized != 0) integer("unsized", cost.unsized);
+    json_.close('}');
+  }
+  void size_or_null(std::string_view key, const std::optional<SymInt>& size) {
+    json_.key(key);
+    if (!size) return json_.null();
+    if (const auto number = size->number()) return json_.integer(*number);
+    json_.string(size->text());
   }
 
   void signature(const Graph& graph, const GraphSignature& signature) {
@@ -464,18 +500,14 @@ class Writer {
     text_or_null("module_type", node.scope->module_type);
     integer("call", node.scope->call);
     json_.close('}');
-    meta(node.meta);
+    meta(node);
     source(node.source);
     if (!node.method->empty()) text("method", *node.method);
     if (!node.program_nodes->empty()) strings("program_nodes", node.program_nodes);
     json_.close('}');
   }
 
-  void meta(const Meta& meta) {
-    json_.key("meta");
-    if (meta == Meta{}) return json_.null();
-    json_.open('{');
-    text_or_null("type", meta.type);
+  void shape_and_dtype(const Meta& meta) {
     json_.key("shape");
     if (meta.shape) {
       list(*meta.shape, [this](const Meta::Dim& dim) { dimension(dim); });
@@ -483,11 +515,21 @@ class Writer {
       json_.null();
     }
     text_or_null("dtype", meta.dtype);
+  }
+
+  void meta(const Node& node) {
+    const Meta& meta = *node.meta;
+    json_.key("meta");
+    if (meta == Meta{} && !*node.cost) return json_.null();
+    json_.open('{');
+    text_or_null("type", meta.type);
+    shape_and_dtype(meta);
     if (meta.device) text("device", *meta.device);
     if (meta.value) {
       json_.key("value");
       dimension(*meta.value);
     }
+    if (*node.cost) cost(**node.cost);
     json_.close('}');
   }
 

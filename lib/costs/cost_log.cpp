@@ -1,0 +1,447 @@
+#include "costs/cost_log.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <unordered_map>
+
+#include "operators/higher_order.h"
+#include "shapes/rule_helpers.h"
+#include "symbolic/polynomial.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMaxPeaks = 8;  // expressions of which none is always the largest
+
+// Whether a >= b where every dimension is at least one: each negative term of the difference has a positive
+// one that is a multiple of it.
+bool covers(const SymInt& a, const SymInt& b) {
+  if (a.is_number() && b.is_number()) return *a.number() >= *b.number();
+  const SymInt difference = a - b;
+  std::vector<symbolic::Term> positive;
+  std::vector<const symbolic::Term*> negative;
+  const symbolic::Terms terms(difference);
+  for (const symbolic::Term& term : terms) {
+    if (term.coefficient > 0) {
+      positive.push_back(term);
+    } else {
+      negative.push_back(&term);
+    }
+  }
+  std::vector<symbolic::AtomRef> rest;
+  return std::ranges::all_of(negative, [&](const symbolic::Term* term) {
+    std::int64_t missing = term->coefficient;
+    for (symbolic::Term& other : positive) {
+      if (other.coefficient == 0 || !symbolic::divide_atoms(other.atoms, term->atoms, rest)) continue;
+      const std::int64_t taken = -std::max(missing, -other.coefficient);
+      other.coefficient -= taken;
+      missing += taken;
+      if (missing == 0) return true;
+    }
+    return false;
+  });
+}
+
+// The largest of what is added.
+class Largest {
+ public:
+  void add(const SymInt& value) {
+    if (std::ranges::any_of(values_, [&](const SymInt& known) { return covers(known, value); })) return;
+    std::erase_if(values_, [&](const SymInt& known) { return covers(value, known); });
+    values_.push_back(value);
+  }
+  // Absent where too many may be the largest.
+  std::optional<SymInt> get() const {
+    if (values_.size() > kMaxPeaks) return std::nullopt;
+    SymInt result = 0;
+    for (const SymInt& value : values_) result = &value == values_.data() ? value : max(result, value);
+    return result;
+  }
+
+ private:
+  std::vector<SymInt> values_;
+};
+
+// "1", "None", "[0, 0]", "True", "\"mean\"", "1e-05".
+AbstractValue default_value(const std::string& text) {
+  if (text.empty()) return {};
+  if (text == "None") return {NoneValue{}};
+  if (text == "True" || text == "False") return {text == "True"};
+  if (text.size() > 1 && text.front() == '"') return {text.substr(1, text.size() - 2)};
+  const char* const end = text.data() + text.size();
+  if (text.front() == '[') {
+    AbstractValue::Sequence items;
+    std::size_t from = 1;
+    while (from < text.size() && text[from] != ']') {
+      const std::size_t to = text.find_first_of(",]", from);
+      items.push_back(default_value(text.substr(from, to - from)));
+      from = text.find_first_not_of(", ", to);
+    }
+    return {std::move(items)};
+  }
+  std::int64_t integer = 0;
+  if (const auto read = std::from_chars(text.data(), end, integer); read.ptr == end) return {SymInt(integer)};
+  double number = 0;
+  if (const auto read = std::from_chars(text.data(), end, number); read.ptr == end) return {number};
+  return {};
+}
+
+CostedOperator make_costed(const Operator& op) {
+  CostedOperator costed;
+  costed.called = CalledOperator::of(op);
+  costed.target = op.target();
+  costed.rule = find_cost_rule(op);
+  costed.aliases = aliases(op);
+  for (const SchemaArgument& argument : costed.called.schema.arguments) {
+    costed.defaults.push_back(default_value(argument.default_value.value_or("")));
+  }
+  return costed;
+}
+
+bool may_hold_tensor(const ValueType& type) {
+  return type.kind == ValueType::Kind::kTensor || type.kind == ValueType::Kind::kAny;
+}
+
+const TensorInfo* first_tensor(const AbstractValue& value) {
+  if (value.tensor() != nullptr) return value.tensor();
+  if (const auto* items = value.sequence()) {
+    for (const AbstractValue& item : *items) {
+      if (const TensorInfo* found = first_tensor(item)) return found;
+    }
+  }
+  return nullptr;
+}
+
+bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "Tensor"; }
+
+}  // namespace
+
+const CostedOperator& costed_operator(const Operator& op) {
+  static std::unordered_map<const Operator*, CostedOperator> known;
+  const auto [place, is_new] = known.try_emplace(&op);
+  if (is_new) place->second = make_costed(op);
+  return place->second;
+}
+
+std::optional<SymInt> bytes_of(const TensorInfo& info) {
+  if (!info.dtype) return std::nullopt;
+  return product(info.sizes) * SymInt(item_size(*info.dtype));
+}
+
+Cost dearer(const Cost& a, const Cost& b) {
+  if (a.macs && b.macs && a.unknown == b.unknown && a.unsized == b.unsized) {
+    if (covers(*a.macs, *b.macs)) return a;
+    if (covers(*b.macs, *a.macs)) return b;
+  }
+  const auto larger = [](const std::optional<SymInt>& one, const std::optional<SymInt>& other) {
+    if (!one || !other) return one ? one : other;
+    return std::optional(covers(*one, *other) ? *one : covers(*other, *one) ? *other : max(*one, *other));
+  };
+  Cost both;
+  both.macs = larger(a.macs, b.macs);
+  both.parameter_bytes = std::max(a.parameter_bytes, b.parameter_bytes);
+  both.activation_bytes = larger(a.activation_bytes, b.activation_bytes);
+  both.peak_bytes = larger(a.peak_bytes, b.peak_bytes);
+  both.unknown = a.unknown;
+  for (const auto& [name, count] : b.unknown) both.unknown[name] = std::max(both.unknown[name], count);
+  both.unsized = std::max(a.unsized, b.unsized);
+  return both;
+}
+
+Cost repeated(const Cost& cost, const SymInt& times) {
+  Cost result = cost;
+  if (result.macs) result.macs = *result.macs * times;
+  if (result.activation_bytes) result.activation_bytes = *result.activation_bytes * times;
+  const std::int64_t counted = std::max<std::int64_t>(times.number().value_or(1), 0);
+  for (auto& [name, count] : result.unknown) count *= counted;
+  result.unsized *= counted;
+  return result;
+}
+
+Cost cost_of_runs(const std::string& target, const std::vector<Cost>& inside,
+                  const std::optional<SymInt>& times) {
+  Cost unknown;
+  unknown.unknown[target] = 1;
+  if (inside.empty()) return unknown;
+  try {
+    switch (subgraph_runs(parse_target(target))) {
+      case SubgraphRuns::kOnce:
+        return inside.front();
+      case SubgraphRuns::kOneOf: {
+        Cost cost = inside.front();
+        for (const Cost& other : inside) cost = dearer(cost, other);
+        return cost;
+      }
+      case SubgraphRuns::kRepeated:
+        if (times) return repeated(inside.front(), *times);
+        break;
+      case SubgraphRuns::kUnknown:
+        break;
+    }
+  } catch (const SymbolicError&) {
+    return unknown;
+  }
+  return unknown;
+}
+
+std::optional<std::size_t> find_repeating_argument(const TargetParts& target) {
+  if (target.kind != TargetKind::kHigherOrder) return std::nullopt;
+  if (target.name == "scan") return 2;                              // (f, init, xs, more)
+  if (target.name == "map" || target.name == "map_impl") return 1;  // (f, xs, more)
+  return std::nullopt;
+}
+
+bool is_plain_python(const TargetParts& target) {
+  static constexpr std::array<std::string_view, 6> kSpaces{"builtins", "math",     "operator",
+                                                           "torch",    "torch._C", "torch.amp.autocast_mode"};
+  return target.kind == TargetKind::kPython && std::ranges::find(kSpaces, target.space) != kSpaces.end();
+}
+
+CostLog::CostLog(ShapeEnv& dimensions) : dimensions_(dimensions) {
+  static std::atomic<std::uint32_t> logs = 0;
+  number_ = ++logs;
+}
+
+void CostLog::begin_call() {
+  last_ = mark();
+  ++calls_;
+}
+
+void CostLog::use(const MemoryId& memory, std::uint32_t until) {
+  // What stands for a value of an earlier log is nothing of this one's.
+  if (memory.log != number_ || memory.number >= memories_.size()) return;
+  std::uint32_t& last_use = memories_[memory.number].last_use;
+  last_use = std::max(last_use, until);
+}
+
+void CostLog::use(const AbstractValue& value) {
+  if (const TensorInfo* info = value.tensor()) use(info->memory, calls_);
+  if (const auto* items = value.sequence()) {
+    for (const AbstractValue& item : *items) use(item);
+  }
+  if (const auto* dict = value.dict()) {
+    for (const AbstractValue& item : dict->values) use(item);
+  }
+}
+
+void CostLog::keep(const AbstractValue& value) {
+  if (const TensorInfo* info = value.tensor()) use(info->memory, UINT32_MAX);
+  if (const auto* items = value.sequence()) {
+    for (const AbstractValue& item : *items) keep(item);
+  }
+  if (const auto* dict = value.dict()) {
+    for (const AbstractValue& item : dict->values) keep(item);
+  }
+}
+
+void CostLog::allocate(TensorInfo& info) {
+  const auto bytes = bytes_of(info);
+  if (!bytes) {
+    ++unsized_;
+    return;
+  }
+  info.memory = {number_, static_cast<std::uint32_t>(memories_.size())};
+  memories_.push_back({*bytes, calls_, calls_});
+}
+
+void CostLog::hold(AbstractValue& value) {
+  if (auto* info = std::get_if<TensorInfo>(&value.value)) {
+    const std::uint32_t calls = std::exchange(calls_, 0);
+    allocate(*info);
+    calls_ = calls;
+    use(info->memory, UINT32_MAX);
+  }
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&value.value)) {
+    for (AbstractValue& item : *items) hold(item);
+  }
+}
+
+// `shared`: the argument that the result may be a view of.
+void CostLog::place(AbstractValue& result, const AbstractValue* shared, bool always) {
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&result.value)) {
+    const auto* parts = shared != nullptr ? shared->sequence() : nullptr;
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      place((*items)[i], parts != nullptr && i < parts->size() ? &(*parts)[i] : shared, always);
+    }
+    return;
+  }
+  auto* info = std::get_if<TensorInfo>(&result.value);
+  if (info == nullptr) return;
+  const TensorInfo* base = shared != nullptr ? first_tensor(*shared) : nullptr;
+  if (base != nullptr && (always || bytes_of(*base) == bytes_of(*info))) {
+    info->memory = base->memory;
+  } else {
+    allocate(*info);
+  }
+}
+
+void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vector<AbstractValue>& results) {
+  begin_call();
+  const std::vector<SchemaArgument>& arguments = op.called.schema.arguments;
+  bool is_sized = true;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args.is_literal(i) || !may_hold_tensor(args.type(i))) continue;
+    const AbstractValue& value = args[i];
+    use(value);
+    is_sized = is_sized && !(value.is_unknown() && i < arguments.size() && is_tensor_type(arguments[i].type));
+  }
+  bool does_macs = true;
+  const std::int64_t unsized = unsized_;
+  if (op.rule == nullptr) {
+    add_unknown(op.target);
+  } else if (!is_sized && op.rule != no_macs) {
+    unsized_ = unsized + 1;
+  } else {
+    try {
+      SymInt macs = op.rule(RuleArguments(op.called, args, dimensions_), results);
+      does_macs = !(macs == SymInt(0));
+      if (does_macs) macs_.push_back(std::move(macs));
+    } catch (const CannotTell&) {
+      unsized_ = unsized + 1;
+    } catch (const Raises&) {
+      unsized_ = unsized + 1;
+    } catch (const SymbolicError&) {
+      unsized_ = unsized + 1;
+    }
+  }
+  const std::vector<SchemaType>& types = op.called.schema.results;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto alias = std::ranges::find(op.aliases, i, &Alias::result);
+    const bool is_view =
+        alias != op.aliases.end() && alias->argument < args.size() && (alias->always || !does_macs);
+    if (results[i].is_unknown()) {
+      if (!is_view && i < types.size() && is_tensor_type(types[i])) unsized_ = unsized + 1;
+      continue;
+    }
+    try {
+      place(results[i], is_view ? &args[alias->argument] : nullptr, is_view && alias->always);
+    } catch (const SymbolicError&) {
+      unsized_ = unsized + 1;
+    }
+  }
+  unsized_ = std::min(unsized_, unsized + 1);
+}
+
+void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& args,
+                   std::vector<AbstractValue>& results) {
+  begin_call();
+  for (const AbstractValue* arg : args) use(*arg);
+  if (inside.macs && !(*inside.macs == SymInt(0))) macs_.push_back(*inside.macs);
+  unknown_.insert(unknown_.end(), inside.unknown.begin(), inside.unknown.end());
+  unsized_ += inside.unsized;
+  const std::int64_t unsized = unsized_;
+  const std::size_t first = memories_.size();
+  const bool is_view = inside.activation_bytes == SymInt(0);
+  for (AbstractValue& result : results) {
+    place(result, is_view && !args.empty() ? args.front() : nullptr, true);
+  }
+  unsized_ = std::max(unsized, std::min(unsized_, unsized + 1));
+  if (!inside.activation_bytes) return;
+  // What is held inside, besides the results; and all that is made there.
+  symbolic::Sum given;
+  for (std::size_t i = first; i < memories_.size(); ++i) given.add(memories_[i].bytes);
+  const SymInt of_results = given.total();
+  const SymInt more = *inside.activation_bytes - of_results;
+  const SymInt held = inside.peak_bytes.value_or(*inside.activation_bytes) - of_results;
+  if (!(more == SymInt(0)) || !(held == SymInt(0))) extra_.push_back({calls_, more, held});
+}
+
+void CostLog::add_unknown(std::string name) { unknown_.emplace_back(std::move(name), 1); }
+
+CostLog::Mark CostLog::mark() const {
+  return {macs_.size(), unknown_.size(), memories_.size(), extra_.size(), unsized_, calls_};
+}
+
+void CostLog::undo_to(const Mark& mark) {
+  macs_.resize(mark.macs);
+  unknown_.resize(mark.unknown);
+  memories_.resize(mark.memories);
+  extra_.resize(mark.extra);
+  unsized_ = mark.unsized;
+}
+
+void CostLog::choose(const Mark& first, const Mark& second) {
+  const auto total = [&](std::size_t from, std::size_t to) {
+    symbolic::Sum sum;
+    for (std::size_t i = from; i < to; ++i) sum.add(macs_[i]);
+    return sum.total();
+  };
+  const bool first_is_dearer = covers(total(first.macs, second.macs), total(second.macs, macs_.size()));
+  const auto drop = [&](auto& items, std::size_t a, std::size_t b) {
+    const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+    if (first_is_dearer) {
+      items.erase(at(b), items.end());
+    } else {
+      items.erase(at(a), at(b));
+    }
+  };
+  drop(macs_, first.macs, second.macs);
+  drop(unknown_, first.unknown, second.unknown);
+  drop(extra_, first.extra, second.extra);
+  unsized_ = first_is_dearer ? second.unsized : unsized_ - second.unsized + first.unsized;
+  // Its numbers are in use.
+  for (std::size_t i = first_is_dearer ? second.memories : first.memories;
+       i < (first_is_dearer ? memories_.size() : second.memories); ++i) {
+    memories_[i].bytes = 0;
+  }
+}
+
+Cost CostLog::cost_since(const Mark& mark) const {
+  Cost cost;
+  symbolic::Sum macs, bytes;
+  for (std::size_t i = mark.macs; i < macs_.size(); ++i) macs.add(macs_[i]);
+  for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
+    if (memories_[i].made != 0) bytes.add(memories_[i].bytes);
+  }
+  for (std::size_t i = mark.extra; i < extra_.size(); ++i) bytes.add(extra_[i].made);
+  for (std::size_t i = mark.unknown; i < unknown_.size(); ++i)
+    cost.unknown[unknown_[i].first] += unknown_[i].second;
+  cost.unsized = unsized_ - mark.unsized;
+  try {
+    cost.macs = macs.total();
+    cost.activation_bytes = bytes.total();
+    cost.peak_bytes = peak(mark);
+  } catch (const SymbolicError&) {
+    ++cost.unsized;
+  }
+  const auto forget_nothing = [&](std::optional<SymInt>& sum) {
+    if (sum == SymInt(0)) sum.reset();
+  };
+  if (cost.unsized > 0 || !cost.unknown.empty()) forget_nothing(cost.macs);
+  if (cost.unsized > 0) {
+    forget_nothing(cost.activation_bytes);
+    forget_nothing(cost.peak_bytes);
+  }
+  return cost;
+}
+
+std::optional<SymInt> CostLog::peak(const Mark& mark) const {
+  const std::size_t calls = calls_ - mark.calls;
+  std::vector<SymInt> made(calls + 1), freed(calls + 1), held(calls + 1);
+  const auto place_of = [&](std::uint32_t call) { return call <= mark.calls ? 0 : call - mark.calls; };
+  for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
+    const Memory& memory = memories_[i];
+    SymInt& at = made[place_of(memory.made)];
+    at = at + memory.bytes;
+    if (memory.last_use > calls_) continue;
+    SymInt& end = freed[place_of(memory.last_use)];
+    end = end + memory.bytes;
+  }
+  for (std::size_t i = mark.extra; i < extra_.size(); ++i) {
+    SymInt& at = held[place_of(extra_[i].call)];
+    at = at + extra_[i].held;
+  }
+  Largest largest;
+  SymInt live = 0;
+  for (std::size_t call = 0; call <= calls; ++call) {
+    const bool grows = call == 0 || !(made[call] == SymInt(0)) || !(held[call] == SymInt(0));
+    live = live + made[call];
+    if (grows) largest.add(live + held[call]);
+    live = live - freed[call];
+  }
+  return largest.get();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,323 @@
+#include "costs/graph_costs.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "costs/known_arguments.h"
+
+namespace fxtrace {
+
+AbstractValue known_value(const Meta& meta) {
+  if (meta.shape) {
+    TensorInfo info;
+    info.sizes.reserve(meta.shape->size());
+    for (const Expression& dim : *meta.shape) {
+      const SymInt* size = dim.size();
+      if (size == nullptr) return {};
+      info.sizes.push_back(*size);
+    }
+    if (meta.dtype) info.dtype = find_scalar_type(std::string_view(*meta.dtype));
+    return {std::move(info)};
+  }
+  const SymInt* number = meta.value ? meta.value->size() : nullptr;
+  return number == nullptr ? AbstractValue{} : AbstractValue{*number};
+}
+
+namespace {
+
+// A parameter, buffer or constant of the model.
+struct Owned {
+  std::string_view first_name;
+  std::int64_t bytes = 0;
+};
+
+std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view dtype) {
+  const Dtype type = find_scalar_type(dtype);
+  std::int64_t bytes = type ? item_size(*type) : 0;
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) return 0;
+  }
+  return bytes;
+}
+
+// Those of a module and the modules below it stand together, by name.
+class OwnedTensors {
+ public:
+  explicit OwnedTensors(const GraphCollection& collection) {
+    for (const ParameterRecord& record : collection.parameters) {
+      if (record.kind == ParameterKind::kCustomObject) continue;
+      const std::string& first = record.alias_of ? *record.alias_of : record.name;
+      tensors_.emplace_back(record.name, Owned{first, bytes_of(record.shape, record.dtype)});
+    }
+    std::ranges::sort(tensors_, {}, &Item::first);
+  }
+
+  const Owned* find(std::string_view name) const {
+    const auto found = std::ranges::lower_bound(tensors_, name, {}, &Item::first);
+    return found == tensors_.end() || found->first != name ? nullptr : &found->second;
+  }
+  template <class F>
+  void for_each_below(const std::string& module, F&& f) const {
+    if (module.empty()) {
+      for (const auto& [name, owned] : tensors_) f(owned);
+      return;
+    }
+    const std::string prefix = module + ".";
+    auto at = std::ranges::lower_bound(tensors_, std::string_view(prefix), {}, &Item::first);
+    for (; at != tensors_.end() && at->first.starts_with(prefix); ++at) f(at->second);
+  }
+
+ private:
+  using Item = std::pair<std::string_view, Owned>;
+  std::vector<Item> tensors_;
+};
+
+// Adds up the bytes of tensors, each of them once.
+class OwnedBytes {
+ public:
+  void add(const Owned& owned) {
+    if (seen_.insert(owned.first_name).second) bytes_ += owned.bytes;
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::set<std::string_view> seen_;
+  std::int64_t bytes_ = 0;
+};
+
+bool is_nothing(const Cost& cost) {
+  return cost.macs == SymInt(0) && cost.activation_bytes == SymInt(0) && cost.parameter_bytes == 0 &&
+         cost.unknown.empty() && cost.unsized == 0;
+}
+
+Cost unsized_call() {
+  Cost cost;
+  cost.unsized = 1;
+  return cost;
+}
+
+class GraphCosts {
+ public:
+  GraphCosts(const OwnedTensors& owned, ModuleGraph& graph, bool is_subgraph)
+      : owned_(owned),
+        module_graph_(graph),
+        graph_(graph.graph),
+        is_subgraph_(is_subgraph),
+        log_(dimensions_) {
+    for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, subgraph, true).run();
+  }
+
+  void run() {
+    const std::vector<NodeId> order = graph_.order();
+    std::uint32_t last = 0;
+    for (const NodeId id : order) last = std::max(last, id.index);
+    known_.resize(std::size_t{last} + 1);
+    for (const NodeId id : order) add(graph_.node(id));
+    Cost cost = log_.cost();
+    cost.parameter_bytes = all_.bytes();
+    module_graph_.cost = std::move(cost);
+  }
+
+ private:
+  AbstractValue& known(NodeId id) { return known_[id.index]; }
+
+  void add(const Node& node) {
+    switch (node.op) {
+      case Opcode::kPlaceholder:
+        known(node.id) = known_value(*node.meta);
+        // What a subgraph is given is held around it.
+        if (!is_subgraph_) log_.hold(known(node.id));
+        return;
+      case Opcode::kGetAttr:
+        known(node.id) = known_value(*node.meta);
+        return;
+      case Opcode::kOutput:
+        for_each_input(node, [&](NodeId used) { log_.keep(known(used)); });
+        return;
+      case Opcode::kCallModule:
+        return add_known(node, node.cost->value_or(unsized_call()));
+      case Opcode::kCallMethod: {
+        Cost cost;
+        cost.unknown[*node.target] = 1;
+        return add_known(node, cost);
+      }
+      case Opcode::kCallFunction:
+        break;
+    }
+    const TargetParts target = parse_target(*node.target);
+    if (target.kind == TargetKind::kHigherOrder) return add_known(node, higher_order_cost(node, target));
+    if (target.kind == TargetKind::kOperator) {
+      const Operator* op = find_row(*node.target, target);
+      if (op != nullptr) return add_operator(node, costed_operator(*op));
+    } else if (*node.target == "operator.getitem") {
+      return add_item(node);
+    } else if (is_plain_python(target)) {
+      Cost cost;
+      cost.macs = 0;
+      return add_known(node, cost);
+    } else if (target.space.starts_with("torch.") && !target.space.starts_with("torch._functorch")) {
+      return add_known(node, node.cost->value_or(unsized_call()));
+    } else if (*node.cost) {
+      return add_known(node, **node.cost);
+    }
+    Cost cost;
+    cost.unknown[*node.target] = 1;
+    add_known(node, cost);
+  }
+
+  // Targets are shared by the nodes that have them.
+  const Operator* find_row(const std::string& text, const TargetParts& target) {
+    const auto [place, is_new] = rows_.try_emplace(&text, nullptr);
+    if (is_new) place->second = find_operator(target);
+    return place->second;
+  }
+
+  void set_cost(const Node& node, Cost cost) {
+    OwnedBytes read;
+    const auto add_read = [&](const Owned& owned) {
+      read.add(owned);
+      all_.add(owned);
+    };
+    for_each_input(node, [&](NodeId used) {
+      const Node& input = graph_.node(used);
+      if (input.op != Opcode::kGetAttr) return;
+      if (const Owned* owned = owned_.find(*input.target)) return add_read(*owned);
+      const auto constant =
+          std::ranges::find(module_graph_.constants, *input.target, &std::pair<std::string, Constant>::first);
+      if (constant == module_graph_.constants.end()) return;
+      add_read({constant->first, bytes_of(constant->second.shape, constant->second.dtype)});
+    });
+    if (node.op == Opcode::kCallModule) owned_.for_each_below(*node.target, add_read);
+    cost.parameter_bytes = read.bytes();
+    if (cost.peak_bytes == cost.activation_bytes) cost.peak_bytes.reset();
+    graph_.set_cost(node.id, is_nothing(cost) ? std::nullopt : std::optional(std::move(cost)));
+  }
+
+  // Results of a call that gives several, as far as somebody takes them.
+  AbstractValue taken_items(const Node& node) {
+    AbstractValue::Sequence items;
+    for (const NodeId user : node.users) {
+      const Node& taken = graph_.node(user);
+      if (*taken.target != "operator.getitem" || taken.args.size() != 2 ||
+          !(taken.args[0] == Argument(node.id)))
+        continue;
+      const auto* index = taken.args[1].get_if<std::int64_t>();
+      constexpr std::int64_t kMaxItems = 100'000;
+      if (index == nullptr || *index < 0 || *index >= kMaxItems) continue;
+      const auto place = static_cast<std::size_t>(*index);
+      if (items.size() <= place) items.resize(place + 1);
+      items[place] = known_value(*taken.meta);
+    }
+    return items.empty() ? AbstractValue{} : AbstractValue{std::move(items)};
+  }
+
+  void add_operator(const Node& node, const CostedOperator& op) {
+    const auto value_of = [this](NodeId id) -> const AbstractValue& { return known(id); };
+    const KnownArguments<Node, NodeId, decltype(value_of)> args(op, node, value_of);
+    const std::vector<SchemaType>& types = op.called.schema.results;
+    std::vector<AbstractValue> results;
+    if (types.size() == 1) {
+      results.push_back(types[0].is_list() ? taken_items(node) : known_value(*node.meta));
+    } else if (types.size() > 1) {
+      AbstractValue items = taken_items(node);
+      if (auto* sequence = std::get_if<AbstractValue::Sequence>(&items.value)) results = std::move(*sequence);
+      // What nobody takes is gone at once.
+      results.resize(types.size(), {NoneValue{}});
+      for (AbstractValue& result : results) {
+        if (result.is_unknown() && !is_taken(node, &result - results.data())) result = {NoneValue{}};
+      }
+    }
+    log_.call(op, args, results);
+    set_cost(node, log_.last());
+    known(node.id) = results.size() == 1 ? std::move(results[0]) : AbstractValue{std::move(results)};
+  }
+
+  bool is_taken(const Node& node, std::ptrdiff_t index) {
+    return std::ranges::any_of(node.users, [&](NodeId user) {
+      const Node& taken = graph_.node(user);
+      return *taken.target != "operator.getitem" || taken.args.size() != 2 ||
+             taken.args[1] == Argument(std::int64_t{index});
+    });
+  }
+
+  void add_known(const Node& node, Cost cost) {
+    cost.parameter_bytes = 0;
+    std::vector<const AbstractValue*> args;
+    for_each_input(node, [&](NodeId used) { args.push_back(&known(used)); });
+    AbstractValue result = known_value(*node.meta);
+    if (result.is_unknown()) result = taken_items(node);
+    std::vector<AbstractValue> results{std::move(result)};
+    const bool makes_own = node.op == Opcode::kCallFunction && !cost.activation_bytes && cost.macs;
+    log_.call(cost, args, results);
+    if (makes_own) cost.activation_bytes = log_.last().activation_bytes;
+    known(node.id) = std::move(results[0]);
+    set_cost(node, std::move(cost));
+  }
+
+  void add_item(const Node& node) {
+    AbstractValue item = known_value(*node.meta);
+    const auto* from = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+    const auto* index = node.args.size() < 2 ? nullptr : node.args[1].get_if<std::int64_t>();
+    if (from != nullptr) {
+      const auto* items = known(*from).sequence();
+      const bool is_there = items != nullptr && index != nullptr && *index >= 0 &&
+                            static_cast<std::size_t>(*index) < items->size();
+      if (is_there) {
+        item = (*items)[static_cast<std::size_t>(*index)];
+      } else if (auto* info = std::get_if<TensorInfo>(&item.value);
+                 info != nullptr && known(*from).tensor()) {
+        info->memory = known(*from).tensor()->memory;
+      }
+    }
+    known(node.id) = std::move(item);
+    graph_.set_cost(node.id, std::nullopt);
+  }
+
+  // --- operators that run subgraphs ---
+
+  const Cost* find_subgraph_cost(const std::string& name) const {
+    const auto found = std::ranges::find(module_graph_.subgraphs, name, &Subgraph::name);
+    return found == module_graph_.subgraphs.end() || !found->graph.cost ? nullptr : &*found->graph.cost;
+  }
+
+  Cost higher_order_cost(const Node& node, const TargetParts& target) {
+    std::vector<Cost> inside;
+    bool all = true;
+    for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& graph) {
+      const Cost* cost = find_subgraph_cost(graph.name);
+      all = all && cost != nullptr;
+      if (cost != nullptr) inside.push_back(*cost);
+    });
+    std::optional<SymInt> times;
+    if (const auto argument = find_repeating_argument(target); argument && *argument < node.args.size()) {
+      for_each_reference(node.args[*argument], [&](NodeId id) {
+        const TensorInfo* info = known(id).tensor();
+        if (!times && info != nullptr && !info->sizes.empty()) times = info->sizes.front();
+      });
+    }
+    return cost_of_runs(*node.target, all ? inside : std::vector<Cost>{}, times);
+  }
+
+  const OwnedTensors& owned_;
+  ModuleGraph& module_graph_;
+  Graph& graph_;
+  bool is_subgraph_;
+  ShapeEnv dimensions_;
+  CostLog log_;
+  OwnedBytes all_;
+  std::vector<AbstractValue> known_;  // by node
+  std::unordered_map<const std::string*, const Operator*> rows_;
+};
+
+}  // namespace
+
+void add_costs(GraphCollection& collection) {
+  const OwnedTensors owned(collection);
+  for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, graph, false).run();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,80 @@
+// The arguments of a call in a graph, in the order of the operator's schema, with its defaults for those that
+// were left out; and what a Meta tells of a value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costs/cost_log.h"
+#include "graph/node.h"
+
+namespace fxtrace {
+
+AbstractValue known_value(const Meta& meta);
+
+// A plain value as it stands in a graph; `value_of(reference)` tells the others.  Unknown for what rules do
+// not ask for.
+template <class Reference, class ValueOf>
+AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueOf& value_of) {
+  using Any = BasicArgument<Reference>;
+  const auto each = [&](const std::vector<Any>& items) {
+    AbstractValue::Sequence sequence;
+    sequence.reserve(items.size());
+    for (const Any& item : items) sequence.push_back(known_value(item, value_of));
+    return AbstractValue{std::move(sequence)};
+  };
+  if (const auto* reference = argument.template get_if<Reference>()) return value_of(*reference);
+  if (const auto* integer = argument.template get_if<std::int64_t>()) return {SymInt(*integer)};
+  if (const auto* flag = argument.template get_if<bool>()) return {*flag};
+  if (const auto* number = argument.template get_if<double>()) return {*number};
+  if (const auto* text = argument.template get_if<std::string>()) return {*text};
+  if (const auto* list = argument.template get_if<typename Any::List>()) return each(list->items);
+  if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) return each(tuple->items);
+  if (const auto* dtype = argument.template get_if<typename Any::Dtype>()) {
+    const Dtype type = find_scalar_type(std::string_view(dtype->name));
+    return type ? AbstractValue{*type} : AbstractValue{};
+  }
+  return argument.template is<typename Any::None>() ? AbstractValue{NoneValue{}} : AbstractValue{};
+}
+
+// `ValueOf`: const AbstractValue& of a Reference, which stays where it is.
+template <class Call, class Reference, class ValueOf>
+class KnownArguments final : public CallArguments {
+ public:
+  KnownArguments(const CostedOperator& op, const Call& call, const ValueOf& value_of)
+      : op_(op), call_(call), value_of_(value_of), own_(op.called.schema.arguments.size()) {}
+
+  std::size_t size() const override { return own_.size(); }
+  ValueType type(std::size_t i) const override { return type_of(value(i)); }
+  bool is_literal(std::size_t i) const override {
+    const auto* given = find(i);
+    return given == nullptr ||
+           !(given->template is<Reference>() || given->template is<List>() || given->template is<Tuple>());
+  }
+
+ private:
+  using Any = BasicArgument<Reference>;
+  using List = typename Any::List;
+  using Tuple = typename Any::Tuple;
+
+  const Any* find(std::size_t i) const {
+    const SchemaArgument& argument = op_.called.schema.arguments[i];
+    return find_argument(call_, argument.keyword_only ? SIZE_MAX : i, argument.name);
+  }
+  const AbstractValue& value(std::size_t i) const override {
+    const Any* given = find(i);
+    if (given == nullptr) return op_.defaults[i];
+    if (const auto* reference = given->template get_if<Reference>()) return value_of_(*reference);
+    if (!own_[i]) own_[i] = known_value(*given, value_of_);
+    return *own_[i];
+  }
+
+  const CostedOperator& op_;
+  const Call& call_;
+  const ValueOf& value_of_;
+  mutable std::vector<std::optional<AbstractValue>> own_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,101 @@
+#include "exported/call_costs.h"
+
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "costs/known_arguments.h"
+
+namespace fxtrace {
+namespace {
+
+class OperationCosts {
+ public:
+  explicit OperationCosts(const ProgramGraph& graph) : graph_(graph), log_(dimensions_) {}
+
+  Cost run(const std::vector<std::uint32_t>& operations) {
+    for (const std::uint32_t index : operations) add(graph_.operations[index]);
+    return log_.cost();
+  }
+
+ private:
+  AbstractValue& known(ValueId value) {
+    const auto [place, is_new] = known_.try_emplace(value.index);
+    if (is_new) place->second = known_value(graph_.values[value.index].meta);
+    return place->second;
+  }
+
+  void add(const Operation& operation) {
+    const TargetParts target = operation.target.parts();
+    const Operator* op = operation.target.find_operator();
+    if (op != nullptr) return add_operator(operation, costed_operator(*op));
+    if (target.kind == TargetKind::kHigherOrder) return add_runs(operation, target);
+    if (!is_plain_python(target)) log_.add_unknown(operation.target.text());
+  }
+
+  void add_operator(const Operation& operation, const CostedOperator& op) {
+    const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
+    const KnownArguments<Operation, ValueId, decltype(value_of)> args(op, operation, value_of);
+    std::vector<AbstractValue> results(op.called.schema.results.size(), AbstractValue{NoneValue{}});
+    for (const auto& [value, path] : operation.outputs) {
+      if (AbstractValue* place = place_of(results, path)) *place = known(value);
+    }
+    log_.call(op, args, results);
+    for (const auto& [value, path] : operation.outputs) {
+      if (AbstractValue* place = place_of(results, path)) known(value) = *place;
+    }
+  }
+
+  // Of the result, or of its part.
+  static AbstractValue* place_of(std::vector<AbstractValue>& results, const std::vector<std::int64_t>& path) {
+    if (results.empty()) return nullptr;
+    if (path.empty()) return results.data();
+    if (path.size() > 1 || path[0] < 0) return nullptr;
+    const auto index = static_cast<std::size_t>(path[0]);
+    if (results.size() > 1) return index < results.size() ? &results[index] : nullptr;
+    constexpr std::size_t kMaxItems = 100'000;
+    if (index >= kMaxItems) return nullptr;
+    if (results[0].sequence() == nullptr) results[0] = {AbstractValue::Sequence{}};
+    auto& items = std::get<AbstractValue::Sequence>(results[0].value);
+    if (items.size() <= index) items.resize(index + 1);
+    return &items[index];
+  }
+
+  void add_runs(const Operation& operation, const TargetParts& target) {
+    std::vector<Cost> inside;
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      std::vector<std::uint32_t> all(subgraph.graph.operations.size());
+      std::iota(all.begin(), all.end(), 0U);
+      inside.push_back(cost_of_operations(subgraph.graph, all));
+    }
+    std::optional<SymInt> times;
+    if (const auto argument = find_repeating_argument(target);
+        argument && *argument < operation.args.size()) {
+      for_each_reference(operation.args[*argument], [&](ValueId value) {
+        const TensorInfo* info = known(value).tensor();
+        if (!times && info != nullptr && !info->sizes.empty()) times = info->sizes.front();
+      });
+    }
+    std::vector<const AbstractValue*> args;
+    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    std::vector<AbstractValue> results;
+    for (const auto& output : operation.outputs) results.push_back(known(output.value));
+    log_.call(cost_of_runs(operation.target.text(), inside, times), args, results);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      known(operation.outputs[i].value) = std::move(results[i]);
+  }
+
+  const ProgramGraph& graph_;
+  ShapeEnv dimensions_;
+  CostLog log_;
+  std::unordered_map<std::uint32_t, AbstractValue> known_;  // by value
+};
+
+}  // namespace
+
+Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations) {
+  return OperationCosts(graph).run(operations);
+}
+
+}  // namespace fxtrace
