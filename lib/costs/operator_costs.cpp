@@ -1,9 +1,151 @@
 #include "costs/operator_costs.h"
 
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "costs/cost_rules.h"
+
 namespace fxtrace {
 
 SymInt no_macs(const RuleArguments&, const Results&) { return 0; }
 
-CostRule find_cost_rule(const Operator&) { return nullptr; }
+namespace {
+
+using Rules = std::unordered_map<std::string_view, CostRule>;
+
+const Rules* all_rules() {
+  auto* rules = new Rules;
+  for (const std::string_view name : free_operators()) rules->emplace(name, no_macs);
+  for (const CostTable table : {product_costs(), einsum_costs(), convolution_costs(), attention_costs(),
+                                recurrent_costs(), fourier_costs()})
+    rules->insert(table.begin(), table.end());
+  return rules;
+}
+
+CostRule find_in_tables(std::string_view base_name) {
+  static const Rules* const rules = all_rules();
+  constexpr std::string_view kAten = "aten::";
+  if (base_name.starts_with(kAten)) base_name.remove_prefix(kAten.size());
+  const auto found = rules->find(base_name);
+  return found == rules->end() ? nullptr : found->second;
+}
+
+// ---- What traits and schemas tell ----
+
+// Neither a tensor nor what one may be in: an object, or a value of any type.
+bool is_plain(const SchemaType& type) {
+  if (!type.parts.empty()) return std::ranges::all_of(type.parts, is_plain);
+  static constexpr std::array<std::string_view, 18> kPlain{
+      "int",     "SymInt",  "float",      "bool",     "str",          "Scalar",
+      "complex", "Device",  "ScalarType", "Layout",   "MemoryFormat", "Generator",
+      "Dimname", "SymBool", "QScheme",    "NoneType", "Stream",       "number"};
+  return std::ranges::find(kPlain, type.name) != kPlain.end();
+}
+
+bool takes_no_tensor(const Schema& schema) {
+  return !schema.is_variadic && std::ranges::all_of(schema.arguments, [](const SchemaArgument& argument) {
+    return is_plain(argument.type);
+  });
+}
+
+bool is_view(const Operator& op, const Schema& schema) {
+  if (schema.results.empty() || schema.writes()) return false;
+  const std::vector<Alias> known = aliases(op);
+  for (std::size_t i = 0; i < schema.results.size(); ++i) {
+    if (std::ranges::find(known, i, &Alias::result) == known.end()) return false;
+  }
+  return true;
+}
+
+bool computes_elementwise_or_less(const Operator& op) {
+  using namespace traits;  // NOLINT(google-build-using-namespace)
+  constexpr Traits kLittle =
+      kPointwise | kReduction | kGivesSize | kAsserts | kPlain | kMovesElements | kMakesTensor;
+  if (has_trait(&op, kLittle)) return true;
+  const Schema schema = op.schema();
+  return takes_no_tensor(schema) || is_view(op, schema);
+}
+
+// ---- What other operators tell ----
+
+bool is_free(std::string_view base_name) {
+  if (const CostRule rule = find_in_tables(base_name)) return rule == no_macs;
+  const std::span<const Operator> rows = overloads(base_name);
+  return !rows.empty() && std::ranges::any_of(rows, computes_elementwise_or_less);
+}
+
+// The forms that torch derives of an operator: results written elsewhere, views copied, lists of tensors, and
+// derivatives, which are as elementwise as it is.
+bool is_form_of_free_operator(std::string_view base_name) {
+  const std::size_t colons = base_name.find("::");
+  if (colons == std::string_view::npos) return false;
+  const std::string space(base_name.substr(0, colons + 2));
+  std::string_view name = base_name.substr(colons + 2);
+  for (const std::string_view prefix : {"_foreach_", "special_"}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string whole = space + std::string(name.substr(prefix.size()));
+    return is_free(whole) || is_form_of_free_operator(whole);
+  }
+  for (const std::string_view suffix : {"_", "_out", "_copy", "_backward", "_backward_data"}) {
+    if (!name.ends_with(suffix)) continue;
+    const std::string whole = space + std::string(name.substr(0, name.size() - suffix.size()));
+    if (is_free(whole) || is_form_of_free_operator(whole)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const TensorInfo& operand(const RuleArguments& args, std::string_view name) {
+  const TensorInfo& info = args.tensor(name);
+  if (info.sparse_dim) throw CannotTell{};
+  return info;
+}
+
+const TensorInfo& first_operand(const RuleArguments& args) { return operand(args, first_argument(args)); }
+
+std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view name) {
+  std::vector<TensorInfo> result = args.tensors(name);
+  if (std::ranges::any_of(result, [](const TensorInfo& info) { return info.sparse_dim.has_value(); }))
+    throw CannotTell{};
+  return result;
+}
+
+const TensorInfo& first_result(const Results& results) {
+  if (results.empty() || results[0].tensor() == nullptr) throw CannotTell{};
+  return *results[0].tensor();
+}
+
+const SymInt& size_from_back(const Sizes& sizes, std::size_t place) {
+  if (sizes.size() < place) throw CannotTell{};
+  return sizes[sizes.size() - place];
+}
+
+Sizes without_last(const Sizes& sizes, std::size_t count) {
+  if (sizes.size() < count) throw CannotTell{};
+  return slice_of(sizes, 0, sizes.size() - count);
+}
+
+bool is_one(const SymInt& size) { return is_number(size, 1); }
+
+const TensorInfo& packed_weight(const RuleArguments& args, std::string_view name) {
+  const AbstractValue::Sequence* parts = args.value(name).sequence();
+  if (parts == nullptr || parts->empty() || (*parts)[0].tensor() == nullptr) throw CannotTell{};
+  return *(*parts)[0].tensor();
+}
+
+CostRule find_cost_rule(const Operator& op) {
+  const std::string_view base_name = op.base_name();
+  if (const CostRule rule = find_in_tables(base_name)) return rule;
+  if (computes_elementwise_or_less(op)) return no_macs;
+  // addmm_ and addmm.out have the arguments of addmm.
+  if (const Operator* twin = functional_twin(op)) {
+    if (const CostRule rule = find_in_tables(twin->base_name())) return rule;
+    if (computes_elementwise_or_less(*twin)) return no_macs;
+  }
+  if (is_free(base_name) || is_form_of_free_operator(base_name)) return no_macs;
+  return nullptr;
+}
 
 }  // namespace fxtrace

@@ -1,4 +1,10 @@
 // How many multiply-accumulates an operator does, from what is known of its arguments and results.
+//
+// What counts is the multiply-accumulates of matrix products, and of what is done as such: convolutions,
+// attention, recurrent layers.  That is half of what torch.utils.flop_counter counts, which takes two
+// operations for each.  Elementwise operations, reductions, normalisations, pooling, interpolation, losses
+// and what moves elements count none.  Masks, causal or not, leave nothing out.  docs/costs.md has a formula
+// and a source for each family.
 #pragma once
 
 #include <string_view>

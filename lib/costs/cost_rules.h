@@ -1,0 +1,44 @@
+// What the cost rules share.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "costs/operator_costs.h"
+#include "shapes/rule_helpers.h"
+
+namespace fxtrace {
+
+// One table for each file of rules; find_cost_rule looks in all of them.  Names have no "aten::" in front:
+// "mm", "torchvision::deform_conv2d".
+using CostTable = std::span<const std::pair<std::string_view, CostRule>>;
+CostTable product_costs();
+CostTable einsum_costs();
+CostTable convolution_costs();
+CostTable attention_costs();
+CostTable recurrent_costs();
+CostTable fourier_costs();
+
+// Operators that do no multiply-accumulate, beyond those of which traits or schemas tell it.
+std::span<const std::string_view> free_operators();
+
+// A tensor argument.  CannotTell for a sparse one: how many of its elements are there depends on data.
+const TensorInfo& operand(const RuleArguments& args, std::string_view name);
+const TensorInfo& first_operand(const RuleArguments& args);
+std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view name);  // of a list
+// The first result.
+const TensorInfo& first_result(const Results& results);
+// From behind: 1 is the last.  CannotTell where there are not as many.
+const SymInt& size_from_back(const Sizes& sizes, std::size_t place);
+Sizes without_last(const Sizes& sizes, std::size_t count);
+// Whether it is 1, as far as one can see: a named dimension is taken to be larger.
+bool is_one(const SymInt& size);
+// What a packed weight was packed from, as lib/shapes/rules_quantized.cpp keeps it.
+const TensorInfo& packed_weight(const RuleArguments& args, std::string_view name);
+
+// ATen/native/Linear.cpp, sumproduct_pair(): both tensors have all dimensions, 1 where they have none of it;
+// `summed` says which are summed.  A product without a sum is elementwise.
+SymInt pair_macs(const Sizes& left, const Sizes& right, const std::vector<bool>& summed);
+
+}  // namespace fxtrace
