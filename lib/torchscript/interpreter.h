@@ -249,7 +249,8 @@ class Interpreter {
   std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments,
                                            CostLog* costs = nullptr);
   // To costs_: a call of an operator.
-  void add_cost(const c10::FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
+  void add_cost(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+                std::vector<AbstractValue>& results);
   const std::string& type_of(ModuleId module) const { return program_.modules()[module.index].type; }
   std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.

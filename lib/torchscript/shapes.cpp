@@ -95,14 +95,21 @@ Interpreter::Outcome Interpreter::result_of(torch::jit::Function& function, cons
   return {std::move(known), costs.cost()};
 }
 
-void Interpreter::add_cost(const c10::FunctionSchema& schema, const Values& values,
+void Interpreter::add_cost(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
                            std::vector<AbstractValue>& results) {
   const Operator* row = find_operator(schema);
   if (row == nullptr) {
     return costs_->add_unknown(python_target(schema.name(), schema.overload_name(), own_schema(schema)).name);
   }
-  const InterpreterArguments arguments(values);
-  costs_->call(costed_operator(*row), arguments, results);
+  // Results that nobody takes are gone at once, and may be no tensors at all.
+  const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->hasUses(); };
+  std::vector<AbstractValue> taken;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    taken.push_back(is_taken(i) ? results[i] : AbstractValue{NoneValue{}});
+  costs_->call(costed_operator(*row), InterpreterArguments(values), taken);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (is_taken(i)) results[i] = std::move(taken[i]);
+  }
 }
 
 std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
@@ -206,7 +213,7 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
       compute_contents(node, schema, values, results);
     }
   }
-  if (costs_ != nullptr && gives_tensor) add_cost(schema, values, results);
+  if (costs_ != nullptr && gives_tensor) add_cost(node, schema, values, results);
   // An integer that the data decides: int(x.item()).
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
                        !values.empty() &&
