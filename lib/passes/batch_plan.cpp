@@ -125,6 +125,7 @@ void BatchPlan::commit(ModuleGraph& graph) {
     if (step.replaces_arguments) {
       graph.graph.set_args(step.at, std::move(step.call.args), std::move(step.call.kwargs));
       graph.graph.meta(step.at) = std::move(step.meta);
+      graph.graph.set_cost(step.at, std::nullopt);  // that was of one example
     } else {
       const Node& at = graph.graph.node(step.at);
       const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;

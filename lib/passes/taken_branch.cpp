@@ -148,6 +148,7 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     for (const auto& [key, argument] : each.kwargs) spec.kwargs.emplace_back(key, here(argument));
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));
     graph_->graph.set_method(made, each.method);
+    graph_->graph.set_cost(made, *each.cost);
     values.emplace(id.index, made);
     result.nodes.push_back(made);
   }
