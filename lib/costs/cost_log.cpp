@@ -14,6 +14,9 @@ namespace fxtrace {
 namespace {
 
 constexpr std::size_t kMaxPeaks = 8;  // expressions of which none is always the largest
+// What a file may ask for: values looked at in all calls together, terms of all sums on the way to a peak.
+constexpr std::int64_t kMaxUses = 20'000'000;
+constexpr std::size_t kMaxTerms = 2'000'000;
 
 // Whether a >= b where every dimension is at least one: each negative term of the difference has a positive
 // one that is a multiple of it.
@@ -48,6 +51,8 @@ bool covers(const SymInt& a, const SymInt& b) {
 class Largest {
  public:
   void add(const SymInt& value) {
+    constexpr std::size_t kMaxLooked = 64;
+    if (values_.size() > kMaxLooked) return;
     if (std::ranges::any_of(values_, [&](const SymInt& known) { return covers(known, value); })) return;
     std::erase_if(values_, [&](const SymInt& known) { return covers(value, known); });
     values_.push_back(value);
@@ -217,6 +222,7 @@ void CostLog::use(const MemoryId& memory, std::uint32_t until) {
 }
 
 void CostLog::use(const AbstractValue& value) {
+  if (++uses_ > kMaxUses) return;
   if (const TensorInfo* info = value.tensor()) use(info->memory, calls_);
   if (const auto* items = value.sequence()) {
     for (const AbstractValue& item : *items) use(item);
@@ -435,7 +441,10 @@ std::optional<SymInt> CostLog::peak(const Mark& mark) const {
   }
   Largest largest;
   SymInt live = 0;
+  std::size_t terms = 0;
   for (std::size_t call = 0; call <= calls; ++call) {
+    terms += symbolic::weight_of(live);
+    if (terms > kMaxTerms + 2 * calls) return std::nullopt;
     const bool grows = call == 0 || !(made[call] == SymInt(0)) || !(held[call] == SymInt(0));
     live = live + made[call];
     if (grows) largest.add(live + held[call]);

@@ -107,6 +107,7 @@ class CostLog {
   std::vector<SymInt> macs_;  // none of them 0
   std::vector<std::pair<std::string, std::int64_t>> unknown_;
   std::int64_t unsized_ = 0;
+  std::int64_t uses_ = 0;
   std::vector<Memory> memories_;
   std::vector<Extra> extra_;
   Mark last_;

@@ -206,8 +206,9 @@ class GraphCosts {
           !(taken.args[0] == Argument(node.id)))
         continue;
       const auto* index = taken.args[1].get_if<std::int64_t>();
-      constexpr std::int64_t kMaxItems = 100'000;
-      if (index == nullptr || *index < 0 || *index >= kMaxItems) continue;
+      // A file may claim any.
+      const auto most = static_cast<std::int64_t>(2 * node.users.size() + 16);
+      if (index == nullptr || *index < 0 || *index >= most) continue;
       const auto place = static_cast<std::size_t>(*index);
       if (items.size() <= place) items.resize(place + 1);
       items[place] = known_value(*taken.meta);

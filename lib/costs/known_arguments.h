@@ -22,7 +22,12 @@ AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueO
   const auto each = [&](const std::vector<Any>& items) {
     AbstractValue::Sequence sequence;
     sequence.reserve(items.size());
-    for (const Any& item : items) sequence.push_back(known_value(item, value_of));
+    for (const Any& item : items) {
+      AbstractValue part = known_value(item, value_of);
+      // Long lists may stand in many places.
+      if (item.template is<Reference>() && part.sequence() != nullptr) part = {};
+      sequence.push_back(std::move(part));
+    }
     return AbstractValue{std::move(sequence)};
   };
   if (const auto* reference = argument.template get_if<Reference>()) return value_of(*reference);

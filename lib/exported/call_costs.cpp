@@ -38,24 +38,25 @@ class OperationCosts {
     const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
     const KnownArguments<Operation, ValueId, decltype(value_of)> args(op, operation, value_of);
     std::vector<AbstractValue> results(op.called.schema.results.size(), AbstractValue{NoneValue{}});
+    const std::size_t most = 2 * operation.outputs.size() + 16;
     for (const auto& [value, path] : operation.outputs) {
-      if (AbstractValue* place = place_of(results, path)) *place = known(value);
+      if (AbstractValue* place = place_of(results, path, most)) *place = known(value);
     }
     log_.call(op, args, results);
     for (const auto& [value, path] : operation.outputs) {
-      if (AbstractValue* place = place_of(results, path)) known(value) = *place;
+      if (AbstractValue* place = place_of(results, path, most)) known(value) = *place;
     }
   }
 
   // Of the result, or of its part.
-  static AbstractValue* place_of(std::vector<AbstractValue>& results, const std::vector<std::int64_t>& path) {
+  static AbstractValue* place_of(std::vector<AbstractValue>& results, const std::vector<std::int64_t>& path,
+                                 std::size_t most) {
     if (results.empty()) return nullptr;
     if (path.empty()) return results.data();
     if (path.size() > 1 || path[0] < 0) return nullptr;
     const auto index = static_cast<std::size_t>(path[0]);
     if (results.size() > 1) return index < results.size() ? &results[index] : nullptr;
-    constexpr std::size_t kMaxItems = 100'000;
-    if (index >= kMaxItems) return nullptr;
+    if (index >= most) return nullptr;  // a file may claim any
     if (results[0].sequence() == nullptr) results[0] = {AbstractValue::Sequence{}};
     auto& items = std::get<AbstractValue::Sequence>(results[0].value);
     if (items.size() <= index) items.resize(index + 1);

@@ -1,6 +1,9 @@
 #include "graph/summary.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace fxtrace {
 namespace {
@@ -31,7 +34,45 @@ Cost together(const Cost& first, const Cost& second) {
   return sum;
 }
 
+// A call of a module that nobody could look into.
+bool is_closed(const Node& call, const ModuleRecord& module) {
+  const std::optional<Cost>& cost = *call.cost;
+  return !cost || !cost->macs || cost->unknown.contains(module.type);
+}
+
 }  // namespace
+
+std::vector<bool> graphs_that_count(const GraphCollection& collection) {
+  std::unordered_map<std::string_view, const ModuleRecord*> failed;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status == ModuleStatus::kFailed) failed.emplace(module.path, &module);
+  }
+  std::unordered_set<std::string_view> closed;
+  const auto look_into = [&](const ModuleGraph& graph, const auto& self) -> void {
+    for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kCallModule) continue;
+      const auto module = failed.find(*node.target);
+      if (module != failed.end() && is_closed(node, *module->second)) closed.insert(module->first);
+    }
+    for (const Subgraph& subgraph : graph.subgraphs) self(subgraph.graph, self);
+  };
+  std::vector<bool> counts;
+  for (const ModuleGraph& graph : collection.graphs) {
+    // Which failed module it was made for; containers may stand between.
+    std::string_view path = graph.module;
+    bool is_inside_closed = counts.empty();
+    while (!is_inside_closed && !path.empty()) {
+      const std::size_t dot = path.rfind('.');
+      path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
+      is_inside_closed = closed.contains(path);
+      if (failed.contains(path)) break;
+    }
+    counts.push_back(is_inside_closed);
+    if (is_inside_closed && !failed.empty()) look_into(graph, look_into);
+  }
+  return counts;
+}
 
 std::size_t count_failed(const GraphCollection& collection) {
   return static_cast<std::size_t>(std::ranges::count_if(collection.modules, [](const ModuleRecord& module) {
@@ -42,9 +83,12 @@ std::size_t count_failed(const GraphCollection& collection) {
 Summary summarize(const GraphCollection& collection) {
   Summary summary;
   summary.graphs = static_cast<std::int64_t>(collection.graphs.size());
-  for (const auto& graph : collection.graphs) {
+  const std::vector<bool> counts = graphs_that_count(collection);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const ModuleGraph& graph = collection.graphs[i];
     summary.nodes += count_nodes(graph);
-    if (graph.cost) summary.cost = summary.cost ? together(*summary.cost, *graph.cost) : *graph.cost;
+    if (counts[i] && graph.cost)
+      summary.cost = summary.cost ? together(*summary.cost, *graph.cost) : *graph.cost;
   }
   summary.modules = {{{ModuleStatus::kTraced, 0},
                       {ModuleStatus::kLeaf, 0},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "graph/graph_collection.h"
 
@@ -16,10 +17,13 @@ struct Summary {
   std::int64_t nodes = 0;  // of all graphs, subgraphs of control flow included
   std::array<std::pair<ModuleStatus, std::int64_t>, 4> modules;
   std::int64_t parameters = 0;
-  // Of the root's graph; where modules failed, of the graphs of their submodules too, each run once, and then
-  // without a peak.  Absent when no costs are known.
+  // Of all graphs that count; of several without a peak.  Absent when no costs are known.
   std::optional<Cost> cost;
 };
+
+// By graph: whether its cost is part of the model's.  The root's is; where a module failed and what it does
+// is not known, the graphs of its submodules stand for it, each run once.
+std::vector<bool> graphs_that_count(const GraphCollection& collection);
 
 Summary summarize(const GraphCollection& collection);
 
