@@ -122,6 +122,18 @@ const SymInt& size_from_back(const Sizes& sizes, std::size_t place) {
   return sizes[sizes.size() - place];
 }
 
+std::size_t place_of(std::int64_t dim, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (dim < -count || dim >= count) throw CannotTell{};
+  return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
+}
+
+std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t rank) {
+  std::vector<bool> places(rank);
+  for (const std::int64_t dim : dims) places[place_of(dim, rank)] = true;
+  return places;
+}
+
 Sizes without_last(const Sizes& sizes, std::size_t count) {
   if (sizes.size() < count) throw CannotTell{};
   return slice_of(sizes, 0, sizes.size() - count);

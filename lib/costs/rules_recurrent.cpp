@@ -37,7 +37,10 @@ std::int64_t gates_of(std::string_view name) {
 }
 
 SymInt hidden_size(const RuleArguments& args) {
-  return size_from_back((args.is_tensor("hx") ? operand(args, "hx") : operands(args, "hx").at(0)).sizes, 1);
+  if (args.is_tensor("hx")) return size_from_back(operand(args, "hx").sizes, 1);
+  const std::vector<TensorInfo> states = operands(args, "hx");
+  if (states.empty()) throw CannotTell{};
+  return size_from_back(states[0].sizes, 1);
 }
 
 // Without projections, which quantized layers do not have.
