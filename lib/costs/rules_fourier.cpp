@@ -59,8 +59,20 @@ Signal result_signal(const RuleArguments& args, const Results& results) {
   return signal_of(result, dims_of(args, result.sizes.size()));
 }
 
+bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
+  if (!args.given(name)) return false;
+  const Dtype dtype = operand(args, name).dtype;
+  if (!dtype) throw CannotTell{};
+  return is_complex(*dtype);
+}
+
 SymInt complex_to_complex(const RuleArguments& args, const Results& results) {
   return transforms(result_signal(args, results), false);
+}
+
+// Real numbers are taken as such along one dimension: ATen/native/SpectralOps.cpp, fft_fft().
+SymInt either_to_complex(const RuleArguments& args, const Results& results) {
+  return transforms(result_signal(args, results), !is_complex_tensor(args, "self"));
 }
 
 SymInt complex_to_real(const RuleArguments& args, const Results& results) {
@@ -88,13 +100,6 @@ SymInt frames(const SymInt& count, const RuleArguments& args, bool is_real) {
   return count * one_transform(args.size("n_fft"), is_real);
 }
 
-bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
-  if (!args.given(name)) return false;
-  const Dtype dtype = operand(args, name).dtype;
-  if (!dtype) throw CannotTell{};
-  return is_complex(*dtype);
-}
-
 // ATen/native/SpectralOps.cpp.  (..., time) to (..., frequencies, frames)
 SymInt short_time(const RuleArguments& args, const Results& results) {
   const TensorInfo &input = operand(args, "self"), &result = first_result(results);
@@ -118,13 +123,13 @@ constexpr std::pair<std::string_view, CostRule> kRules[] = {
     {"_fft_c2c", complex_to_complex},
     {"_fft_c2r", complex_to_real},
     {"_fft_r2c", real_to_complex},
-    {"fft_fft", complex_to_complex},
+    {"fft_fft", either_to_complex},
     {"fft_fft2", complex_to_complex},
     {"fft_fftn", complex_to_complex},
     {"fft_hfft", complex_to_real},
     {"fft_hfft2", complex_to_real},
     {"fft_hfftn", complex_to_real},
-    {"fft_ifft", complex_to_complex},
+    {"fft_ifft", either_to_complex},
     {"fft_ifft2", complex_to_complex},
     {"fft_ifftn", complex_to_complex},
     {"fft_ihfft", real_to_complex},

@@ -333,7 +333,9 @@ TEST_CASE("costs: recurrent layers", "[costs]") {
 TEST_CASE("costs: Fourier transforms", "[costs]") {
   static constexpr Case kCases[] = {
       {"fft_fft(complex64[n,8])", "n*60"},
-      {"fft_fft(float32[n,8], 16)", "n*160"},
+      {"fft_fft(complex64[n,8], 16)", "n*160"},
+      {"fft_fft(float32[n,8], 16)", "n*80"},
+      {"fft_fft2(float32[n,4,8])", "n*400"},
       {"fft_ifft(complex64[8,n], dim=0)", "n*60"},
       {"fft_rfft(float32[n,8])", "n*30"},
       {"fft_rfft(float32[n,8], 16)", "n*80"},
