@@ -27,6 +27,8 @@ std::span<const std::string_view> free_operators();
 const TensorInfo& operand(const RuleArguments& args, std::string_view name);
 const TensorInfo& first_operand(const RuleArguments& args);
 std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view name);  // of a list
+// An integer that counts something.  CannotTell for a negative one.
+SymInt count_of(const RuleArguments& args, std::string_view name);
 // The first result.
 const TensorInfo& first_result(const Results& results);
 // From behind: 1 is the last.  CannotTell where there are not as many.

@@ -112,6 +112,12 @@ std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view nam
   return result;
 }
 
+SymInt count_of(const RuleArguments& args, std::string_view name) {
+  SymInt count = args.size(name);
+  if (count.number().value_or(0) < 0) throw CannotTell{};
+  return count;
+}
+
 const TensorInfo& first_result(const Results& results) {
   if (results.empty() || results[0].tensor() == nullptr) throw CannotTell{};
   return *results[0].tensor();

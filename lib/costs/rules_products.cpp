@@ -12,8 +12,14 @@ namespace {
 
 // ---- Products of two tensors ----
 
+// Numbers of four bits stand in twos along the inner dimension.
+std::int64_t numbers_in_element(const TensorInfo& info) {
+  return info.dtype == ScalarType::kFloat4E2m1fnX2 ? 2 : 1;
+}
+
 SymInt inner_size(const TensorInfo& a, const TensorInfo& b) {
-  return same_size(size_from_back(a.sizes, 1), size_from_back(b.sizes, b.dim() == 1 ? 1 : 2));
+  return same_size(size_from_back(a.sizes, 1), size_from_back(b.sizes, b.dim() == 1 ? 1 : 2)) *
+         numbers_in_element(a);
 }
 
 SymInt multiplied(const RuleArguments& args, const Results& results, std::string_view first,
@@ -102,17 +108,18 @@ SymInt packed_linear(const RuleArguments& args, const Results& results) {
 }
 
 SymInt linear_out_features(const RuleArguments& args, const Results&) {
-  return product(first_operand(args).sizes) * args.size("out_features");
+  return product(first_operand(args).sizes) * count_of(args, "out_features");
 }
 SymInt linear_out_channel(const RuleArguments& args, const Results&) {
-  return product(first_operand(args).sizes) * args.size("out_channel");
+  return product(first_operand(args).sizes) * count_of(args, "out_channel");
 }
 
 // ATen/native/GroupedMM: each row, or column, or place of the inner size belongs to one group.
 SymInt grouped(const RuleArguments& args, const Results&) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "mat2");
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
-  const SymInt matrix = size_from_back(a.sizes, 1) * size_from_back(a.sizes, 2) * b.sizes.back();
+  const SymInt matrix =
+      size_from_back(a.sizes, 1) * size_from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
   return a.dim() == 3 && b.dim() == 3 ? a.sizes[0] * matrix : matrix;
 }
 
@@ -194,18 +201,8 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 }
 
 // ATen/native/AffineGridGenerator.cpp: a product of each place's coordinates and 1 with theta.
-SymInt affine_grid(const RuleArguments& args, const Results&) {
-  const Sizes& theta = operand(args, "theta").sizes;
-  if (theta.size() != 3) throw CannotTell{};
-  Sizes places;
-  if (args.given("size")) {
-    places = args.sizes("size");
-    if (places.size() < 2) throw CannotTell{};
-    places.erase(places.begin() + 1);  // channels
-  } else {
-    places = {args.size("N"), args.size("H"), args.size("W")};
-  }
-  return product(places) * theta[1] * theta[2];
+SymInt affine_grid(const RuleArguments& args, const Results& results) {
+  return product(first_result(results).sizes) * size_from_back(operand(args, "theta").sizes, 1);
 }
 
 // ---- Bilinear forms ----

@@ -77,6 +77,8 @@ TEST_CASE("costs: matrix products", "[costs]") {
       {"_int_mm(int8[20,16], int8[16,8]) -> int32[20,8]", "2560"},
       {"_scaled_mm(float8_e4m3fn[n,16], float8_e4m3fn[16,8], float32[], float32[]) -> bfloat16[n,8]",
        "n*128"},
+      {"_scaled_mm(float4_e2m1fn_x2[n,8], float4_e2m1fn_x2[8,8], float32[], float32[]) -> bfloat16[n,8]",
+       "n*128"},
       {"_weight_int8pack_mm(bfloat16[n,16], int8[8,16], bfloat16[8]) -> bfloat16[n,8]", "n*128"},
       {"_weight_int4pack_mm(bfloat16[n,16], int32[1,1,32,4], 32, bfloat16[1,8,2]) -> bfloat16[n,8]", "n*128"},
       {"_dyn_quant_matmul_4bit(float32[n,16], uint8[100], 32, 16, 8)", "n*128"},
@@ -85,7 +87,8 @@ TEST_CASE("costs: matrix products", "[costs]") {
       {"_grouped_mm(bfloat16[4,n,16], bfloat16[16,8], int32[4])", "n*128"},
       {"_grouped_mm(bfloat16[n,16], bfloat16[16,8], int32[4])", "n*128"},
       {"_foreach_mm([float32[n,3], float32[2,3]], [float32[3,4], float32[3,5]])", "n*12+30"},
-      {"affine_grid_generator(float32[2,2,3], [2,3,5,7], False)", "420"},
+      {"affine_grid_generator(float32[2,2,3], [2,3,5,7], False) -> float32[2,5,7,2]", "420"},
+      {"affine_grid_generator(float32[n,3,4], [n,3,4,5,7], False) -> float32[n,4,5,7,3]", "n*1680"},
       // elementwise
       {"kron(float32[2,3], float32[4,5])", "0"},
       {"outer(float32[3], float32[4])", "0"},
@@ -429,6 +432,7 @@ TEST_CASE("costs: sizes of any kind", "[costs]") {
       {"quantized_lstm.input(float32[5,2,3], [float32[4,2,4]], ?, True, 9000000000000000000, 0.0, False, True, "
        "False)",
        "too large"},
+      {"quantized_gru.input(float32[5,2,3], float32[2,2,4], ?, True, -2, 0.0, False, False, False)", "?"},
       {"mm(float32[], float32[3,5]) -> float32[3,5]", "?"},
       {"bilinear(float32[], float32[], float32[7,3,5]) -> float32[]", "?"},
       {"linear(float32[], float32[3,5]) -> float32[]", "?"},
