@@ -24,7 +24,7 @@ def macs_of(collection: dict) -> int:
     """Of all nodes of the root's graph: a leaf has those of the operators inside it."""
     total = 0
     for node in collection["graphs"][0]["nodes"]:
-        cost = node["meta"].get("cost", {})
+        cost = (node["meta"] or {}).get("cost", {})
         assert not cost.get("unknown"), f"{node['name']}: {cost['unknown']}"
         total += cost.get("macs") or 0
     return total
