@@ -112,6 +112,12 @@ std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view nam
   return result;
 }
 
+SymInt count_of(const RuleArguments& args, std::string_view name) {
+  SymInt count = args.size(name);
+  if (count.number().value_or(0) < 0) throw CannotTell{};
+  return count;
+}
+
 const TensorInfo& first_result(const Results& results) {
   if (results.empty() || results[0].tensor() == nullptr) throw CannotTell{};
   return *results[0].tensor();
@@ -120,6 +126,18 @@ const TensorInfo& first_result(const Results& results) {
 const SymInt& size_from_back(const Sizes& sizes, std::size_t place) {
   if (sizes.size() < place) throw CannotTell{};
   return sizes[sizes.size() - place];
+}
+
+std::size_t place_of(std::int64_t dim, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (dim < -count || dim >= count) throw CannotTell{};
+  return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
+}
+
+std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t rank) {
+  std::vector<bool> places(rank);
+  for (const std::int64_t dim : dims) places[place_of(dim, rank)] = true;
+  return places;
 }
 
 Sizes without_last(const Sizes& sizes, std::size_t count) {

@@ -90,7 +90,7 @@ SymInt multi_head(const RuleArguments& args, const Results&) {
   const TensorInfo &query = operand(args, "query"), &key = operand(args, "key"),
                    &value = operand(args, "value");
   if (query.dim() != 3 || key.dim() != 3 || value.dim() != 3) throw CannotTell{};
-  const SymInt width = args.size("embed_dim");
+  const SymInt width = count_of(args, "embed_dim");
   const SymInt rows = query.sizes[0] * (2 * query.sizes[1] + key.sizes[1] + value.sizes[1]);
   return rows * width * width + 2 * query.sizes[0] * query.sizes[1] * key.sizes[1] * width;
 }
@@ -99,7 +99,7 @@ SymInt multi_head(const RuleArguments& args, const Results&) {
 SymInt encoder_layer(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, "src");
   if (input.dim() != 3) throw CannotTell{};
-  const SymInt width = args.size("embed_dim"), rows = input.sizes[0] * input.sizes[1];
+  const SymInt width = count_of(args, "embed_dim"), rows = input.sizes[0] * input.sizes[1];
   const SymInt weights = 4 * width * width + product(operand(args, "ffn_weight_1").sizes) +
                          product(operand(args, "ffn_weight_2").sizes);
   return rows * weights + 2 * rows * input.sizes[1] * width;

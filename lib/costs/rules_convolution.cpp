@@ -162,7 +162,7 @@ constexpr std::pair<std::string_view, CostRule> kRules[] = {
     {"quantized::conv_transpose2d_dynamic", packed_conv_transpose},
     {"quantized::conv_transpose3d", packed_conv_transpose},
     {"quantized::conv_transpose3d_dynamic", packed_conv_transpose},
-    // Sampling between places is interpolation: torchvision/csrc/ops/cpu/deform_conv2d_kernel.cpp.
+    // torchvision's own kernel; sampling between places is interpolation.
     {"torchvision::deform_conv2d", conv},
     {"vulkan_prepack::run_conv2d_context", packed_conv},
 };

@@ -61,6 +61,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
     const std::string& labels = equation.operands[i];
     const std::size_t rank = tensors[i].sizes.size();
     const bool has_ellipsis = labels.find('.') != std::string::npos;
+    if (std::ranges::count(labels, '.') > 1) throw CannotTell{};
     if (rank > kMostDims || labels.size() > rank + (has_ellipsis ? 1 : 0)) throw CannotTell{};
     if (!has_ellipsis && labels.size() < rank) throw CannotTell{};
     if (has_ellipsis) covered = std::max(covered, rank + 1 - labels.size());
@@ -97,7 +98,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
       if (label == '.') to += covered - count;
       // A letter that comes twice is a diagonal.
       for (std::size_t k = 0; k < count; ++k, ++next)
-        own[to + k] = is_one(own[to + k]) ? sizes.at(next) : same_size(own[to + k], sizes.at(next));
+        own[to + k] = is_one(own[to + k]) ? sizes[next] : same_size(own[to + k], sizes[next]);
     }
     aligned.operands.push_back(std::move(own));
   }

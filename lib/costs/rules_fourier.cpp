@@ -26,25 +26,29 @@ struct Signal {
 
 SymInt transforms(const Signal& signal, bool is_real) {
   SymInt batch = 1, elements = 1;
-  for (std::size_t dim = 0; dim < signal.sizes.size(); ++dim)
-    (signal.transformed[dim] ? elements : batch) =
-        (signal.transformed[dim] ? elements : batch) * signal.sizes[dim];
+  for (std::size_t dim = 0; dim < signal.sizes.size(); ++dim) {
+    SymInt& count = signal.transformed[dim] ? elements : batch;
+    count = count * signal.sizes[dim];
+  }
   return batch * one_transform(elements, is_real);
 }
 
 // All dimensions, or the last ones where only sizes are given.
-std::vector<std::int64_t> dims_of(const RuleArguments& args, std::int64_t rank) {
-  if (args.given("dim")) return normalize_dims(args.numbers("dim"), rank);
-  const std::int64_t count = args.given("s") ? static_cast<std::int64_t>(args.sizes("s").size()) : rank;
+std::vector<std::size_t> dims_of(const RuleArguments& args, std::size_t rank) {
+  std::vector<std::size_t> dims;
+  if (args.given("dim")) {
+    for (const std::int64_t dim : args.numbers("dim")) dims.push_back(place_of(dim, rank));
+    return dims;
+  }
+  const std::size_t count = args.given("s") ? args.sizes("s").size() : rank;
   if (count > rank) throw CannotTell{};
-  std::vector<std::int64_t> dims;
-  for (std::int64_t dim = rank - count; dim < rank; ++dim) dims.push_back(dim);
+  for (std::size_t dim = rank - count; dim < rank; ++dim) dims.push_back(dim);
   return dims;
 }
 
-Signal signal_of(const TensorInfo& info, const std::vector<std::int64_t>& dims) {
+Signal signal_of(const TensorInfo& info, const std::vector<std::size_t>& dims) {
   Signal signal{info.sizes, std::vector<bool>(info.sizes.size())};
-  for (const std::int64_t dim : dims) signal.transformed[static_cast<std::size_t>(dim)] = true;
+  for (const std::size_t dim : dims) signal.transformed[dim] = true;
   return signal;
 }
 
@@ -52,11 +56,23 @@ Signal signal_of(const TensorInfo& info, const std::vector<std::int64_t>& dims) 
 Signal result_signal(const RuleArguments& args, const Results& results) {
   operand(args, "self");
   const TensorInfo& result = first_result(results);
-  return signal_of(result, dims_of(args, result.dim()));
+  return signal_of(result, dims_of(args, result.sizes.size()));
+}
+
+bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
+  if (!args.given(name)) return false;
+  const Dtype dtype = operand(args, name).dtype;
+  if (!dtype) throw CannotTell{};
+  return is_complex(*dtype);
 }
 
 SymInt complex_to_complex(const RuleArguments& args, const Results& results) {
   return transforms(result_signal(args, results), false);
+}
+
+// Real numbers are taken as such along one dimension: ATen/native/SpectralOps.cpp, fft_fft().
+SymInt either_to_complex(const RuleArguments& args, const Results& results) {
+  return transforms(result_signal(args, results), !is_complex_tensor(args, "self"));
 }
 
 SymInt complex_to_real(const RuleArguments& args, const Results& results) {
@@ -66,28 +82,22 @@ SymInt complex_to_real(const RuleArguments& args, const Results& results) {
 // The last dimension of the result has only half of it: the input's, or as long as it is made.
 SymInt real_to_complex(const RuleArguments& args, const Results& results) {
   const TensorInfo &input = operand(args, "self"), &result = first_result(results);
-  const std::vector<std::int64_t> dims = dims_of(args, result.dim());
+  const std::vector<std::size_t> dims = dims_of(args, result.sizes.size());
   if (dims.empty() || input.dim() != result.dim()) throw CannotTell{};
   Signal signal = signal_of(result, dims);
-  const auto last = static_cast<std::size_t>(dims.back());
+  const std::size_t last = dims.back();
   signal.sizes[last] = input.sizes[last];
   if (args.given("n")) signal.sizes[last] = args.size("n");
   if (args.given("s")) {
-    const SymInt length = args.sizes("s").back();
-    if (!is_number(length, -1)) signal.sizes[last] = length;
+    const Sizes lengths = args.sizes("s");
+    if (lengths.empty()) throw CannotTell{};
+    if (!is_number(lengths.back(), -1)) signal.sizes[last] = lengths.back();
   }
   return transforms(signal, true);
 }
 
 SymInt frames(const SymInt& count, const RuleArguments& args, bool is_real) {
   return count * one_transform(args.size("n_fft"), is_real);
-}
-
-bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
-  if (!args.given(name)) return false;
-  const Dtype dtype = operand(args, name).dtype;
-  if (!dtype) throw CannotTell{};
-  return is_complex(*dtype);
 }
 
 // ATen/native/SpectralOps.cpp.  (..., time) to (..., frequencies, frames)
@@ -113,13 +123,13 @@ constexpr std::pair<std::string_view, CostRule> kRules[] = {
     {"_fft_c2c", complex_to_complex},
     {"_fft_c2r", complex_to_real},
     {"_fft_r2c", real_to_complex},
-    {"fft_fft", complex_to_complex},
+    {"fft_fft", either_to_complex},
     {"fft_fft2", complex_to_complex},
     {"fft_fftn", complex_to_complex},
     {"fft_hfft", complex_to_real},
     {"fft_hfft2", complex_to_real},
     {"fft_hfftn", complex_to_real},
-    {"fft_ifft", complex_to_complex},
+    {"fft_ifft", either_to_complex},
     {"fft_ifft2", complex_to_complex},
     {"fft_ifftn", complex_to_complex},
     {"fft_ihfft", real_to_complex},

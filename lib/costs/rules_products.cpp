@@ -12,8 +12,14 @@ namespace {
 
 // ---- Products of two tensors ----
 
+// Numbers of four bits stand in twos along the inner dimension.
+std::int64_t numbers_in_element(const TensorInfo& info) {
+  return info.dtype == ScalarType::kFloat4E2m1fnX2 ? 2 : 1;
+}
+
 SymInt inner_size(const TensorInfo& a, const TensorInfo& b) {
-  return same_size(size_from_back(a.sizes, 1), size_from_back(b.sizes, b.dim() == 1 ? 1 : 2));
+  return same_size(size_from_back(a.sizes, 1), size_from_back(b.sizes, b.dim() == 1 ? 1 : 2)) *
+         numbers_in_element(a);
 }
 
 SymInt multiplied(const RuleArguments& args, const Results& results, std::string_view first,
@@ -52,16 +58,15 @@ SymInt dot(const RuleArguments& args, const Results&) {
   return same_size(a.sizes[0], b.sizes[0]);
 }
 
+// The dimension is one of both together.
 SymInt vector_dot(const RuleArguments& args, const Results& results) {
-  const TensorInfo &x = operand(args, "x"), &y = operand(args, "y");
-  const std::int64_t dim = args.number("dim"), rank = std::max(x.dim(), y.dim());
-  // The dimension is one of both together.
-  const auto place = static_cast<std::size_t>(rank - normalize_dim(dim, rank));
+  const Sizes &x = operand(args, "x").sizes, &y = operand(args, "y").sizes;
+  const std::size_t rank = std::max(x.size(), y.size());
+  const std::size_t place = rank - place_of(args.number("dim"), rank);
   SymInt size = 1;
-  for (const TensorInfo* info : {&x, &y}) {
-    if (info->sizes.size() >= place && !is_one(size_from_back(info->sizes, place)))
-      size = is_one(size) ? size_from_back(info->sizes, place)
-                          : same_size(size, size_from_back(info->sizes, place));
+  for (const Sizes* sizes : {&x, &y}) {
+    if (sizes->size() < place || is_one(size_from_back(*sizes, place))) continue;
+    size = is_one(size) ? size_from_back(*sizes, place) : same_size(size, size_from_back(*sizes, place));
   }
   return product(first_result(results).sizes) * size;
 }
@@ -80,7 +85,8 @@ SymInt tensordot(const RuleArguments& args, const Results& results) {
   if (dims_a.size() != dims_b.size()) throw CannotTell{};
   SymInt inner = 1;
   for (std::size_t i = 0; i < dims_a.size(); ++i) {
-    const SymInt &left = a.sizes[dim_index(dims_a[i], a)], &right = b.sizes[dim_index(dims_b[i], b)];
+    const SymInt &left = a.sizes[place_of(dims_a[i], a.sizes.size())],
+                 &right = b.sizes[place_of(dims_b[i], b.sizes.size())];
     if (!is_one(left) && !is_one(right)) inner = inner * same_size(left, right);
   }
   return product(first_result(results).sizes) * inner;
@@ -102,17 +108,18 @@ SymInt packed_linear(const RuleArguments& args, const Results& results) {
 }
 
 SymInt linear_out_features(const RuleArguments& args, const Results&) {
-  return product(first_operand(args).sizes) * args.size("out_features");
+  return product(first_operand(args).sizes) * count_of(args, "out_features");
 }
 SymInt linear_out_channel(const RuleArguments& args, const Results&) {
-  return product(first_operand(args).sizes) * args.size("out_channel");
+  return product(first_operand(args).sizes) * count_of(args, "out_channel");
 }
 
 // ATen/native/GroupedMM: each row, or column, or place of the inner size belongs to one group.
 SymInt grouped(const RuleArguments& args, const Results&) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "mat2");
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
-  const SymInt matrix = size_from_back(a.sizes, 1) * size_from_back(a.sizes, 2) * b.sizes.back();
+  const SymInt matrix =
+      size_from_back(a.sizes, 1) * size_from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
   return a.dim() == 3 && b.dim() == 3 ? a.sizes[0] * matrix : matrix;
 }
 
@@ -194,18 +201,8 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 }
 
 // ATen/native/AffineGridGenerator.cpp: a product of each place's coordinates and 1 with theta.
-SymInt affine_grid(const RuleArguments& args, const Results&) {
-  const Sizes& theta = operand(args, "theta").sizes;
-  if (theta.size() != 3) throw CannotTell{};
-  Sizes places;
-  if (args.given("size")) {
-    places = args.sizes("size");
-    if (places.size() < 2) throw CannotTell{};
-    places.erase(places.begin() + 1);  // channels
-  } else {
-    places = {args.size("N"), args.size("H"), args.size("W")};
-  }
-  return product(places) * theta[1] * theta[2];
+SymInt affine_grid(const RuleArguments& args, const Results& results) {
+  return product(first_result(results).sizes) * size_from_back(operand(args, "theta").sizes, 1);
 }
 
 // ---- Bilinear forms ----
@@ -217,49 +214,42 @@ SymInt bilinear(const RuleArguments& args, const Results&) {
   return product(without_last(input, 1)) * weight[0] * weight[2] * (weight[1] + 1);
 }
 
+// With 1 for each dimension that is `expanded`.
+Sizes expanded_sizes(const Sizes& sizes, const std::vector<bool>& expanded) {
+  Sizes result;
+  std::size_t next = 0;
+  for (const bool is_new : expanded) {
+    if (!is_new && next == sizes.size()) throw CannotTell{};
+    result.push_back(is_new ? SymInt(1) : sizes[next++]);
+  }
+  return result;
+}
+
 // ATen/native/Linear.cpp, _trilinear(): two products of pairs, for each place along unroll_dim.
 SymInt trilinear(const RuleArguments& args, const Results&) {
+  const std::vector<std::int64_t> dims = args.numbers("expand1"), dims3 = args.numbers("expand3");
+  const std::size_t rank = operand(args, "i1").sizes.size() + dims.size();
   constexpr std::size_t kMostDims = 64;
-  Sizes tensors[3];
-  std::vector<bool> expanded[3];
-  for (const std::size_t i : {0U, 1U, 2U}) {
-    constexpr std::string_view kTensors[] = {"i1", "i2", "i3"};
-    constexpr std::string_view kDims[] = {"expand1", "expand2", "expand3"};
-    const Sizes& sizes = operand(args, kTensors[i]).sizes;
-    const std::vector<std::int64_t> dims = args.numbers(kDims[i]);
-    const std::size_t rank = sizes.size() + dims.size();
-    if (rank > kMostDims) throw CannotTell{};
-    expanded[i].resize(rank);
-    for (const std::int64_t dim : normalize_dims(dims, static_cast<std::int64_t>(rank)))
-      expanded[i][static_cast<std::size_t>(dim)] = true;
-    std::size_t next = 0;
-    for (std::size_t dim = 0; dim < rank; ++dim) {
-      if (!expanded[i][dim] && next == sizes.size()) throw CannotTell{};
-      tensors[i].push_back(expanded[i][dim] ? SymInt(1) : sizes[next++]);
-    }
-    if (rank != tensors[0].size()) throw CannotTell{};
-  }
-  const std::size_t rank = tensors[0].size();
-  if (rank == 0) throw CannotTell{};
-  const auto signed_rank = static_cast<std::int64_t>(rank);
-  const auto unroll = static_cast<std::size_t>(normalize_dim(args.number("unroll_dim"), signed_rank));
-  std::vector<bool> first(rank), second(rank);
-  for (const std::int64_t dim : normalize_dims(args.numbers("sumdim"), signed_rank)) {
-    const auto place = static_cast<std::size_t>(dim);
-    // Each is summed as soon as the tensors that have it are multiplied.
-    (expanded[2][place] ? first : second)[place] = true;
-  }
+  if (rank > kMostDims) throw CannotTell{};
+  Sizes first = expanded_sizes(operand(args, "i1").sizes, places_of(dims, rank)),
+        second = expanded_sizes(operand(args, "i2").sizes, places_of(args.numbers("expand2"), rank)),
+        third = expanded_sizes(operand(args, "i3").sizes, places_of(dims3, rank));
+  const std::size_t unroll = place_of(args.number("unroll_dim"), rank);
   SymInt turns = 1;
-  for (Sizes& sizes : tensors) {
-    if (!is_one(sizes[unroll])) turns = sizes[unroll];
-    sizes[unroll] = 1;
+  for (Sizes* sizes : {&first, &second, &third}) {
+    if (!is_one((*sizes)[unroll])) turns = (*sizes)[unroll];
+    (*sizes)[unroll] = 1;
   }
+  // What the third does not have is summed with the first product.
+  const std::vector<bool> summed = places_of(args.numbers("sumdim"), rank), absent = places_of(dims3, rank);
+  std::vector<bool> early(rank), late(rank);
   Sizes both;
   for (std::size_t dim = 0; dim < rank; ++dim) {
-    const SymInt& left = tensors[0][dim];
-    both.push_back(first[dim] ? SymInt(1) : is_one(left) ? tensors[1][dim] : left);
+    early[dim] = summed[dim] && absent[dim];
+    late[dim] = summed[dim] && !absent[dim];
+    both.push_back(early[dim] ? SymInt(1) : is_one(first[dim]) ? second[dim] : first[dim]);
   }
-  return turns * (pair_macs(tensors[0], tensors[1], first) + pair_macs(both, tensors[2], second));
+  return turns * (pair_macs(first, second, early) + pair_macs(both, third, late));
 }
 
 // ---- Distances ----
@@ -273,11 +263,10 @@ SymInt euclidean(const RuleArguments& args, const Results& results) {
 SymInt distances(const RuleArguments& args, const Results& results) {
   constexpr std::int64_t kIfMany = 0, kAlways = 1, kMany = 25;
   const std::int64_t mode = args.given("compute_mode") ? args.number("compute_mode") : kIfMany;
-  const auto is_many = [&](std::string_view name) {
-    return decided(args.dimensions, Relation::kGreater, size_from_back(operand(args, name).sizes, 2), kMany);
-  };
-  const bool as_product =
-      args.real("p") == 2 && (mode == kAlways || (mode == kIfMany && (is_many("x1") || is_many("x2"))));
+  if (args.real("p") != 2 || (mode != kAlways && mode != kIfMany)) return 0;
+  const SymInt most =
+      max(size_from_back(operand(args, "x1").sizes, 2), size_from_back(operand(args, "x2").sizes, 2));
+  const bool as_product = mode == kAlways || decided(args.dimensions, Relation::kGreater, most, kMany);
   return as_product ? euclidean(args, results) : SymInt(0);
 }
 

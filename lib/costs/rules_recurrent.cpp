@@ -37,14 +37,17 @@ std::int64_t gates_of(std::string_view name) {
 }
 
 SymInt hidden_size(const RuleArguments& args) {
-  return size_from_back((args.is_tensor("hx") ? operand(args, "hx") : operands(args, "hx").at(0)).sizes, 1);
+  if (args.is_tensor("hx")) return size_from_back(operand(args, "hx").sizes, 1);
+  const std::vector<TensorInfo> states = operands(args, "hx");
+  if (states.empty()) throw CannotTell{};
+  return size_from_back(states[0].sizes, 1);
 }
 
 // Without projections, which quantized layers do not have.
 SymInt quantized_layers(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, args.given("data") ? "data" : "input");
   const SymInt hidden = hidden_size(args), features = size_from_back(input.sizes, 1);
-  const SymInt directions = args.flag("bidirectional") ? 2 : 1, count = args.size("num_layers");
+  const SymInt directions = args.flag("bidirectional") ? 2 : 1, count = count_of(args, "num_layers");
   const SymInt first = features + hidden, other = directions * hidden + hidden;
   return steps_of(input) * gates_of(args.name()) * hidden * directions * (first + (count - 1) * other);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "costs/operator_costs.h"
 #include "shapes/infer.h"
 #include "shapes/size_arithmetic.h"
 
@@ -95,6 +96,7 @@ AbstractValue default_of(const SchemaArgument& argument) {
 }
 
 struct ParsedCall {
+  const Operator* row;
   CalledOperator op;
   std::vector<AbstractValue> arguments;
 };
@@ -111,7 +113,7 @@ ParsedCall parse_call(std::string_view text) {
   const Operator* op = find_operator(name.substr(0, dot),
                                      dot == std::string::npos ? "" : std::string_view(name).substr(dot + 1));
   if (op == nullptr) throw std::runtime_error("no operator " + name);
-  ParsedCall call{CalledOperator::of(*op), {}};
+  ParsedCall call{op, CalledOperator::of(*op), {}};
   const std::vector<SchemaArgument>& formals = call.op.schema.arguments;
   for (const SchemaArgument& formal : formals) call.arguments.push_back(default_of(formal));
   const auto parts = parts_of(text.substr(open + 1, text.size() - open - 2));
@@ -214,6 +216,27 @@ std::string answer_of(std::string_view call) {
   const Evaluated evaluated =
       evaluate_plain(full_name(call.substr(0, open)), AbstractArguments(values), dimensions());
   return evaluated.plain ? "= " + to_text(*evaluated.plain) : to_text(evaluated.known);
+}
+
+std::string macs_of(std::string_view call) {
+  constexpr std::string_view kArrow = " -> ";
+  const std::size_t arrow = call.rfind(kArrow);
+  const bool is_given = arrow != std::string_view::npos && call.find('\'', arrow) == std::string_view::npos;
+  const ParsedCall parsed = parse_call(call.substr(0, is_given ? arrow : call.size()));
+  const CostRule rule = find_cost_rule(*parsed.row);
+  if (rule == nullptr) return "unknown";
+  const AbstractArguments arguments(parsed.arguments);
+  ShapeEnv known = dimensions();
+  const RuleArguments args(parsed.op, arguments, known);
+  Results results = infer_shapes(args).results;
+  if (is_given) results = {parse_value(call.substr(arrow + kArrow.size()))};
+  try {
+    return rule(args, results).text();
+  } catch (const CannotTell&) {
+    return "?";
+  } catch (const SymbolicError&) {
+    return "too large";
+  }
 }
 
 }  // namespace fxtrace

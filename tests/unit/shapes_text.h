@@ -31,4 +31,9 @@ std::string shapes_of(std::string_view call);
 // The answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be recorded.
 std::string answer_of(std::string_view call);
 
+// The multiply-accumulates of a call (lib/costs): "n*32".  What the shape rules do not know of its results
+// may stand behind: "_weight_int8pack_mm(...) -> bfloat16[n,8]".  "?" where sizes are missing, "unknown"
+// where there is no rule, "too large" for what 64 bits do not hold.
+std::string macs_of(std::string_view call);
+
 }  // namespace fxtrace

@@ -1,0 +1,52 @@
+"""Multiply-accumulates of single operators, as the graph of the exported and of the traced model has them,
+against torch.utils.flop_counter, or the definition where that sees nothing: operator_cost_cases.py."""
+
+import os
+
+import operator_cost_cases
+import pytest
+import torch
+
+CASES = operator_cost_cases.CASES
+
+
+@pytest.fixture(autouse=True)
+def settings():
+    """Equations are summed from the left, and recorded as they are written."""
+    torch.manual_seed(0)
+    enabled = torch.backends.opt_einsum.enabled
+    torch.backends.opt_einsum.enabled = False
+    yield
+    torch.backends.opt_einsum.enabled = enabled
+
+
+def macs_of(collection: dict) -> int:
+    """Of all nodes of the root's graph: a leaf has those of the operators inside it."""
+    total = 0
+    for node in collection["graphs"][0]["nodes"]:
+        cost = (node["meta"] or {}).get("cost", {})
+        assert not cost.get("unknown"), f"{node['name']}: {cost['unknown']}"
+        total += cost.get("macs") or 0
+    return total
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.exported], ids=lambda case: case.name)
+def test_exported(program, tmp_path, case):
+    model, inputs = case.model().eval(), case.inputs()
+    expected = operator_cost_cases.expected_macs(case, model, inputs)
+    path = os.fspath(tmp_path / "model.pt2")
+    torch.export.save(torch.export.export(model, inputs), path)
+    assert macs_of(program.trace(path)) == expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_traced(program, tmp_path, case):
+    model, inputs = case.model().eval(), case.inputs()
+    expected = operator_cost_cases.expected_macs(case, model, inputs)
+    path = os.fspath(tmp_path / "model.pt")
+    torch.jit.save(torch.jit.trace(model, inputs, check_trace=False), path)
+    options = []
+    for value in inputs:
+        sizes = ",".join(str(size) for size in value.shape)
+        options += ["--input", f"{str(value.dtype).removeprefix('torch.')}[{sizes}]"]
+    assert macs_of(program.trace(path, *options)) == expected
