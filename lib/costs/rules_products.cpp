@@ -22,9 +22,14 @@ SymInt inner_size(const TensorInfo& a, const TensorInfo& b) {
          numbers_in_element(a);
 }
 
+// Where nothing tells the result, a second factor without a batch leaves nothing open.
 SymInt multiplied(const RuleArguments& args, const Results& results, std::string_view first,
                   std::string_view second) {
-  return product(first_result(results).sizes) * inner_size(operand(args, first), operand(args, second));
+  const TensorInfo &a = operand(args, first), &b = operand(args, second);
+  const SymInt inner = inner_size(a, b);
+  const bool is_known = !results.empty() && results[0].tensor() != nullptr;
+  if (is_known || b.dim() > 2) return product(first_result(results).sizes) * inner;
+  return product(without_last(a.sizes, 1)) * (b.dim() == 2 ? b.sizes[1] : SymInt(1)) * inner;
 }
 
 SymInt matmul(const RuleArguments& args, const Results& results) {

@@ -21,12 +21,16 @@ def settings():
 
 
 def macs_of(collection: dict) -> int:
-    """Of all nodes of the root's graph: a leaf has those of the operators inside it."""
+    """Of all nodes of the root's graph, which is what the graph says: a leaf has those of the operators inside
+    it."""
+    graph = collection["graphs"][0]
     total = 0
-    for node in collection["graphs"][0]["nodes"]:
-        cost = (node["meta"] or {}).get("cost", {})
-        assert not cost.get("unknown"), f"{node['name']}: {cost['unknown']}"
-        total += cost.get("macs") or 0
+    for node in graph["nodes"]:
+        cost = (node["meta"] or {}).get("cost", {"macs": 0})  # without one, it does nothing that costs
+        assert cost is not None and cost["macs"] is not None, f"nothing is known of {node['name']}"
+        assert "unknown" not in cost, f"{node['name']}: {cost['unknown']}"
+        total += cost["macs"]
+    assert graph["cost"]["macs"] == total
     return total
 
 
