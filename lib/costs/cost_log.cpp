@@ -20,7 +20,7 @@ constexpr std::size_t kMaxTerms = 2'000'000;
 
 // Whether a >= b where every dimension is at least one: each negative term of the difference has a positive
 // one that is a multiple of it.
-bool covers(const SymInt& a, const SymInt& b) {
+bool covers(const SymInt& a, const SymInt& b) try {
   if (a.is_number() && b.is_number()) return *a.number() >= *b.number();
   const SymInt difference = a - b;
   std::vector<symbolic::Term> positive;
@@ -45,6 +45,8 @@ bool covers(const SymInt& a, const SymInt& b) {
     }
     return false;
   });
+} catch (const SymbolicError&) {
+  return false;
 }
 
 // The largest of what is added.
@@ -130,9 +132,11 @@ const CostedOperator& costed_operator(const Operator& op) {
   return place->second;
 }
 
-std::optional<SymInt> bytes_of(const TensorInfo& info) {
+std::optional<SymInt> bytes_of(const TensorInfo& info) try {
   if (!info.dtype) return std::nullopt;
   return product(info.sizes) * SymInt(item_size(*info.dtype));
+} catch (const SymbolicError&) {
+  return std::nullopt;
 }
 
 Cost dearer(const Cost& a, const Cost& b) {
@@ -321,11 +325,7 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
       if (!is_view && i < types.size() && is_tensor_type(types[i])) unsized_ = unsized + 1;
       continue;
     }
-    try {
-      place(results[i], is_view ? &args[alias->argument] : nullptr, is_view && alias->always);
-    } catch (const SymbolicError&) {
-      unsized_ = unsized + 1;
-    }
+    place(results[i], is_view ? &args[alias->argument] : nullptr, is_view && alias->always);
   }
   unsized_ = std::min(unsized_, unsized + 1);
 }
@@ -346,12 +346,16 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   unsized_ = std::max(unsized, std::min(unsized_, unsized + 1));
   if (!inside.activation_bytes) return;
   // What is held inside, besides the results; and all that is made there.
-  symbolic::Sum given;
-  for (std::size_t i = first; i < memories_.size(); ++i) given.add(memories_[i].bytes);
-  const SymInt of_results = given.total();
-  const SymInt more = *inside.activation_bytes - of_results;
-  const SymInt held = inside.peak_bytes.value_or(*inside.activation_bytes) - of_results;
-  if (!(more == SymInt(0)) || !(held == SymInt(0))) extra_.push_back({calls_, more, held});
+  try {
+    symbolic::Sum given;
+    for (std::size_t i = first; i < memories_.size(); ++i) given.add(memories_[i].bytes);
+    const SymInt of_results = given.total();
+    const SymInt more = *inside.activation_bytes - of_results;
+    const SymInt held = inside.peak_bytes.value_or(*inside.activation_bytes) - of_results;
+    if (!(more == SymInt(0)) || !(held == SymInt(0))) extra_.push_back({calls_, more, held});
+  } catch (const SymbolicError&) {
+    ++unsized_;
+  }
 }
 
 void CostLog::add_unknown(std::string name) { unknown_.emplace_back(std::move(name), 1); }
@@ -374,7 +378,12 @@ void CostLog::choose(const Mark& first, const Mark& second) {
     for (std::size_t i = from; i < to; ++i) sum.add(macs_[i]);
     return sum.total();
   };
-  const bool first_is_dearer = covers(total(first.macs, second.macs), total(second.macs, macs_.size()));
+  bool first_is_dearer = true;
+  try {
+    first_is_dearer = covers(total(first.macs, second.macs), total(second.macs, macs_.size()));
+  } catch (const SymbolicError&) {
+    ++unsized_;
+  }
   const auto drop = [&](auto& items, std::size_t a, std::size_t b) {
     const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
     if (first_is_dearer) {

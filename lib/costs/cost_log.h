@@ -26,7 +26,7 @@ struct CostedOperator {
 // Of a row of the table.
 const CostedOperator& costed_operator(const Operator& op);
 
-// Bytes of its elements; absent when its dtype is not known.  Throws SymbolicError.
+// Bytes of its elements; absent when its dtype is not known, or 64 bits are not enough.
 std::optional<SymInt> bytes_of(const TensorInfo& info);
 
 // Where two costs exclude each other, the one with more multiply-accumulates; both where nobody can tell.

@@ -252,9 +252,10 @@ class GraphCosts {
     AbstractValue result = known_value(*node.meta);
     if (result.is_unknown()) result = taken_items(node);
     std::vector<AbstractValue> results{std::move(result)};
-    const bool makes_own = node.op == Opcode::kCallFunction && !cost.activation_bytes && cost.macs;
     log_.call(cost, args, results);
-    if (makes_own) cost.activation_bytes = log_.last().activation_bytes;
+    // Of what nobody saw into: its results.
+    if (!cost.activation_bytes && cost.unsized == 0 && !results[0].is_unknown())
+      cost.activation_bytes = log_.last().activation_bytes;
     known(node.id) = std::move(results[0]);
     set_cost(node, std::move(cost));
   }
