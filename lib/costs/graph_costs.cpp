@@ -158,6 +158,7 @@ class GraphCosts {
     } else if (is_plain_python(target)) {
       Cost cost;
       cost.macs = 0;
+      if (node.meta->kind() != ValueKind::kTensor) cost.activation_bytes = 0;
       return add_known(node, cost);
     } else if (target.space.starts_with("torch.") && !target.space.starts_with("torch._functorch")) {
       return add_known(node, node.cost->value_or(unsized_call()));

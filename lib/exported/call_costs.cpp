@@ -12,7 +12,8 @@ namespace {
 
 class OperationCosts {
  public:
-  explicit OperationCosts(const ProgramGraph& graph) : graph_(graph), log_(dimensions_) {}
+  OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses)
+      : graph_(graph), uses_(uses), log_(dimensions_) {}
 
   Cost run(const std::vector<std::uint32_t>& operations) {
     for (const std::uint32_t index : operations) add(graph_.operations[index]);
@@ -40,6 +41,7 @@ class OperationCosts {
     std::vector<AbstractValue> results(op.called.schema.results.size(), AbstractValue{NoneValue{}});
     const std::size_t most = 2 * operation.outputs.size() + 16;
     for (const auto& [value, path] : operation.outputs) {
+      if (!path.empty() && uses_[value.index] == 0) continue;  // gone at once
       if (AbstractValue* place = place_of(results, path, most)) *place = known(value);
     }
     log_.call(op, args, results);
@@ -68,7 +70,7 @@ class OperationCosts {
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
       std::vector<std::uint32_t> all(subgraph.graph.operations.size());
       std::iota(all.begin(), all.end(), 0U);
-      inside.push_back(cost_of_operations(subgraph.graph, all));
+      inside.push_back(cost_of_operations(subgraph.graph, all, count_uses(subgraph.graph)));
     }
     std::optional<SymInt> times;
     if (const auto argument = find_repeating_argument(target);
@@ -88,6 +90,7 @@ class OperationCosts {
   }
 
   const ProgramGraph& graph_;
+  const std::vector<std::uint32_t>& uses_;
   ShapeEnv dimensions_;
   CostLog log_;
   std::unordered_map<std::uint32_t, AbstractValue> known_;  // by value
@@ -95,8 +98,9 @@ class OperationCosts {
 
 }  // namespace
 
-Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations) {
-  return OperationCosts(graph).run(operations);
+Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+                        const std::vector<std::uint32_t>& uses) {
+  return OperationCosts(graph, uses).run(operations);
 }
 
 }  // namespace fxtrace

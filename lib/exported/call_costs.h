@@ -10,6 +10,8 @@
 namespace fxtrace {
 
 // Of these operations of the graph, by index, in their order.  Values that others make are there already.
-Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations);
+// `uses` as count_uses().
+Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+                        const std::vector<std::uint32_t>& uses);
 
 }  // namespace fxtrace

@@ -447,7 +447,7 @@ class ModuleGraphBuilder {
     std::vector<std::string> names;
     for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
     tracer_.set_program_nodes(node, std::move(names));
-    tracer_.set_cost(node, cost_of_operations(env.graph, operations));
+    tracer_.set_cost(node, cost_of_operations(env.graph, operations, env.uses));
     Items<Argument> made;
     for (const auto& [value, path] : results) {
       if (env.fixed.count(value.index) != 0) continue;
