@@ -1,0 +1,244 @@
+#include "writers/summary_words.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/text_form.h"
+#include "support/columns.h"
+#include "support/printable.h"
+
+namespace fxtrace::summary_words {
+namespace {
+
+bool is_shared_elsewhere(const SummaryRow& row) {
+  return row.counted_parameters().elements == 0 && row.parameters.elements > 0;
+}
+
+std::string count(std::int64_t number, Style style) {
+  return style == Style::kExact ? with_separators(number) : rounded(number);
+}
+
+// An expression with its large numbers rounded: "batch*1.81G+4".
+std::string with_rounded_numbers(const std::string& text) {
+  const auto is_word = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string word = text.substr(at, end - at);
+    constexpr std::size_t kMostDigits = 18;
+    const bool is_number = word.size() > 3 && word.size() <= kMostDigits &&
+                           std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+    if (is_number) {
+      std::string short_number = rounded(std::stoll(word));
+      std::erase(short_number, ' ');
+      result += short_number;
+    } else {
+      result += word;
+    }
+    if (end < text.size()) result += text[end];
+    at = end + 1;
+  }
+  return result;
+}
+
+std::string size_text(const SymInt& size, Style style) {
+  if (const auto number = size.number()) return count(*number, style);
+  return one_line(style == Style::kExact ? size.text() : with_rounded_numbers(size.text()));
+}
+
+// Bytes that may be an expression.
+std::string bytes_or_expression(const SymInt& size) {
+  if (const auto number = size.number()) return bytes_text(*number);
+  return one_line(size.text()) + " bytes";
+}
+
+std::string number_of(std::int64_t number, const std::string& what) {
+  return with_separators(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::string kind(const GraphCollection::Model& model) {
+  if (model.kind == "torchscript") return "TorchScript";
+  if (model.kind == "exported_program") return "exported program";
+  return model.kind;
+}
+
+// "float32[1, 3]"; of what is no tensor its type.
+std::string port_text(const Meta& meta) {
+  if (meta.shape || meta.value) return one_line(value_text(meta));
+  return meta.type ? one_line(*meta.type) : "?";
+}
+
+std::string tensors(const TensorTotal& total) {
+  return with_separators(total.elements) + " (" + bytes_text(total.bytes) + ")";
+}
+
+std::string path_or_root(const std::string& path) { return path.empty() ? "the root" : path; }
+
+}  // namespace
+
+std::string headline(const ModelSummary& summary) {
+  std::string text = summary.model.file + ": ";
+  text += summary.model.type.empty() ? "" : summary.model.type + ", ";
+  text += kind(summary.model);
+  if (!summary.producer.empty()) text += " of " + summary.producer;
+  if (summary.model.method != "forward" && !summary.model.method.empty())
+    text += ", method " + summary.model.method;
+  return one_line(text);
+}
+
+std::string name(const SummaryRow& row, bool whole) {
+  if (row.path.empty()) return "(root)";
+  std::string text = whole ? row.path : row.name;
+  if (row.last) text += " - " + (whole ? *row.last : std::string(last_name(*row.last)));
+  return one_line(text);
+}
+
+std::string type(const SummaryRow& row) {
+  std::string text = row.type.empty() ? "?" : std::string(last_name(row.type));
+  if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
+  if (row.alias_of) {
+    text += " (= " + path_or_root(*row.alias_of) + ")";
+  } else if (row.status == ModuleStatus::kFailed) {
+    text += " (failed)";
+  } else if (row.calls > 1) {
+    text += " (" + std::to_string(row.calls) + " calls)";
+  }
+  return one_line(text);
+}
+
+std::string outputs(const SummaryRow& row, const std::string& usual_dtype) {
+  if (!row.outputs || row.outputs->empty()) return "";
+  const Meta& first = row.outputs->front();
+  Meta shown = first;
+  shown.type.reset();
+  if (shown.dtype == usual_dtype) shown.dtype.reset();
+  std::string text = first.shape ? "" : "?";
+  if (first.shape) {
+    if (shown.dtype) text += *shown.dtype;
+    text += "[";
+    for (std::size_t i = 0; i < first.shape->size(); ++i)
+      text += (i == 0 ? "" : ", ") + (*first.shape)[i].text();
+    text += "]";
+  }
+  if (row.outputs->size() > 1) text += " +" + std::to_string(row.outputs->size() - 1);
+  return one_line(text);
+}
+
+std::string usual_dtype(const ModelSummary& summary) {
+  std::map<std::string, std::size_t> counts;
+  for (const SummaryRow& row : summary.rows) {
+    if (row.outputs && !row.outputs->empty() && row.outputs->front().dtype)
+      ++counts[*row.outputs->front().dtype];
+  }
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& item) { return item.second; });
+  return most == counts.end() ? "" : most->first;
+}
+
+std::string macs(const SummaryRow& row, Style style) {
+  if (row.alias_of) return "";
+  if (!row.macs) return row.is_partial() ? "?" : "";
+  const bool is_zero = row.macs->number() == std::int64_t{0};
+  if (is_zero && row.is_partial()) return "?";
+  return (is_zero ? "-" : size_text(*row.macs, style)) + (row.is_partial() ? "+" : "");
+}
+
+std::string parameters(const SummaryRow& row, Style style) {
+  if (row.alias_of) return "";
+  if (is_shared_elsewhere(row)) return "(" + count(row.parameters.elements, style) + ")";
+  const std::int64_t counted = row.counted_parameters().elements;
+  return counted == 0 ? "-" : count(counted, style);
+}
+
+std::string parameter_bytes(const SummaryRow& row) {
+  if (row.alias_of) return "";
+  if (is_shared_elsewhere(row)) return "(" + bytes_text(row.parameters.bytes) + ")";
+  const std::int64_t counted = row.counted_parameters().bytes;
+  return counted == 0 ? "-" : bytes_text(counted);
+}
+
+std::vector<Line> inputs(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  for (const auto& port : summary.inputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
+  return lines;
+}
+
+std::vector<Line> outputs(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  for (const auto& port : summary.outputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
+  return lines;
+}
+
+std::vector<Line> totals(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  lines.emplace_back("Parameters", summary.parameters.tensors == 0 ? "none" : tensors(summary.parameters));
+  if (summary.buffers.tensors != 0) lines.emplace_back("Buffers", tensors(summary.buffers));
+  if (summary.constants.tensors != 0) lines.emplace_back("Constants", tensors(summary.constants));
+  std::string dtypes;
+  for (const auto& [dtype, bytes] : summary.dtypes)
+    dtypes += (dtypes.empty() ? "" : ", ") + dtype + " " + bytes_text(bytes);
+  if (!dtypes.empty()) lines.emplace_back("Dtypes", one_line(dtypes));
+  auto devices = summary.parameters.devices;
+  devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());
+  std::string on;
+  for (const auto& device : devices) on += (on.empty() ? "" : ", ") + device;
+  if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
+  const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || !summary.failed.empty();
+  if (summary.has_costs() && summary.macs) {
+    std::string text = size_text(*summary.macs, Style::kExact);
+    if (const auto number = summary.macs->number(); number && *number >= 1000)
+      text += " (" + rounded(*number) + ")";
+    lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
+  }
+  if (summary.has_costs() && summary.activation_bytes) {
+    std::string text = bytes_or_expression(*summary.activation_bytes);
+    if (summary.peak_bytes) text += ", at most " + bytes_or_expression(*summary.peak_bytes) + " at a time";
+    lines.emplace_back("Activations", text);
+  }
+  return lines;
+}
+
+std::vector<std::string> notes(const ModelSummary& summary) {
+  std::vector<std::string> lines;
+  if (summary.hidden > 0) {
+    lines.push_back("... and " + number_of(summary.hidden, "module") + " more than " +
+                    number_of(summary.max_depth.value_or(0), "level") + " below the root (--depth N)");
+  }
+  if (std::ranges::any_of(summary.rows, is_shared_elsewhere))
+    lines.emplace_back("(...) are shared with another module and counted there");
+  if (!summary.failed.empty()) {
+    const auto& first = summary.failed.front();
+    std::string text = with_separators(static_cast<std::int64_t>(summary.failed.size())) + " of " +
+                       number_of(summary.modules, "module") + " failed to trace, ";
+    text += (summary.failed.size() == 1 ? "" : "first ") + path_or_root(first.path);
+    if (first.failure) {
+      text += ": " + first.failure->message;
+      if (first.failure->source) text += " (" + place_text(*first.failure->source) + ")";
+    }
+    lines.push_back(one_line(text));
+    if (summary.has_costs()) {
+      lines.emplace_back(
+          "Of a module that failed, costs and calls are those of its submodules, each run once");
+    }
+  }
+  if (summary.has_costs() && !summary.unknown.empty()) {
+    constexpr std::size_t kShown = 5;
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [name, calls] : summary.unknown) {
+      if (shown++ == kShown) break;
+      text += (text.empty() ? "" : ", ") + name + " (" + number_of(calls, "call") + ")";
+    }
+    if (summary.unknown.size() > kShown)
+      text += " and " + std::to_string(summary.unknown.size() - kShown) + " more";
+    lines.push_back(one_line("+: without operators whose cost is not known: " + text));
+  }
+  if (summary.has_costs() && summary.unsized > 0)
+    lines.push_back("+: without " + number_of(summary.unsized, "call") + " whose sizes are not known");
+  return lines;
+}
+
+}  // namespace fxtrace::summary_words
