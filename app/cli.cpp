@@ -51,7 +51,7 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
     app_.require_subcommand(1);
     // The one list of commands; the help is made from it.
-    commands_ = {make_summary_command(app_), make_trace_command(app_), make_inspect_command(app_),
+    commands_ = {make_trace_command(app_), make_summary_command(app_), make_inspect_command(app_),
                  make_render_command(app_)};
   }
 

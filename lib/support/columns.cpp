@@ -7,12 +7,12 @@
 namespace fxtrace {
 namespace {
 
-// `number` in the largest of the units in which it is at least 1, with three digits.
+// `number` in the largest of the units in which it is at least 1, with three digits or a whole number.
 std::string in_units(std::int64_t number, std::int64_t step, const char* const* units, std::size_t count) {
   std::size_t unit = 0;
-  double value = static_cast<double>(number);
-  // 999.5 is written with four digits.
-  while (unit + 1 < count && value >= 999.5) {
+  auto value = static_cast<double>(number);
+  // Half a unit below a step it is rounded to a whole one.
+  while (unit + 1 < count && value >= static_cast<double>(step) - 0.5) {
     value /= static_cast<double>(step);
     ++unit;
   }

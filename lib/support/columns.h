@@ -17,7 +17,7 @@ std::string with_separators(std::int64_t number);
 // Three digits: "1.81 G", "512"; of 1000 and more only.
 std::string rounded(std::int64_t number);
 
-// "160 B", "44.6 MiB"
+// "160 B", "44.6 MiB", "1010 KiB"
 std::string bytes_text(std::int64_t bytes);
 
 }  // namespace fxtrace

@@ -110,6 +110,31 @@ Json totals_json(const ModelSummary& summary) {
   return json;
 }
 
+// On one line, as Python writes it.
+std::string inline_text(const Json& json) {
+  if (!json.is_structured()) return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text(1, json.is_array() ? '[' : '{');
+  for (const auto& [key, value] : json.items()) {
+    if (text.size() > 1) text += ", ";
+    if (json.is_object()) text += inline_text(Json(key)) + ": ";
+    text += inline_text(value);
+  }
+  return text + (json.is_array() ? ']' : '}');
+}
+
+// The parts of the document on lines of their own, and so the items of `modules` and what has keys in
+// `totals`.
+std::string part_text(const std::string& key, const Json& json) {
+  if ((key != "modules" && key != "totals") || json.empty()) return inline_text(json);
+  std::string text;
+  for (const auto& [name, value] : json.items()) {
+    text += text.empty() ? (json.is_array() ? "[\n    " : "{\n    ") : ",\n    ";
+    if (json.is_object()) text += inline_text(Json(name)) + ": ";
+    text += inline_text(value);
+  }
+  return text + (json.is_array() ? "\n  ]" : "\n  }");
+}
+
 }  // namespace
 
 void write_summary_json(const ModelSummary& summary, std::ostream& out) {
@@ -129,7 +154,12 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out) {
   json["max_depth"] = or_null(summary.max_depth);
   json["modules"] = Json::array();
   for (const SummaryRow& row : summary.rows) json["modules"].push_back(row_json(row));
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  const char* before = "{\n  ";
+  for (const auto& [key, value] : json.items()) {
+    out << before << inline_text(Json(key)) << ": " << part_text(key, value);
+    before = ",\n  ";
+  }
+  out << "\n}\n";
 }
 
 }  // namespace fxtrace

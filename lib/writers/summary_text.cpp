@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -264,12 +265,28 @@ class Writer {
     out_ << "\n";
     if (!summary.rows.empty()) Table(summary, layout_).write(out_);
     const auto notes = words::notes(summary);
-    for (const std::string& note : notes) out_ << note << "\n";
+    for (const std::string& note : notes) wrap(note);
     out_ << "\n";
     lines(words::totals(summary));
   }
 
  private:
+  // A sentence on as many lines as it takes.
+  void wrap(const std::string& text) {
+    constexpr const char* kIndent = "  ";
+    std::istringstream in(text);
+    std::string line;
+    for (std::string word; in >> word;) {
+      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.width, kLeastWidth)) {
+        out_ << line << "\n";
+        line = kIndent + word;
+      } else {
+        line += (line.empty() ? "" : " ") + word;
+      }
+    }
+    out_ << line << "\n";
+  }
+
   std::string paint(const std::string& text, const char* colour) const {
     return layout_.colour ? colour + text + kReset : text;
   }

@@ -6,6 +6,7 @@
 #include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
+#include "support/utf8.h"
 
 namespace fxtrace::summary_words {
 namespace {
@@ -204,8 +205,8 @@ std::vector<Line> totals(const ModelSummary& summary) {
 std::vector<std::string> notes(const ModelSummary& summary) {
   std::vector<std::string> lines;
   if (summary.hidden > 0) {
-    lines.push_back("... and " + number_of(summary.hidden, "module") + " more than " +
-                    number_of(summary.max_depth.value_or(0), "level") + " below the root (--depth N)");
+    lines.push_back("... and " + number_of(summary.hidden, "module") + " further down (--depth " +
+                    std::to_string(summary.max_depth.value_or(0) + 1) + ")");
   }
   if (std::ranges::any_of(summary.rows, is_shared_elsewhere))
     lines.emplace_back("(...) are shared with another module and counted there");
@@ -215,8 +216,10 @@ std::vector<std::string> notes(const ModelSummary& summary) {
                        number_of(summary.modules, "module") + " failed to trace, ";
     text += (summary.failed.size() == 1 ? "" : "first ") + path_or_root(first.path);
     if (first.failure) {
-      text += ": " + first.failure->message;
-      if (first.failure->source) text += " (" + place_text(*first.failure->source) + ")";
+      constexpr std::size_t kMostMessage = 100;
+      text += ": " + cut(one_line(first.failure->message), kMostMessage);
+      if (const auto& source = first.failure->source)
+        text += " (" + source->file + ":" + std::to_string(source->line) + ")";
     }
     lines.push_back(one_line(text));
     if (summary.has_costs()) {
