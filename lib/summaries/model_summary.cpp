@@ -21,6 +21,11 @@ class Sum {
       is_too_large_ = true;
     }
   }
+  void add(const Sum& other) {
+    add(other.value_);
+    is_too_large_ = is_too_large_ || other.is_too_large_;
+  }
+  bool is_too_large() const { return is_too_large_; }
   std::optional<SymInt> value() const { return is_too_large_ ? std::nullopt : value_; }
 
  private:
@@ -57,8 +62,8 @@ struct Costs {
   bool is_in_body = false;  // has nodes in a subgraph
 
   void add(const Costs& other) {
-    macs.add(other.macs.value());
-    activation_bytes.add(other.activation_bytes.value());
+    macs.add(other.macs);
+    activation_bytes.add(other.activation_bytes);
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
@@ -303,7 +308,7 @@ class Summarizer {
   std::optional<SymInt> known(const Costs& costs, const Sum& sum) const {
     if (!has_costs_ || !costs.is_seen) return std::nullopt;
     const auto value = sum.value();
-    if (value || costs.unknown + costs.unsized + costs.failed > 0) return value;
+    if (value || sum.is_too_large() || costs.unknown + costs.unsized + costs.failed > 0) return value;
     return SymInt(0);
   }
 
@@ -414,8 +419,8 @@ struct Tree {
   }
 };
 
-// Whether `next` is `name` with the one number in which they differ larger by one: "layer9", "layer10".
-bool counts_up(std::string_view name, std::string_view next) {
+// Whether `next` is `name` with the one number in which they differ larger by `steps`: "layer9", "layer10".
+bool counts_up(std::string_view name, std::string_view next, std::int64_t steps) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::size_t at = 0;
   while (at < name.size() && at < next.size() && name[at] == next[at]) ++at;
@@ -430,7 +435,7 @@ bool counts_up(std::string_view name, std::string_view next) {
   const std::string_view b = digits(next);
   if (a.empty() || b.empty() || a.size() > kMostDigits || b.size() > kMostDigits) return false;
   if (name.substr(at + a.size()) != next.substr(at + b.size())) return false;
-  return std::stoll(std::string(a)) + 1 == std::stoll(std::string(b));
+  return std::stoll(std::string(a)) + steps == std::stoll(std::string(b));
 }
 
 // All that is shown of a row but its name, as a text that no other has.
@@ -510,16 +515,14 @@ void fold_repeats(ModelSummary& summary) {
   std::vector<std::int64_t> repeats(rows.size(), 1);
   for (std::size_t i = rows.size(); i-- > 0;) {
     std::vector<std::size_t> kept;
-    std::size_t end = kNone;  // of the run that kept.back() begins
     for (const std::size_t child : tree.children[i]) {
       if (!kept.empty() && class_of[child] == class_of[kept.back()] &&
-          counts_up(rows[end].name, rows[child].name)) {
+          counts_up(rows[kept.back()].name, rows[child].name, repeats[kept.back()])) {
         ++repeats[kept.back()];
         last[kept.back()] = child;
       } else {
         kept.push_back(child);
       }
-      end = child;
     }
     Facts facts(rows[i]);
     for (const std::size_t child : kept) {

@@ -244,9 +244,9 @@ TEST_CASE("summary: blocks that differ in anything that is shown do not fold", "
     check_sums(summary);
   }
   SECTION("one thing each") {
-    const auto change = [](auto&& change) {
+    const auto change = [](auto&& edit) {
       GraphCollection collection = blocks();
-      change(collection);
+      edit(collection);
       ModelSummary summary = summarize_model(collection);
       fold_repeats(summary);
       return summary.rows.size();
@@ -439,7 +439,7 @@ TEST_CASE("summary: only modules that are called or have something are rows", "[
                         {"unused", "pkg.A", ModuleStatus::kUnvisited, {}, {}, 0, {}},
                         {"kept", "pkg.A", ModuleStatus::kUnvisited, {}, {}, 0, {}},
                         {"kept.bn", "pkg.B", ModuleStatus::kUnvisited, {}, {}, 0, {}}};
-  collection.parameters = {{"kept.bn.mean", ParameterKind::kBuffer, {2}, "float64", {}, "cuda:0"}};
+  collection.parameters = {{"kept.bn.mean", ParameterKind::kBuffer, {2}, "float64", {}, {}, "cuda:0"}};
   const ModelSummary summary = summarize_model(collection);
   CHECK(paths(summary) == std::vector<std::string>{"", "list", "list.0", "kept", "kept.bn"});
   CHECK(row_of(summary, "kept").buffers == TensorCount{2, 16});
@@ -504,7 +504,7 @@ TEST_CASE("summary: a table fits the terminal", "[summary]") {
       CAPTURE(columns, colour);
       const auto lines = lines_of(text_of(summary, columns, colour));
       for (const std::string& line : lines) {
-        if (line.starts_with("Dtypes") || line.starts_with("model.pt2")) continue;
+        if (line.find("Activations") != std::string::npos) break;  // totals are not cut
         std::string plain = line;
         for (std::size_t at = plain.find('\033'); at != std::string::npos; at = plain.find('\033'))
           plain.erase(at, plain.find('m', at) - at + 1);
@@ -568,8 +568,8 @@ TEST_CASE("summary: names of a file are text and nothing else", "[summary]") {
     CHECK(line.find("<b>") == std::string::npos);
     CHECK(line.find("<i>") == std::string::npos);
     CHECK(line.find("<img>") == std::string::npos);
-    CHECK(line.find("http://") == std::string::npos);
   }
+  CHECK_THAT(markdown_of(summary), ContainsSubstring("| `[a](http://b)` |"));
   CHECK_THAT(markdown_of(summary), ContainsSubstring("<code>&#64;user</code>"));
 
   const auto json = json_of(summary);
