@@ -54,11 +54,11 @@ class Table {
     output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
     make_lines();
     // What people read first is cut last.
-    add("Module", 24, false, [&](const SummaryRow& row) { return words::name(row, false); });
+    add("Module", 22, false, [&](const SummaryRow& row) { return words::name(row, false); });
     for (std::size_t i = 0; i < lines_.size(); ++i) columns_.back().cells[i].insert(0, lines_[i]);
-    add("Type", 14, false, words::type);
+    add("Type", 12, false, words::type);
     if (summary.has_shapes()) {
-      add(output_title_.c_str(), 18, false,
+      add(output_title_.c_str(), 16, false,
           [&](const SummaryRow& row) { return words::outputs(row, dtype); });
     }
     parameters_ =
@@ -193,18 +193,13 @@ class Table {
     std::string shown = text;
     std::string tree;
     if (!lines.empty() && text.starts_with(lines)) {
-      // Of a tree that is too wide, the end; of a name too.
-      tree =
-          cut(lines, std::max<std::size_t>(1, std::min(fxtrace::width(lines), column.width / 2)), Keep::kEnd);
-      const std::size_t room = column.width - fxtrace::width(tree);
+      // The front of a name goes first, and then that of the tree.
+      constexpr std::size_t kLeastName = 8;
       const std::string name = text.substr(lines.size());
-      if (fxtrace::width(name) > room) {
-        shown = cut(name, std::max<std::size_t>(room, 1), Keep::kEnd);
-      } else {
-        // As much of the tree as there is room for.
-        tree = cut(lines, column.width - fxtrace::width(name), Keep::kEnd);
-        shown = name;
-      }
+      const std::size_t least = std::min({fxtrace::width(name), kLeastName, column.width});
+      const std::size_t room = column.width - least;
+      if (room > 0) tree = cut(lines, room, Keep::kEnd);
+      shown = cut(name, column.width - fxtrace::width(tree), Keep::kEnd);
     } else if (fxtrace::width(shown) > column.width) {
       shown = cut(shown, column.width, index == 0 ? Keep::kEnd : Keep::kStart);
     }

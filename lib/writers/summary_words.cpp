@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "graph/text_form.h"
 #include "support/columns.h"
@@ -19,28 +20,30 @@ std::string count(std::int64_t number, Style style) {
   return style == Style::kExact ? with_separators(number) : rounded(number);
 }
 
-// An expression with its large numbers rounded: "batch*1.81G+4".
-std::string with_rounded_numbers(const std::string& text) {
-  const auto is_word = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           static_cast<unsigned char>(c) >= 0x80;
-  };
+bool is_number(std::string_view word) {
+  constexpr std::size_t kMostDigits = 18;
+  return !word.empty() && word.size() <= kMostDigits &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// One term of a sum, with its number in front and rounded: "1.81G*batch" of "batch*1814073344".
+std::string rounded_term(const std::string& term) {
+  const std::size_t star = term.rfind('*');
+  const std::string_view last = std::string_view(term).substr(star == std::string::npos ? 0 : star + 1);
+  const bool is_power = star != std::string::npos && star > 0 && term[star - 1] == '*';
+  if (!is_number(last) || is_power) return term;
+  std::string number = rounded(std::stoll(std::string(last)));
+  std::erase(number, ' ');
+  return star == std::string::npos ? number : number + "*" + term.substr(0, star);
+}
+
+// A polynomial of dimensions with rounded numbers; other expressions as they are.
+std::string rounded_expression(const std::string& text) {
+  if (text.find_first_of("()-/%,") != std::string::npos) return text;
   std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at;
-    while (end < text.size() && is_word(text[end])) ++end;
-    const std::string word = text.substr(at, end - at);
-    constexpr std::size_t kMostDigits = 18;
-    const bool is_number = word.size() > 3 && word.size() <= kMostDigits &&
-                           std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
-    if (is_number) {
-      std::string short_number = rounded(std::stoll(word));
-      std::erase(short_number, ' ');
-      result += short_number;
-    } else {
-      result += word;
-    }
-    if (end < text.size()) result += text[end];
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('+', at), text.size());
+    result += (at == 0 ? "" : "+") + rounded_term(text.substr(at, end - at));
     at = end + 1;
   }
   return result;
@@ -48,13 +51,23 @@ std::string with_rounded_numbers(const std::string& text) {
 
 std::string size_text(const SymInt& size, Style style) {
   if (const auto number = size.number()) return count(*number, style);
-  return one_line(style == Style::kExact ? size.text() : with_rounded_numbers(size.text()));
+  return one_line(style == Style::kExact ? size.text() : rounded_expression(size.text()));
 }
 
-// Bytes that may be an expression.
+// Bytes that may be an expression, which may be long.
 std::string bytes_or_expression(const SymInt& size) {
+  constexpr std::size_t kMostExpression = 50;
   if (const auto number = size.number()) return bytes_text(*number);
-  return one_line(size.text()) + " bytes";
+  return cut(one_line(size.text()), kMostExpression) + " bytes";
+}
+
+// What is new of the last name, "11" of "layer0" and "layer11"; all of it where the number is not at its end.
+std::string end_of_range(const std::string& first, const std::string& last) {
+  const auto without_number = [](const std::string& name) {
+    return name.substr(0, name.find_last_not_of("0123456789") + 1);
+  };
+  const std::string prefix = without_number(first);
+  return prefix.size() < first.size() && prefix == without_number(last) ? last.substr(prefix.size()) : last;
 }
 
 std::string number_of(std::int64_t number, const std::string& what) {
@@ -94,12 +107,13 @@ std::string headline(const ModelSummary& summary) {
 std::string name(const SummaryRow& row, bool whole) {
   if (row.path.empty()) return "(root)";
   std::string text = whole ? row.path : row.name;
-  if (row.last) text += " - " + (whole ? *row.last : std::string(last_name(*row.last)));
+  if (row.last && whole) text += " - " + *row.last;
+  if (row.last && !whole) text += " - " + end_of_range(row.name, std::string(last_name(*row.last)));
   return one_line(text);
 }
 
 std::string type(const SummaryRow& row) {
-  std::string text = row.type.empty() ? "?" : std::string(last_name(row.type));
+  std::string text = row.type.empty() ? "-" : std::string(last_name(row.type));
   if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
   if (row.alias_of) {
     text += " (= " + path_or_root(*row.alias_of) + ")";
@@ -189,7 +203,8 @@ std::vector<Line> totals(const ModelSummary& summary) {
   if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
   const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || !summary.failed.empty();
   if (summary.has_costs() && summary.macs) {
-    std::string text = size_text(*summary.macs, Style::kExact);
+    constexpr std::size_t kMostExpression = 100;
+    std::string text = cut(size_text(*summary.macs, Style::kExact), kMostExpression);
     if (const auto number = summary.macs->number(); number && *number >= 1000)
       text += " (" + rounded(*number) + ")";
     lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));

@@ -14,7 +14,7 @@ namespace fxtrace::summary_words {
 // "model.pt: pkg.Net, TorchScript of PyTorch 2.13.0"
 std::string headline(const ModelSummary& summary);
 
-// "layer1", "0 - 11", "(root)"; with `whole` the path, "h.0 - h.11".
+// "layer1", "0 - 11", "layer0 - 11", "(root)"; with `whole` the path, "h.0 - h.11".
 std::string name(const SummaryRow& row, bool whole);
 // The type without its package, how many there are, and what is special: "12 x Block", "ReLU (2 calls)".
 std::string type(const SummaryRow& row);
@@ -25,7 +25,7 @@ std::string outputs(const SummaryRow& row, const std::string& usual_dtype);
 std::string usual_dtype(const ModelSummary& summary);
 
 enum class Style { kExact, kRounded };
-// "1,814,073,344" or "1.81 G"; an expression as it is or with such numbers: "batch*1.81G".  "?" when it is
+// "1,814,073,344" or "1.81 G"; an expression as it is or with such numbers: "1.81G*batch".  "?" when it is
 // not known, "-" for 0, and "+" behind it when a part is not known.
 std::string macs(const SummaryRow& row, Style style);
 // "38,597,376"; what is counted in another row is in parentheses.
