@@ -361,7 +361,7 @@ class Summarizer {
   ModelSummary summary_;
   std::unordered_map<std::string_view, std::size_t> by_path_;
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the name that std asks for
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> resolved_;
