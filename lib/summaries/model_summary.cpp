@@ -354,6 +354,7 @@ class Summarizer {
     row.unknown = costs.unknown;
     row.unsized = costs.unsized;
     row.failed = costs.failed;
+    row.is_in_body = costs.is_in_body && !costs.is_seen;
     return row;
   }
 

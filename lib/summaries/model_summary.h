@@ -44,6 +44,9 @@ struct SummaryRow {
   std::int64_t unsized = 0;                      // calls whose sizes are not known, all
   std::int64_t failed = 0;                       // modules, all; their own cost is not known
 
+  // It runs in subgraphs alone, which count in the module of the node that runs them.
+  bool is_in_body = false;
+
   // What `parameters` adds to its parent's.
   TensorCount counted_parameters() const {
     return {parameters.elements - shared_parameters.elements, parameters.bytes - shared_parameters.bytes};

@@ -225,6 +225,9 @@ std::vector<std::string> notes(const ModelSummary& summary) {
   }
   if (std::ranges::any_of(summary.rows, is_shared_elsewhere))
     lines.emplace_back("(...) are shared with another module and counted there");
+  if (summary.has_costs() && std::ranges::any_of(summary.rows, &SummaryRow::is_in_body))
+    lines.emplace_back(
+        "Modules that run in a branch or a loop have no MACs of their own: the module around has them");
   if (!summary.failed.empty()) {
     const auto& first = summary.failed.front();
     std::string text = with_separators(static_cast<std::int64_t>(summary.failed.size())) + " of " +

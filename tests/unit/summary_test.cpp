@@ -429,6 +429,7 @@ TEST_CASE("summary: nodes of subgraphs count by the node that runs them", "[summ
   const ModelSummary summary = summarize_model(collection);
   CHECK(summary.macs == SymInt(100));
   CHECK_FALSE(row_of(summary, "a").macs.has_value());  // not known apart, and not 0
+  CHECK_THAT(text_of(summary), ContainsSubstring("Modules that run in a branch or a loop have no MACs"));
 }
 
 TEST_CASE("summary: only modules that are called or have something are rows", "[summary]") {
