@@ -483,7 +483,8 @@ class Facts {
 bool ModelSummary::has_costs() const {
   const bool is_some = std::ranges::any_of(
       rows, [](const SummaryRow& row) { return row.macs && !(row.macs->number() == std::int64_t{0}); });
-  return is_some || (macs && unsized == 0 && unknown.empty());
+  // Without sizes every call is unsized, and what needs none is all that there is.
+  return is_some || (unsized == 0 && (macs || !unknown.empty()));
 }
 
 bool ModelSummary::has_shapes() const {

@@ -209,6 +209,7 @@ std::vector<Line> totals(const ModelSummary& summary) {
       text += " (" + rounded(*number) + ")";
     lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
   }
+  if (summary.has_costs() && !summary.macs) lines.emplace_back("MACs", "not known");
   if (summary.has_costs() && summary.activation_bytes) {
     std::string text = bytes_or_expression(*summary.activation_bytes);
     if (summary.peak_bytes) text += ", at most " + bytes_or_expression(*summary.peak_bytes) + " at a time";

@@ -410,6 +410,30 @@ TEST_CASE("summary: what is not known is said, and never zero", "[summary]") {
   CHECK(paths(summary).size() == 14);
 }
 
+TEST_CASE("summary: costs of which nothing is known are no reason for silence", "[summary]") {
+  GraphCollection collection;
+  collection.modules = {{"", "pkg.Net", kTraced, {}, {}, 1, {}}};
+  auto root = module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %op = call_function[mine.op.default](%x)
+      %output = output[output](%op))");
+  Cost unknown;
+  SECTION("an operator that nobody knows") {
+    unknown.unknown = {{"mine.op.default", 1}};
+    root.graph.set_cost(node_named(root.graph, "op"), unknown);
+    collection.graphs.push_back(std::move(root));
+    const std::string text = text_of(summarize_model(collection));
+    CHECK_THAT(text, ContainsSubstring("mine.op.default (1 call)"));
+    CHECK_THAT(text, ContainsSubstring("MACs        not known"));
+  }
+  SECTION("no sizes: then there is no column") {
+    unknown.unsized = 1;
+    root.graph.set_cost(node_named(root.graph, "op"), unknown);
+    collection.graphs.push_back(std::move(root));
+    CHECK(text_of(summarize_model(collection)).find("MACs") == std::string::npos);
+  }
+}
+
 TEST_CASE("summary: nodes of subgraphs count by the node that runs them", "[summary]") {
   GraphCollection collection;
   collection.modules = {{"", "pkg.Net", kTraced, {}, {}, 1, {}}, {"a", "pkg.A", kTraced, {}, {}, 1, {}}};
