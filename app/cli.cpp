@@ -1,8 +1,6 @@
 #include "app/cli.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "app/commands/inspect.h"
 #include "app/commands/render.h"
+#include "app/commands/summary.h"
 #include "app/commands/trace.h"
 #include "app/console.h"
 #include "app/help.h"
@@ -39,33 +38,25 @@ int exit_code(ErrorKind kind) {
   return kDefect;
 }
 
-// As it can be typed into a shell.
-std::string shell_word(const std::string& text) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::strchr("-_./,:+@%", c) != nullptr;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 class CommandLine {
  public:
   CommandLine() : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {
     app_.formatter(std::make_shared<CLI::FormatterLambda>(
         [](const CLI::App* app, const std::string&, CLI::AppFormatMode) { return format_help(app); }));
     app_.footer(
+        "  fxtrace model.pt\n"
         "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
         "  fxtrace inspect model.pt\n");
     app_.set_help_flag("-h,--help", "show this help");
     app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
     app_.require_subcommand(1);
     // The one list of commands; the help is made from it.
-    commands_ = {make_trace_command(app_), make_inspect_command(app_), make_render_command(app_)};
+    commands_ = {make_trace_command(app_), make_summary_command(app_), make_inspect_command(app_),
+                 make_render_command(app_)};
   }
 
-  int run(const std::vector<std::string>& args, Console& console) {
+  int run(std::vector<std::string> args, Console& console) {
+    if (is_file_without_command(args)) args.insert(args.begin(), "summary");
     check_command(args);
     try {
       app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
@@ -89,16 +80,27 @@ class CommandLine {
     if (args.empty()) throw usage_error("missing command", {hint});
     const std::string& first = args.front();
     if (first.starts_with("-") && first != "-") return;
+    const std::vector<std::string> names = command_names();
+    if (std::find(names.begin(), names.end(), first) != names.end()) return;
+    throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
+  }
+
+  std::vector<std::string> command_names() const {
     std::vector<std::string> names;
     for (const Command& command : commands_) names.push_back(command.app->get_name());
-    if (std::find(names.begin(), names.end(), first) != names.end()) return;
+    return names;
+  }
+
+  // `fxtrace FILE` is `fxtrace summary FILE`: whether the first word is a file, or could be no command.
+  bool is_file_without_command(const std::vector<std::string>& args) const {
+    if (args.empty()) return false;
+    const std::string& first = args.front();
+    if (first == "-") return true;
+    const auto names = command_names();
+    if (first.starts_with("-") || std::find(names.begin(), names.end(), first) != names.end()) return false;
     std::error_code ignored;
-    if (first == "-" || std::filesystem::is_regular_file(first, ignored) ||
-        std::filesystem::path(first).has_extension()) {
-      throw usage_error("'" + first + "' is not a command",
-                        {"to trace a model: fxtrace trace " + shell_word(first)});
-    }
-    throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
+    return std::filesystem::exists(first, ignored) || first.find('/') != std::string::npos ||
+           std::filesystem::path(first).has_extension();
   }
 
   // The command whose name was seen, or fxtrace itself.

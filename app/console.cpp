@@ -1,18 +1,42 @@
 #include "app/console.h"
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
+#include <optional>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "support/printable.h"
 
 namespace fxtrace::cli {
+namespace {
+
+// As COLUMNS says, else the terminal.
+std::optional<std::size_t> terminal_width() {
+  if (const char* columns = std::getenv("COLUMNS")) {
+    std::size_t width = 0;
+    const char* end = columns + std::strlen(columns);
+    const auto [stop, failure] = std::from_chars(columns, end, width);
+    if (failure == std::errc() && stop == end && width > 0) return width;
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+}  // namespace
 
 Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(in), out_(out), err_(err) {
   const char* no_color = std::getenv("NO_COLOR");
+  const bool may_colour = no_color == nullptr || *no_color == '\0';
   owns_process_ = &err == &std::cerr;
-  colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && may_colour;
+  if (!owns_process_ || ::isatty(STDOUT_FILENO) == 0) return;
+  out_colour_ = may_colour;
+  out_width_ = terminal_width().value_or(out_width_);
 }
 
 std::string Console::label(const char* text, const char* colour) const {

@@ -1,6 +1,7 @@
 // The streams of one run, and the form of what fxtrace says on stderr.
 #pragma once
 
+#include <cstddef>
 #include <istream>
 #include <ostream>
 #include <string>
@@ -17,6 +18,10 @@ class Console {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
+  // Of stdout: a terminal, on which NO_COLOR does not forbid colour; how many columns it has, and 100 where
+  // it is none.
+  bool out_colour() const { return out_colour_; }
+  std::size_t out_width() const { return out_width_; }
   // The streams are those of the process, which is fxtrace and nothing else.
   bool owns_process() const { return owns_process_; }
 
@@ -33,7 +38,8 @@ class Console {
   std::istream& in_;
   std::ostream& out_;
   std::ostream& err_;
-  bool colour_ = false, owns_process_ = false;
+  bool colour_ = false, out_colour_ = false, owns_process_ = false;
+  std::size_t out_width_ = 100;
 };
 
 }  // namespace fxtrace::cli

@@ -1,14 +1,12 @@
 #include "app/inspection.h"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "graph/text_form.h"
-#include "shapes/scalar_type.h"
+#include "support/columns.h"
 #include "support/printable.h"
 #include "trace/leaf_rules.h"
 
@@ -17,104 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxColumn = 60;
 constexpr std::size_t kMaxConstants = 40;  // rows of the text; JSON has them all
-
-std::int64_t product(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) {
-    if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
-  }
-  return count;
-}
-
-std::int64_t bytes_of(const std::vector<std::int64_t>& shape, const std::string& dtype) {
-  std::int64_t bytes = 0;
-  const Dtype type = find_scalar_type(dtype);
-  const bool too_many = __builtin_mul_overflow(product(shape), type ? item_size(*type) : 0, &bytes);
-  return too_many ? INT64_MAX : bytes;
-}
-
-void add(std::int64_t& total, std::int64_t count) {
-  if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
-}
-
-void add(TensorTotal& total, const std::vector<std::int64_t>& shape, const std::string& dtype,
-         const std::string& device) {
-  ++total.tensors;
-  add(total.elements, product(shape));
-  add(total.bytes, bytes_of(shape, dtype));
-  total.dtypes.insert(dtype);
-  total.devices.insert(device);
-}
-
-std::string_view parent_path(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
-}
-
-// By module.  A tensor that is shared counts once in every module that has it below, be it
-// through a shared module, and a module under a later name has the counts of its first.
-std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
-  const auto& modules = collection.modules;
-  std::unordered_map<std::string_view, std::size_t> by_path;
-  for (std::size_t i = 0; i < modules.size(); ++i) by_path.emplace(modules[i].path, i);
-  std::unordered_map<std::string_view, std::vector<std::string_view>> later_names;  // by first path
-  for (const auto& module : modules) {
-    if (module.alias_of) later_names[*module.alias_of].push_back(module.path);
-  }
-  std::unordered_map<std::string_view, std::vector<const ParameterRecord*>> names;  // by first name
-  std::vector<std::string_view> tensors;
-  for (const auto& parameter : collection.parameters) {
-    if (parameter.kind == ParameterKind::kCustomObject) continue;
-    const std::string_view first = parameter.alias_of ? *parameter.alias_of : parameter.name;
-    auto& list = names[first];
-    if (list.empty()) tensors.push_back(first);
-    list.push_back(&parameter);
-  }
-
-  std::vector<ModuleSizes> sizes(modules.size());
-  std::vector<std::size_t> counted_for(modules.size(), SIZE_MAX);
-  std::vector<std::string_view> pending;  // modules that have the tensor, and their parents
-  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-    const auto& list = names[tensors[tensor]];
-    const ParameterRecord& record = *list.front();
-    const bool is_parameter = record.kind == ParameterKind::kParameter;
-    for (const ParameterRecord* parameter : list) {
-      const std::string_view owner = parent_path(parameter->name);
-      const bool seen =
-          std::find(pending.begin(), pending.end(), owner) != pending.end();  // two names in one module
-      const auto found = by_path.find(owner);
-      if (found != by_path.end() && !seen) {
-        ModuleSizes& of = sizes[found->second];
-        add(is_parameter ? of.own_parameters : of.own_buffers, record.shape, record.dtype,
-            record.device.value_or("cpu"));
-      }
-      pending.push_back(owner);
-    }
-    while (!pending.empty()) {
-      const std::string_view path = pending.back();
-      pending.pop_back();
-      if (!path.empty()) pending.push_back(parent_path(path));
-      const auto found = by_path.find(path);
-      if (found == by_path.end()) continue;
-      if (counted_for[found->second] == tensor) {
-        if (!path.empty()) pending.pop_back();  // its parents were counted as well
-        continue;
-      }
-      counted_for[found->second] = tensor;
-      ModuleSizes& of = sizes[found->second];
-      add(is_parameter ? of.parameters : of.buffers, record.shape, record.dtype,
-          record.device.value_or("cpu"));
-      const auto later = later_names.find(path);
-      if (later == later_names.end()) continue;
-      for (const std::string_view name : later->second) pending.push_back(parent_path(name));
-    }
-  }
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    const auto first = modules[i].alias_of ? by_path.find(*modules[i].alias_of) : by_path.end();
-    if (first != by_path.end()) sizes[i] = sizes[first->second];
-  }
-  return sizes;
-}
 
 // What the trace knows beyond the declarations: with dummy inputs, shapes.
 void add_shapes(MethodInfo& method, const GraphCollection& collection) {
@@ -154,20 +54,6 @@ std::string status_text(const ModuleRecord& module) {
     text += " (" + module.failure->message + ")";
   }
   return text;
-}
-
-std::string with_separators(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
-}
-
-// Characters, not bytes.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 using Row = std::vector<std::string>;
@@ -287,7 +173,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
                       .device = {},
                       .value = {}};
     rows.push_back(
-        {constant.name, value_text(tensor), with_separators(bytes_of(constant.shape, constant.dtype))});
+        {constant.name, value_text(tensor), with_separators(byte_count(constant.shape, constant.dtype))});
   }
   write_table(out, rows, {false, false, true});
   if (inspection.constants.size() > kMaxConstants) {
@@ -390,7 +276,7 @@ Json parameter_json(const ParameterRecord& parameter) {
   const bool is_tensor = parameter.kind != ParameterKind::kCustomObject;
   json["shape"] = is_tensor ? Json(parameter.shape) : Json(nullptr);
   json["dtype"] = is_tensor ? Json(parameter.dtype) : Json(nullptr);
-  json["bytes"] = is_tensor ? Json(bytes_of(parameter.shape, parameter.dtype)) : Json(nullptr);
+  json["bytes"] = is_tensor ? Json(byte_count(parameter.shape, parameter.dtype)) : Json(nullptr);
   if (!is_tensor) json["type"] = parameter.type;
   json["alias_of"] = or_null(parameter.alias_of);
   return json;
@@ -401,7 +287,7 @@ Json constant_json(const ConstantInfo& constant) {
   const bool is_tensor = !constant.dtype.empty();
   json["shape"] = is_tensor ? Json(constant.shape) : Json(nullptr);
   json["dtype"] = is_tensor ? Json(constant.dtype) : Json(nullptr);
-  json["bytes"] = is_tensor ? Json(bytes_of(constant.shape, constant.dtype)) : Json(nullptr);
+  json["bytes"] = is_tensor ? Json(byte_count(constant.shape, constant.dtype)) : Json(nullptr);
   if (!is_tensor) json["type"] = constant.type;
   return json;
 }
@@ -446,7 +332,7 @@ Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& 
   }
   inspection.constants = std::move(traced.description.constants);
   for (const auto& constant : inspection.constants) {
-    if (!constant.dtype.empty()) add(inspection.constants_total, constant.shape, constant.dtype, "cpu");
+    if (!constant.dtype.empty()) inspection.constants_total.add(constant.shape, constant.dtype, "cpu");
   }
   inspection.constants_total.devices.clear();
   inspection.collection = std::move(collection);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -12,21 +11,11 @@
 
 #include "archive/file_kind.h"
 #include "graph/graph_collection.h"
+#include "summaries/parameter_sizes.h"
 #include "trace/program.h"
 #include "trace/trace.h"
 
 namespace fxtrace::cli {
-
-// Of several tensors, those that are one counted once.
-struct TensorTotal {
-  std::int64_t tensors = 0, elements = 0, bytes = 0;
-  std::set<std::string> dtypes, devices;
-};
-
-// Elements and bytes of a module's parameters and buffers: its own, and with all submodules; tied ones once.
-struct ModuleSizes {
-  TensorTotal own_parameters, parameters, own_buffers, buffers;
-};
 
 struct Inspection {
   FileInfo file;

@@ -25,12 +25,17 @@ const OptionRow* list_of(const OptionRow* row) {
 }  // namespace
 
 void TraceArguments::add_to(CLI::App& app) {
+  add_without_passes_to(app);
+  add_passes_to(app);
+}
+
+void TraceArguments::add_without_passes_to(CLI::App& app) {
   for (std::size_t group = 0; group < std::size(kOptionGroups); ++group) {
     for (const OptionRow& row : option_table()) {
-      if (row.name != nullptr && row.group == group) add_row(app, row)->group(kOptionGroups[group]);
+      const bool is_wanted = row.name != nullptr && row.group == group && group != kPasses;
+      if (is_wanted) add_row(app, row)->group(kOptionGroups[group]);
     }
   }
-  add_list_of_passes(app);
 }
 
 void TraceArguments::add_passes_to(CLI::App& app) {

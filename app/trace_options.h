@@ -18,11 +18,16 @@ namespace fxtrace::cli {
 class TraceArguments {
  public:
   void add_to(CLI::App& app);
+  // Without those of graph passes.
+  void add_without_passes_to(CLI::App& app);
   // The options of graph passes alone.
   void add_passes_to(CLI::App& app);
 
   // The configuration file, if any, with the command line on top.  Throws Error(kUsage).
   Config resolve() const;
+
+  // Whether the command line has any.
+  bool any() const { return config_file_ || !given_.empty(); }
 
  private:
   struct Given {

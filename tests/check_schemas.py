@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Validates the schemas themselves, and by them every collection that tests/golden has recorded, with jsonschema.
+"""Validates the schemas themselves, and by them every collection and summary that tests/golden has recorded, with
+jsonschema.
 
 Also that the schema allows what exported programs add where it belongs, and nowhere else.
 """
@@ -97,7 +98,8 @@ def document_with(place, value):
 def main():
     collections = validator("graph_collection.schema.json")
     configs = validator("config.schema.json")
-    count = 0
+    summaries = validator("summary.schema.json")
+    count = summary_count = 0
     bad = []
     for path in sorted((ROOT / "tests" / "golden").glob("*/stdout")):
         try:
@@ -105,7 +107,13 @@ def main():
             document = json.loads(path.read_text(encoding="utf-8").replace("{VERSION}", "0.0.0"))
         except ValueError:
             continue  # DOT, help
-        if not isinstance(document, dict) or document.get("format") != "fxtrace.graph_collection":
+        if not isinstance(document, dict):
+            continue
+        if document.get("format") == "fxtrace.summary":
+            summary_count += 1
+            errors = list(summaries.iter_errors(document))
+            bad += [f"{path.parent.name}: {error.json_path}: {error.message[:200]}" for error in errors]
+        if document.get("format") != "fxtrace.graph_collection":
             continue
         count += 1
         # `options` is a configuration file, so that a run can be repeated.
@@ -118,10 +126,10 @@ def main():
             if valid != wanted:
                 bad.append(f"{place} = {value}: {'refused' if wanted else 'allowed'}")
     print(*bad, sep="\n", end="\n" if bad else "")
-    if count == 0:
-        print("no golden output is a graph collection")
-    print(f"{count} collections, {len(bad)} violations")
-    return 1 if bad or count == 0 else 0
+    if count == 0 or summary_count == 0:
+        print("no golden output is a graph collection, or none is a summary")
+    print(f"{count} collections, {summary_count} summaries, {len(bad)} violations")
+    return 1 if bad or count == 0 or summary_count == 0 else 0
 
 
 if __name__ == "__main__":

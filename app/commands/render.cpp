@@ -1,12 +1,12 @@
 #include "app/commands/render.h"
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "app/collection_file.h"
 #include "app/files.h"
 #include "app/formats.h"
 #include "app/isolation.h"
@@ -14,11 +14,8 @@
 #include "app/passes.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
-#include "archive/file_kind.h"
-#include "readers/collection_reader.h"
 #include "support/log.h"
 #include "support/timer.h"
-#include "support/utf8.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -31,35 +28,6 @@ struct Arguments {
   VerboseArgument verbose;
 };
 
-std::string some_of(const std::set<std::string>& names) {
-  constexpr std::size_t kShown = 5, kMaxName = 80;
-  std::string text;
-  std::size_t shown = 0;
-  for (const auto& name : names) {
-    if (shown == kShown) break;
-    text += (shown++ == 0 ? "" : ", ") + cut(name, kMaxName);
-  }
-  return names.size() == shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
-}
-
-GraphCollection read(const InputFile& input, Console& console) {
-  const FileInfo info = identify_file(input.file());
-  if (info.kind != FileKind::kText) {
-    throw input_error("this is no graph collection but " + info.what,
-                      {"fxtrace trace MODEL -o FILE.json writes one"});
-  }
-  const Timer timer;
-  const std::string text = read_whole(input.file());
-  std::set<std::string> unknown;
-  GraphCollection collection = read_collection(text, input.display(), &unknown);
-  log::info("read " + std::to_string(text.size()) + " bytes of " + input.display() + " in " +
-            timer.milliseconds());
-  if (!unknown.empty()) {
-    console.warning(input.display() + ": left out what a later fxtrace has written: " + some_of(unknown));
-  }
-  return collection;
-}
-
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   arguments.format.format();  // what is wrong with it is said first
@@ -68,7 +36,7 @@ int run(const Arguments& arguments, Console& console) {
   Output output(arguments.format.output(), input, console);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
     isolated.all_is_open();
-    GraphCollection collection = with_input(input, [&] { return read(input, console); });
+    GraphCollection collection = with_input(input, [&] { return read_collection_file(input, console); });
     run_passes(passes, collection, console);
     add_to_options(passes, collection);
     const Timer timer;

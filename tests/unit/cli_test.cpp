@@ -52,8 +52,11 @@ bool has_torchscript() {
 }  // namespace
 
 TEST_CASE("cli: help and version", "[cli]") {
-  for (const std::vector<std::string>& args :
-       {std::vector<std::string>{"--help"}, {"-h"}, {"trace", "--help"}, {"inspect", "--help"}}) {
+  for (const std::vector<std::string>& args : {std::vector<std::string>{"--help"},
+                                               {"-h"},
+                                               {"trace", "--help"},
+                                               {"inspect", "--help"},
+                                               {"summary", "--help"}}) {
     CAPTURE(args);
     const Result result = run(args);
     CHECK(result.code == 0);
@@ -78,9 +81,12 @@ TEST_CASE("cli: wrong usage", "[cli]") {
   const Case cases[] = {
       {{}, "missing command"},
       {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
-      {{"model.pt"}, "'model.pt' is not a command\nhint: to trace a model: fxtrace trace model.pt\n"},
-      {{"dir/my model.pt2", "-o", "x.json"}, "hint: to trace a model: fxtrace trace 'dir/my model.pt2'\n"},
-      {{"-"}, "hint: to trace a model: fxtrace trace -\n"},
+      {{"model.pt", "-o", "x.dot"},
+       "-o x.dot: no format has the suffix '.dot', only .txt, .json, .csv and .md"},
+      {{"dir/model", "--sort", "name"}, "--sort: expected macs, params or bytes, got 'name'"},
+      {{"-", "--json", "--csv"}, "--json excludes --csv"},
+      {{"summary", "a", "--depth", "-1"}, "--depth: expected an integer of at least 0, got '-1'"},
+      {{"summary", "a", "--pass", "functional"}, "unknown option '--pass': it belongs to fxtrace trace"},
       {{"--frob"}, "unknown option '--frob'"},
       {{"--versoin"}, "unknown option '--versoin', did you mean '--version'?"},
       {{"--leaf", "x", "trace", "a"},
@@ -147,6 +153,57 @@ TEST_CASE("cli: what cannot be traced", "[cli]") {
   CHECK(piped.code == 3);
   CHECK(piped.err.starts_with("fxtrace: error: stdin: this is a state_dict"));
   CHECK_THAT(run({"trace", "-"}).err, ContainsSubstring("stdin: this is an empty file"));
+}
+
+TEST_CASE("cli: a file without a command is summed up", "[cli]") {
+  const std::string model = FXTRACE_SOURCE_DIR "/sample_models/nested_exported.pt2";
+  const Result alone = run({model, "--depth", "1"});
+  CHECK(alone.code == 0);
+  CHECK(alone.err.empty());
+  CHECK(alone.out == run({"summary", model, "--depth", "1"}).out);
+  CHECK_THAT(alone.out, ContainsSubstring("stem"));
+  CHECK(run({"-"}, content(model)).out.starts_with("-: nets.nested.Net, exported program"));
+  const Result missing = run({"missing.pt"});
+  CHECK(missing.code == 3);
+  CHECK(missing.err == "fxtrace: error: missing.pt: no such file\n");
+}
+
+TEST_CASE("cli: the summary of a collection is that of its model", "[cli]") {
+  const Folder folder;
+  const std::string model = FXTRACE_SOURCE_DIR "/sample_models/nested_exported.pt2";
+  const std::string collection = folder / "model.json";
+  REQUIRE(run({"trace", model, "-o", collection}).code == 0);
+  const auto modules = [](const Result& result) {
+    auto json = nlohmann::json::parse(result.out);
+    for (auto& module : json["modules"]) module.erase("status");  // leaves, here
+    return json["modules"];
+  };
+  const Result read = run({"summary", collection, "--json"});
+  CHECK(read.code == 0);
+  CHECK(modules(read) == modules(run({"summary", model, "--json", "--no-leaf", "none"})));
+  const Result refused = run({"summary", collection, "--leaf", "x"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("options of a trace do not apply"));
+  const Result python = run({"summary", fixture("model.py")});
+  CHECK(python.code == 3);
+}
+
+TEST_CASE("cli: the format of a summary is that of the file's suffix", "[cli]") {
+  const Folder folder;
+  const std::string model = FXTRACE_SOURCE_DIR "/sample_models/nested_exported.pt2";
+  const auto written = [&](const char* name, const std::vector<std::string>& more = {}) {
+    const std::string file = folder / name;
+    std::vector<std::string> args{"summary", model, "-o", file};
+    args.insert(args.end(), more.begin(), more.end());
+    REQUIRE(run(args).code == 0);
+    return content(file);
+  };
+  CHECK(written("a.json").starts_with("{\n  \"format\": \"fxtrace.summary\""));
+  CHECK(written("a.CSV").starts_with("path,"));
+  CHECK(written("a.md").starts_with("`nested_exported.pt2: "));
+  CHECK(written("a.txt").starts_with("nested_exported.pt2: "));
+  CHECK(written("a").starts_with("nested_exported.pt2: "));
+  CHECK(written("a.dat", {"--csv"}).starts_with("path,"));
 }
 
 TEST_CASE("cli: names from outside do not reach the terminal raw", "[cli]") {

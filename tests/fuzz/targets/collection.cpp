@@ -5,9 +5,14 @@
 #include "graph/lint.h"
 #include "passes/pass.h"
 #include "readers/collection_reader.h"
+#include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
 #include "writers/dot_writer.h"
 #include "writers/json_writer.h"
+#include "writers/summary_csv.h"
+#include "writers/summary_json.h"
+#include "writers/summary_markdown.h"
+#include "writers/summary_text.h"
 #include "writers/text_writer.h"
 
 namespace fxtrace::fuzz {
@@ -29,6 +34,18 @@ void write_pictures(const GraphCollection& collection) {
   write_dot(collection, out, options);
 }
 
+void write_summaries(const GraphCollection& collection) {
+  std::ostringstream out;
+  ModelSummary summary = summarize_model(collection);
+  write_summary_json(summary, out);
+  write_summary_csv(summary, out);
+  limit_rows(summary, 20);
+  fold_repeats(summary);
+  sort_rows(summary, SortKey::kMacs);
+  write_summary_markdown(summary, out);
+  write_summary_text(summary, out, {80, true});
+}
+
 void check_writers(const GraphCollection& collection) {
   const std::string text = json_of(collection);
   require(json_of(read_collection(text, "again")) == text, "a collection that was written reads back");
@@ -41,6 +58,7 @@ void collection(std::string_view input) {
   GraphCollection collection;
   if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
   check_writers(collection);
+  write_summaries(collection);
   // All passes one after another, and one of them by itself, which depends on nothing but the input.
   const auto all = passes();
   const Pass* picked[] = {find_pass("functional"), &all[input.size() % all.size()]};

@@ -1,0 +1,604 @@
+#include "summaries/model_summary.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kNone = SIZE_MAX;
+
+// A sum of costs, of which parts may be unknown.
+class Sum {
+ public:
+  void add(const std::optional<SymInt>& size) {
+    if (!size || is_too_large_) return;
+    try {
+      value_ = value_ ? *value_ + *size : *size;
+    } catch (const SymbolicError&) {
+      is_too_large_ = true;
+    }
+  }
+  void add(const Sum& other) {
+    add(other.value_);
+    is_too_large_ = is_too_large_ || other.is_too_large_;
+  }
+  bool is_too_large() const { return is_too_large_; }
+  std::optional<SymInt> value() const { return is_too_large_ ? std::nullopt : value_; }
+
+ private:
+  std::optional<SymInt> value_;
+  bool is_too_large_ = false;
+};
+
+std::optional<SymInt> times(const std::optional<SymInt>& size, std::int64_t count) {
+  if (!size || count == 1) return size;
+  try {
+    return *size * SymInt(count);
+  } catch (const SymbolicError&) {
+    return std::nullopt;
+  }
+}
+
+std::int64_t times(std::int64_t number, std::int64_t count) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(number, count, &product) ? INT64_MAX : product;
+}
+
+TensorCount times(const TensorCount& size, std::int64_t count) {
+  return {times(size.elements, count), times(size.bytes, count)};
+}
+
+TensorCount count_of(const TensorTotal& total) { return {total.elements, total.bytes}; }
+
+// What is added up for a module.
+struct Costs {
+  Sum macs, activation_bytes;
+  std::int64_t unknown = 0, unsized = 0, failed = 0;
+  TensorCount counted;      // parameters whose first name is here
+  bool is_seen = false;     // has nodes in a graph that counts
+  bool is_in_body = false;  // has nodes in a subgraph
+
+  void add(const Costs& other) {
+    macs.add(other.macs);
+    activation_bytes.add(other.activation_bytes);
+    add_saturated(unknown, other.unknown);
+    add_saturated(unsized, other.unsized);
+    add_saturated(failed, other.failed);
+    add_saturated(counted.elements, other.counted.elements);
+    add_saturated(counted.bytes, other.counted.bytes);
+    is_seen = is_seen || other.is_seen;
+    is_in_body = is_in_body || other.is_in_body;
+  }
+};
+
+std::vector<ModelSummary::Port> inputs_of(const Graph& graph) {
+  std::vector<ModelSummary::Port> ports;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op == Opcode::kPlaceholder) ports.push_back({*node.target, *node.meta});
+  }
+  return ports;
+}
+
+void add_outputs(const Graph& graph, const Argument& argument, const std::string& name,
+                 std::vector<ModelSummary::Port>& ports) {
+  const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
+  const auto add_items = [&](const std::vector<Argument>& items) {
+    for (std::size_t i = 0; i < items.size(); ++i)
+      add_outputs(graph, items[i], below(std::to_string(i)), ports);
+  };
+  if (const auto* id = argument.get_if<NodeId>()) {
+    ports.push_back({name, *graph.node(*id).meta});
+  } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
+    add_items(tuple->items);
+  } else if (const auto* list = argument.get_if<Argument::List>()) {
+    add_items(list->items);
+  } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    for (const auto& [key, item] : dict->items) {
+      const auto* text = key.get_if<std::string>();
+      const auto* number = key.get_if<std::int64_t>();
+      add_outputs(graph, item,
+                  below(text != nullptr     ? *text
+                        : number != nullptr ? std::to_string(*number)
+                                            : std::string("?")),
+                  ports);
+    }
+  }
+}
+
+class Summarizer {
+ public:
+  explicit Summarizer(const GraphCollection& collection)
+      : collection_(collection), costs_(collection.modules.size()) {
+    for (std::size_t i = 0; i < modules().size(); ++i) by_path_.emplace(modules()[i].path, i);
+    make_tree();
+  }
+
+  ModelSummary run() {
+    summary_.model = collection_.model;
+    add_ports();
+    for (const ModuleGraph& graph : collection_.graphs) add_costs(graph);
+    add_tensors();
+    add_failed();
+    const auto own = costs_;
+    // Children come after their parents.
+    for (std::size_t at = order_.size(); at-- > 1;) {
+      const std::size_t i = order_[at];
+      if (parents_[i] != kNone) costs_[parents_[i]].add(costs_[i]);
+    }
+    choose_rows(own);
+    make_rows();
+    if (!modules().empty()) {
+      const Costs& all = costs_[order_.front()];
+      summary_.macs = known(all, all.macs);
+      summary_.activation_bytes = known(all, all.activation_bytes);
+      summary_.unsized = all.unsized;
+    }
+    if (!collection_.graphs.empty() && collection_.graphs.front().cost && !is_failed(0))
+      summary_.peak_bytes = collection_.graphs.front().cost->peak_bytes;
+    return std::move(summary_);
+  }
+
+ private:
+  const std::vector<ModuleRecord>& modules() const { return collection_.modules; }
+  bool is_failed(std::size_t i) const {
+    return i < modules().size() && modules()[i].status == ModuleStatus::kFailed;
+  }
+
+  // The module of that path under its first name; of a path that is none the nearest above it.
+  std::size_t find_module(std::string_view path) {
+    const auto known = resolved_.find(path);
+    if (known != resolved_.end()) return known->second;
+    std::size_t result = modules().empty() ? kNone : 0;
+    std::string first(path);
+    // A name below a shared module's later name leads to one below its first; a damaged file may have
+    // circles.
+    constexpr int kMostTurns = 16;
+    for (int turns = 0; turns < kMostTurns; ++turns) {
+      const auto found = by_path_.find(first);
+      if (found != by_path_.end() && !modules()[found->second].alias_of) {
+        result = found->second;
+        break;
+      }
+      if (found != by_path_.end() && *modules()[found->second].alias_of != first) {
+        first = *modules()[found->second].alias_of;
+        continue;
+      }
+      std::string_view above = parent_path(first);
+      auto alias = by_path_.end();
+      for (; !above.empty() && alias == by_path_.end(); above = parent_path(above)) {
+        const auto candidate = by_path_.find(above);
+        if (candidate == by_path_.end()) continue;
+        if (!modules()[candidate->second].alias_of) {
+          result = candidate->second;
+          break;
+        }
+        alias = candidate;
+      }
+      if (alias == by_path_.end()) break;
+      first = *modules()[alias->second].alias_of + first.substr(alias->first.size());
+    }
+    resolved_.emplace(std::string(path), result);
+    return result;
+  }
+
+  // Parents and children, and a pre-order, whatever the order of the records is.
+  void make_tree() {
+    parents_.assign(modules().size(), kNone);
+    children_.assign(modules().size(), {});
+    for (std::size_t i = 0; i < modules().size(); ++i) {
+      if (modules()[i].path.empty()) continue;
+      std::string_view path = parent_path(modules()[i].path);
+      auto found = by_path_.find(path);
+      while (found == by_path_.end() && !path.empty()) found = by_path_.find(path = parent_path(path));
+      if (found == by_path_.end() || by_path_.at(modules()[i].path) != i) continue;
+      parents_[i] = found->second;
+      children_[found->second].push_back(i);
+    }
+    const auto root = by_path_.find("");
+    if (root == by_path_.end()) return;
+    std::vector<std::size_t> pending{root->second};
+    while (!pending.empty()) {
+      const std::size_t i = pending.back();
+      pending.pop_back();
+      order_.push_back(i);
+      pending.insert(pending.end(), children_[i].rbegin(), children_[i].rend());
+    }
+  }
+
+  void add_ports() {
+    if (collection_.graphs.empty() || !collection_.graphs.front().module.empty()) return;
+    const Graph& graph = collection_.graphs.front().graph;
+    summary_.inputs = inputs_of(graph);
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      if (node.op == Opcode::kOutput && !node.args.empty())
+        add_outputs(graph, node.args.front(), "", summary_.outputs);
+    }
+  }
+
+  void add_costs(const ModuleGraph& graph) {
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      const std::size_t i = find_module(node.scope->module_path);
+      if (i == kNone) continue;
+      costs_[i].is_seen = true;
+      has_costs_ = has_costs_ || node.cost->has_value();
+      // Of a module that failed its submodules' graphs tell what can be told.
+      if (node.op == Opcode::kCallModule && is_failed(find_module(*node.target))) continue;
+      if (node.cost->has_value()) add_cost(**node.cost, costs_[i]);
+    }
+    has_costs_ = has_costs_ || graph.cost.has_value();
+    std::vector<const ModuleGraph*> pending{&graph};
+    while (!pending.empty()) {
+      const ModuleGraph& outer = *pending.back();
+      pending.pop_back();
+      for (const Subgraph& body : outer.subgraphs) {
+        pending.push_back(&body.graph);
+        for (const NodeId id : body.graph.graph.order()) {
+          const std::size_t i = find_module(body.graph.graph.node(id).scope->module_path);
+          if (i != kNone) costs_[i].is_in_body = true;
+        }
+      }
+    }
+  }
+
+  void add_cost(const Cost& cost, Costs& to) {
+    to.macs.add(cost.macs);
+    to.activation_bytes.add(cost.activation_bytes);
+    for (const auto& [name, calls] : cost.unknown) {
+      add_saturated(to.unknown, calls);
+      add_saturated(summary_.unknown[name], calls);
+    }
+    add_saturated(to.unsized, cost.unsized);
+  }
+
+  void add_tensors() {
+    sizes_ = count_parameters(collection_);
+    for (const ParameterRecord& record : collection_.parameters) {
+      if (record.kind == ParameterKind::kCustomObject || record.alias_of) continue;
+      const bool is_parameter = record.kind == ParameterKind::kParameter;
+      (is_parameter ? summary_.parameters : summary_.buffers)
+          .add(record.shape, record.dtype, record.device.value_or("cpu"));
+      add_saturated(summary_.dtypes[record.dtype], byte_count(record.shape, record.dtype));
+      const std::size_t i = is_parameter ? find_module(parent_path(record.name)) : kNone;
+      if (i == kNone) continue;
+      add_saturated(costs_[i].counted.elements, element_count(record.shape));
+      add_saturated(costs_[i].counted.bytes, byte_count(record.shape, record.dtype));
+    }
+  }
+
+  void add_failed() {
+    for (std::size_t i = 0; i < modules().size(); ++i) {
+      if (modules()[i].alias_of) continue;
+      ++summary_.modules;
+      if (!is_failed(i)) continue;
+      ++costs_[i].failed;
+      summary_.failed.push_back({modules()[i].path, modules()[i].type, modules()[i].failure});
+    }
+  }
+
+  // Those that are called or have something, and all above them.
+  void choose_rows(const std::vector<Costs>& own) {
+    is_shown_.assign(modules().size(), false);
+    const auto is_something = [&](std::size_t i) {
+      const ModuleSizes& sizes = sizes_[i];
+      return modules()[i].calls > 0 || own[i].is_seen || is_failed(i) || sizes.own_parameters.tensors > 0 ||
+             sizes.own_buffers.tensors > 0;
+    };
+    for (std::size_t at = order_.size(); at-- > 0;) {
+      const std::size_t i = order_[at];
+      if (!modules()[i].alias_of) is_shown_[i] = is_shown_[i] || at == 0 || is_something(i);
+      if (is_shown_[i] && parents_[i] != kNone) is_shown_[parents_[i]] = true;
+    }
+    // Later names of what is shown, under parents that may be so for the first time.
+    for (const std::size_t i : order_) {
+      if (!modules()[i].alias_of || is_shown_[i]) continue;
+      const auto first = by_path_.find(*modules()[i].alias_of);
+      if (first == by_path_.end() || !is_shown_[first->second]) continue;
+      for (std::size_t above = i; above != kNone && !is_shown_[above]; above = parents_[above])
+        is_shown_[above] = true;
+    }
+  }
+
+  // Absent where nothing is known.
+  std::optional<SymInt> known(const Costs& costs, const Sum& sum) const {
+    if (!has_costs_ || !costs.is_seen) return std::nullopt;
+    const auto value = sum.value();
+    if (value || sum.is_too_large() || costs.unknown + costs.unsized + costs.failed > 0) return value;
+    return SymInt(0);
+  }
+
+  void make_rows() {
+    std::vector<std::size_t> depths(modules().size(), 0);
+    std::vector<std::size_t> open;  // rows, from the root down
+    for (const std::size_t i : order_) {
+      if (parents_[i] != kNone) depths[i] = depths[parents_[i]] + 1;
+      if (!is_shown_[i]) continue;
+      while (!open.empty() && summary_.rows[open.back()].depth >= depths[i]) close(open);
+      open.push_back(summary_.rows.size());
+      summary_.rows.push_back(row_of(i));
+      summary_.rows.back().depth = depths[i];
+    }
+    while (!open.empty()) close(open);
+  }
+
+  void close(std::vector<std::size_t>& open) {
+    summary_.rows[open.back()].end = summary_.rows.size();
+    open.pop_back();
+  }
+
+  SummaryRow row_of(std::size_t i) const {
+    const ModuleRecord& module = modules()[i];
+    SummaryRow row;
+    row.path = module.path;
+    row.name = last_name(module.path);
+    row.type = module.type;
+    row.status = module.status;
+    row.alias_of = module.alias_of;
+    row.calls = module.calls;
+    if (module.alias_of) return row;
+    row.outputs = module.outputs;
+    const Costs& costs = costs_[i];
+    row.own_parameters = count_of(sizes_[i].own_parameters);
+    row.parameters = count_of(sizes_[i].parameters);
+    row.own_buffers = count_of(sizes_[i].own_buffers);
+    row.buffers = count_of(sizes_[i].buffers);
+    row.shared_parameters = {std::max<std::int64_t>(0, row.parameters.elements - costs.counted.elements),
+                             std::max<std::int64_t>(0, row.parameters.bytes - costs.counted.bytes)};
+    row.macs = known(costs, costs.macs);
+    row.activation_bytes = known(costs, costs.activation_bytes);
+    row.unknown = costs.unknown;
+    row.unsized = costs.unsized;
+    row.failed = costs.failed;
+    row.is_in_body = costs.is_in_body && !costs.is_seen;
+    return row;
+  }
+
+  const GraphCollection& collection_;
+  ModelSummary summary_;
+  std::unordered_map<std::string_view, std::size_t> by_path_;
+  struct Hash {
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the name that std asks for
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> resolved_;
+  std::vector<std::size_t> parents_;
+  std::vector<std::vector<std::size_t>> children_;
+  std::vector<std::size_t> order_;  // pre-order
+  std::vector<Costs> costs_;        // by module, at first its own
+  std::vector<ModuleSizes> sizes_;
+  std::vector<bool> is_shown_;
+  bool has_costs_ = false;
+};
+
+// --- changes of the rows ---
+
+// Rows with their children, to be put together anew.
+struct Tree {
+  std::vector<std::vector<std::size_t>> children;  // by row
+
+  explicit Tree(const std::vector<SummaryRow>& rows) : children(rows.size()) {
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      while (!open.empty() && rows[open.back()].depth >= rows[i].depth) open.pop_back();
+      if (!open.empty()) children[open.back()].push_back(i);
+      open.push_back(i);
+    }
+  }
+
+  // In pre-order; `change(row, parent)` is called for each on the way.
+  template <class F>
+  std::vector<SummaryRow> rows(const std::vector<SummaryRow>& from, F&& change) const {
+    std::vector<SummaryRow> result;
+    if (from.empty()) return result;
+    struct Pending {
+      std::size_t row, parent;  // the latter in the result
+    };
+    std::vector<Pending> pending{{0, kNone}};
+    std::vector<std::size_t> open;
+    const auto close = [&] {
+      result[open.back()].end = result.size();
+      open.pop_back();
+    };
+    while (!pending.empty()) {
+      const auto [row, parent] = pending.back();
+      pending.pop_back();
+      while (!open.empty() && open.back() != parent) close();
+      const std::size_t here = result.size();
+      result.push_back(from[row]);
+      change(row, result.back(), parent == kNone ? nullptr : &result[parent]);
+      open.push_back(here);
+      for (auto child = children[row].rbegin(); child != children[row].rend(); ++child)
+        pending.push_back({*child, here});
+    }
+    while (!open.empty()) close();
+    return result;
+  }
+};
+
+// Whether `next` is `name` with the one number in which they differ larger by `steps`: "layer9", "layer10".
+bool counts_up(std::string_view name, std::string_view next, std::int64_t steps) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t at = 0;
+  while (at < name.size() && at < next.size() && name[at] == next[at]) ++at;
+  while (at > 0 && is_digit(name[at - 1])) --at;
+  const auto digits = [&](std::string_view text) {
+    std::size_t end = at;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    return text.substr(at, end - at);
+  };
+  constexpr std::size_t kMostDigits = 18;
+  const std::string_view a = digits(name);
+  const std::string_view b = digits(next);
+  if (a.empty() || b.empty() || a.size() > kMostDigits || b.size() > kMostDigits) return false;
+  if (name.substr(at + a.size()) != next.substr(at + b.size())) return false;
+  return std::stoll(std::string(a)) + steps == std::stoll(std::string(b));
+}
+
+// All that is shown of a row but its name, as a text that no other has.
+class Facts {
+ public:
+  explicit Facts(const SummaryRow& row) {
+    add(row.type);
+    add(static_cast<std::int64_t>(row.status));
+    add(row.alias_of.has_value());
+    add(row.alias_of.value_or(""));
+    add(row.calls);
+    add(row.outputs ? static_cast<std::int64_t>(row.outputs->size()) : -1);
+    if (row.outputs) {
+      for (const Meta& meta : *row.outputs) {
+        add(meta.type.value_or(""));
+        add(meta.dtype.value_or(""));
+        add(meta.shape ? static_cast<std::int64_t>(meta.shape->size()) : -1);
+        if (!meta.shape) continue;
+        for (const auto& dim : *meta.shape) add(dim.text());
+      }
+    }
+    for (const TensorCount& size :
+         {row.own_parameters, row.parameters, row.own_buffers, row.buffers, row.shared_parameters}) {
+      add(size.elements);
+      add(size.bytes);
+    }
+    for (const auto& size : {row.macs, row.activation_bytes}) add(size ? size->text() : "");
+    for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
+  }
+
+  void add(std::string_view text) {
+    text_ += std::to_string(text.size()) + ":";
+    text_ += text;
+  }
+  void add(std::int64_t number) { text_ += std::to_string(number) + ";"; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+bool ModelSummary::has_costs() const {
+  const bool is_some = std::ranges::any_of(
+      rows, [](const SummaryRow& row) { return row.macs && !(row.macs->number() == std::int64_t{0}); });
+  // Without sizes every call is unsized, and what needs none is all that there is.
+  return is_some || (unsized == 0 && (macs || !unknown.empty()));
+}
+
+bool ModelSummary::has_shapes() const {
+  return std::ranges::any_of(rows, [](const SummaryRow& row) {
+    return row.outputs &&
+           std::ranges::any_of(*row.outputs, [](const Meta& meta) { return meta.shape.has_value(); });
+  });
+}
+
+ModelSummary summarize_model(const GraphCollection& collection) { return Summarizer(collection).run(); }
+
+void limit_depth(ModelSummary& summary, std::int64_t depth) {
+  const auto limit = static_cast<std::size_t>(depth);
+  Tree tree(summary.rows);
+  const std::size_t before = summary.rows.size();
+  for (std::size_t i = 0; i < before; ++i) {
+    if (summary.rows[i].depth >= limit) tree.children[i].clear();
+  }
+  summary.rows = tree.rows(summary.rows, [](std::size_t, SummaryRow&, const SummaryRow*) {});
+  summary.hidden += static_cast<std::int64_t>(before - summary.rows.size());
+  summary.max_depth = depth;
+}
+
+void fold_repeats(ModelSummary& summary) {
+  const auto& rows = summary.rows;
+  Tree tree(rows);
+  std::unordered_map<std::string, std::size_t> classes;  // by all that is shown of a row and below it
+  std::vector<std::size_t> class_of(rows.size());
+  std::vector<std::size_t> last(rows.size(), kNone);
+  std::vector<std::int64_t> repeats(rows.size(), 1);
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    std::vector<std::size_t> kept;
+    for (const std::size_t child : tree.children[i]) {
+      if (!kept.empty() && class_of[child] == class_of[kept.back()] &&
+          counts_up(rows[kept.back()].name, rows[child].name, repeats[kept.back()])) {
+        ++repeats[kept.back()];
+        last[kept.back()] = child;
+      } else {
+        kept.push_back(child);
+      }
+    }
+    Facts facts(rows[i]);
+    for (const std::size_t child : kept) {
+      facts.add(rows[child].name);
+      facts.add(repeats[child]);
+      facts.add(static_cast<std::int64_t>(class_of[child]));
+    }
+    tree.children[i] = std::move(kept);
+    class_of[i] = classes.emplace(facts.text(), classes.size()).first->second;
+  }
+  summary.rows = tree.rows(rows, [&](std::size_t from, SummaryRow& row, const SummaryRow* parent) {
+    if (last[from] != kNone) row.last = rows[last[from]].path;
+    row.repeats = repeats[from];
+    row.modules = times(parent == nullptr ? 1 : parent->modules, row.repeats);
+    for (TensorCount* size :
+         {&row.own_parameters, &row.parameters, &row.own_buffers, &row.buffers, &row.shared_parameters}) {
+      *size = times(*size, row.modules);
+    }
+    row.macs = times(row.macs, row.modules);
+    row.activation_bytes = times(row.activation_bytes, row.modules);
+    for (std::int64_t* count : {&row.unknown, &row.unsized, &row.failed}) *count = times(*count, row.modules);
+  });
+  summary.is_folded = true;
+}
+
+void limit_rows(ModelSummary& summary, std::size_t most) {
+  std::size_t deepest = 0;
+  for (const SummaryRow& row : summary.rows) deepest = std::max(deepest, row.depth);
+  const auto fits = [&](std::size_t depth) {
+    ModelSummary folded = summary;
+    limit_depth(folded, static_cast<std::int64_t>(depth));
+    fold_repeats(folded);
+    return folded.rows.size() <= most;
+  };
+  if (deepest <= 1 || fits(deepest)) return;
+  // The deeper the more rows: what folds at a depth folds above it too.
+  std::size_t low = 1;
+  std::size_t high = deepest;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  limit_depth(summary, static_cast<std::int64_t>(low));
+}
+
+std::optional<std::int64_t> typical_value(const std::optional<SymInt>& size) {
+  if (!size) return std::nullopt;
+  if (const auto number = size->number()) return number;
+  std::map<std::string, std::int64_t> values;
+  for (const std::string& name : size->symbols()) values[name] = kTypicalSize;
+  return size->evaluate(values);
+}
+
+void sort_rows(ModelSummary& summary, SortKey key) {
+  std::vector<std::optional<std::int64_t>> numbers;
+  for (const SummaryRow& row : summary.rows) {
+    switch (key) {
+      case SortKey::kMacs:
+        numbers.push_back(typical_value(row.macs));
+        break;
+      case SortKey::kParameters:
+        numbers.emplace_back(row.counted_parameters().elements);
+        break;
+      case SortKey::kBytes:
+        numbers.emplace_back(row.counted_parameters().bytes);
+        break;
+    }
+  }
+  Tree tree(summary.rows);
+  for (auto& children : tree.children) {
+    std::stable_sort(children.begin(), children.end(),
+                     [&](std::size_t a, std::size_t b) { return numbers[a] > numbers[b]; });
+  }
+  summary.rows = tree.rows(summary.rows, [](std::size_t, SummaryRow&, const SummaryRow*) {});
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,113 @@
+#include "summaries/parameter_sizes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <unordered_map>
+
+#include "shapes/scalar_type.h"
+
+namespace fxtrace {
+
+std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
+  }
+  return count;
+}
+
+std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype) {
+  std::int64_t bytes = 0;
+  const Dtype type = find_scalar_type(dtype);
+  const bool too_many = __builtin_mul_overflow(element_count(shape), type ? item_size(*type) : 0, &bytes);
+  return too_many ? INT64_MAX : bytes;
+}
+
+void add_saturated(std::int64_t& total, std::int64_t count) {
+  if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
+}
+
+void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype,
+                      const std::string& device) {
+  ++tensors;
+  add_saturated(elements, element_count(shape));
+  add_saturated(bytes, byte_count(shape, dtype));
+  dtypes.insert(dtype);
+  devices.insert(device);
+}
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
+std::string_view last_name(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? path : path.substr(dot + 1);
+}
+
+std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
+  const auto& modules = collection.modules;
+  std::unordered_map<std::string_view, std::size_t> by_path;
+  for (std::size_t i = 0; i < modules.size(); ++i) by_path.emplace(modules[i].path, i);
+  std::unordered_map<std::string_view, std::vector<std::string_view>> later_names;  // by first path
+  for (const auto& module : modules) {
+    if (module.alias_of) later_names[*module.alias_of].push_back(module.path);
+  }
+  std::unordered_map<std::string_view, std::vector<const ParameterRecord*>> names;  // by first name
+  std::vector<std::string_view> tensors;
+  for (const auto& parameter : collection.parameters) {
+    if (parameter.kind == ParameterKind::kCustomObject) continue;
+    const std::string_view first = parameter.alias_of ? *parameter.alias_of : parameter.name;
+    auto& list = names[first];
+    if (list.empty()) tensors.push_back(first);
+    list.push_back(&parameter);
+  }
+
+  std::vector<ModuleSizes> sizes(modules.size());
+  std::vector<std::size_t> counted_for(modules.size(), SIZE_MAX);
+  std::vector<std::string_view> pending;  // modules that have the tensor, and their parents
+  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    const auto& list = names[tensors[tensor]];
+    const ParameterRecord& record = *list.front();
+    const bool is_parameter = record.kind == ParameterKind::kParameter;
+    for (const ParameterRecord* parameter : list) {
+      const std::string_view owner = parent_path(parameter->name);
+      const bool seen =
+          std::find(pending.begin(), pending.end(), owner) != pending.end();  // two names in one module
+      const auto found = by_path.find(owner);
+      if (found != by_path.end() && !seen) {
+        ModuleSizes& of = sizes[found->second];
+        (is_parameter ? of.own_parameters : of.own_buffers)
+            .add(record.shape, record.dtype, record.device.value_or("cpu"));
+      }
+      pending.push_back(owner);
+    }
+    while (!pending.empty()) {
+      const std::string_view path = pending.back();
+      pending.pop_back();
+      if (!path.empty()) pending.push_back(parent_path(path));
+      const auto found = by_path.find(path);
+      if (found == by_path.end()) continue;
+      if (counted_for[found->second] == tensor) {
+        if (!path.empty()) pending.pop_back();  // its parents were counted as well
+        continue;
+      }
+      counted_for[found->second] = tensor;
+      ModuleSizes& of = sizes[found->second];
+      (is_parameter ? of.parameters : of.buffers)
+          .add(record.shape, record.dtype, record.device.value_or("cpu"));
+      const auto later = later_names.find(path);
+      if (later == later_names.end()) continue;
+      for (const std::string_view name : later->second) pending.push_back(parent_path(name));
+    }
+  }
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const auto first = modules[i].alias_of ? by_path.find(*modules[i].alias_of) : by_path.end();
+    if (first != by_path.end()) sizes[i] = sizes[first->second];
+  }
+  return sizes;
+}
+
+}  // namespace fxtrace

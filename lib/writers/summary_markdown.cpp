@@ -1,0 +1,107 @@
+#include "writers/summary_markdown.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "writers/summary_words.h"
+
+namespace fxtrace {
+namespace {
+
+namespace words = summary_words;
+using words::Style;
+
+bool is_plain(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == ' ' || c == ',' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+// Entities are no markup, in a table or elsewhere, and GitHub makes neither links nor mentions of what is
+// between these tags.
+std::string code(const std::string& text) {
+  if (text.empty()) return "";
+  constexpr std::string_view kHarmless = "_.:-+*/%()[]=?";  // in a code span
+  const bool is_harmless = std::ranges::all_of(
+      text, [&](char c) { return is_plain(c) || kHarmless.find(c) != std::string_view::npos; });
+  if (is_harmless && text.front() != ' ' && text.back() != ' ') return "`" + text + "`";
+  std::string result = "<code>";
+  for (const char c : text) {
+    result += is_plain(c) ? std::string(1, c)
+                          : "&#" + std::to_string(static_cast<int>(static_cast<unsigned char>(c))) + ";";
+  }
+  return result + "</code>";
+}
+
+// A sentence, as it is where nothing in it could be markup or a link.
+std::string sentence(const std::string& text) {
+  constexpr std::string_view kHarmless = ".:-+()/?=";
+  const bool is_harmless =
+      std::ranges::all_of(
+          text, [&](char c) { return is_plain(c) || kHarmless.find(c) != std::string_view::npos; }) &&
+      text.find("www.") == std::string::npos && text.find("://") == std::string::npos;
+  return is_harmless ? text : code(text);
+}
+
+void write_row(std::ostream& out, const std::vector<std::string>& cells) {
+  out << "|";
+  for (const auto& cell : cells) out << " " << cell << (cell.empty() ? "|" : " |");
+  out << "\n";
+}
+
+void write_ports(const char* title, const std::vector<words::Line>& ports, std::ostream& out) {
+  if (ports.empty()) return;
+  out << "- " << title << ":";
+  for (const auto& [name, text] : ports) {
+    out << (&name == &ports.front().first ? " " : ", ");
+    if (!name.empty()) out << code(name) << " ";
+    out << code(text);
+  }
+  out << "\n";
+}
+
+}  // namespace
+
+void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
+  out << code(words::headline(summary)) << "\n\n";
+  write_ports("Inputs", words::inputs(summary), out);
+  write_ports("Outputs", words::outputs(summary), out);
+  for (const auto& [label, text] : words::totals(summary)) out << "- " << label << ": " << code(text) << "\n";
+  out << "\n";
+
+  const bool has_shapes = summary.has_shapes();
+  const bool has_costs = summary.has_costs();
+  const std::string dtype = words::usual_dtype(summary);
+  std::vector<std::string> header{"Module", "Type"};
+  std::vector<std::string> rule{"---", "---"};
+  if (has_shapes) {
+    header.push_back(dtype.empty() ? "Output" : "Output (" + code(dtype) + ")");
+    rule.emplace_back("---");
+  }
+  for (const char* title : {"Params", "Bytes", "MACs"}) {
+    if (!has_costs && title == std::string_view("MACs")) continue;
+    header.emplace_back(title);
+    rule.emplace_back("---:");
+  }
+  write_row(out, header);
+  write_row(out, rule);
+  for (const SummaryRow& row : summary.rows) {
+    std::vector<std::string> cells{row.path.empty() ? "(root)" : code(words::name(row, true)),
+                                   code(words::type(row))};
+    if (has_shapes) cells.push_back(code(words::outputs(row, dtype)));
+    cells.push_back(words::parameters(row, Style::kExact));
+    cells.push_back(words::parameter_bytes(row));
+    if (has_costs) {
+      const bool is_number = !row.macs || row.macs->is_number();
+      const std::string macs = words::macs(row, Style::kExact);
+      cells.push_back(is_number ? macs : code(macs));
+    }
+    write_row(out, cells);
+  }
+  const auto notes = words::notes(summary);
+  if (!notes.empty()) out << "\n";
+  for (const std::string& note : notes) out << "- " << sentence(note) << "\n";
+}
+
+}  // namespace fxtrace

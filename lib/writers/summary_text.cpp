@@ -1,0 +1,320 @@
+#include "writers/summary_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/columns.h"
+#include "support/utf8.h"
+#include "writers/summary_words.h"
+
+namespace fxtrace {
+namespace {
+
+namespace words = summary_words;
+using words::Style;
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastBar = 6, kMostBar = 16;
+// Below this there is no table.
+constexpr std::size_t kLeastWidth = 40;
+constexpr std::size_t kMostPorts = 8;   // inputs, and outputs; JSON has them all
+constexpr std::size_t kMostLines = 20;  // of the tree, at which it stops to grow to the right
+
+constexpr const char* kBold = "\033[1m";
+constexpr const char* kDim = "\033[2m";
+constexpr const char* kRed = "\033[31m";
+constexpr const char* kCyan = "\033[36m";
+constexpr const char* kReset = "\033[0m";
+
+struct Column {
+  const char* title;
+  std::vector<std::string> cells;
+  bool right = false;
+  Keep keep = Keep::kStart;
+  std::size_t least = 0;  // to which it may be cut; 0: not at all
+  std::size_t width = 0;
+
+  void fit() {
+    width = fxtrace::width(title);
+    for (const auto& cell : cells) width = std::max(width, fxtrace::width(cell));
+  }
+};
+
+class Table {
+ public:
+  Table(const ModelSummary& summary, const SummaryLayout& layout)
+      : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastWidth)) {
+    const std::string dtype = words::usual_dtype(summary);
+    output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
+    make_lines();
+    // What people read first is cut last.
+    add("Module", 22, false, [&](const SummaryRow& row) { return words::name(row, false); });
+    for (std::size_t i = 0; i < lines_.size(); ++i) columns_.back().cells[i].insert(0, lines_[i]);
+    add("Type", 12, false, words::type);
+    if (summary.has_shapes()) {
+      add(output_title_.c_str(), 16, false,
+          [&](const SummaryRow& row) { return words::outputs(row, dtype); });
+    }
+    parameters_ =
+        add("Params", 0, true, [](const SummaryRow& row) { return words::parameters(row, Style::kExact); });
+    bytes_ = add("Bytes", 0, true, words::parameter_bytes);
+    if (summary.has_costs()) {
+      macs_ = add("MACs", 0, true, [](const SummaryRow& row) { return words::macs(row, Style::kExact); });
+    }
+    for (Column& column : columns_) column.fit();
+    if (macs_ != 0 && !is_number(summary.macs)) columns_[macs_].least = 14;
+    lay_out();
+  }
+
+  void write(std::ostream& out) const {
+    std::string line;
+    for (std::size_t i = 0; i < columns_.size(); ++i) append(line, i, columns_[i].title, "", "");
+    put(out, line, kBold);
+    for (std::size_t row = 0; row < summary_.rows.size(); ++row) {
+      line.clear();
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const bool is_red = i == 1 && summary_.rows[row].status == ModuleStatus::kFailed;
+        append(line, i, columns_[i].cells[row], i == 0 ? lines_[row] : "",
+               is_red && layout_.colour ? kRed : "");
+      }
+      if (bar_ != 0) line += bar(summary_.rows[row]);
+      put(out, line, "");
+    }
+  }
+
+ private:
+  static bool is_number(const std::optional<SymInt>& size) { return !size || size->is_number(); }
+
+  // Its place among the columns.
+  template <class F>
+  std::size_t add(const char* title, std::size_t least, bool right, F&& text) {
+    Column column{title, {}, right};
+    column.least = least;
+    for (const SummaryRow& row : summary_.rows) column.cells.push_back(text(row));
+    columns_.push_back(std::move(column));
+    return columns_.size() - 1;
+  }
+
+  // The tree before each name: "│ ├ ".
+  void make_lines() {
+    const auto& rows = summary_.rows;
+    std::vector<bool> is_last(rows.size(), true);
+    std::vector<std::size_t> open;  // the row at each depth
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      while (!open.empty() && rows[open.back()].depth > rows[i].depth) open.pop_back();
+      if (!open.empty() && rows[open.back()].depth == rows[i].depth) {
+        is_last[open.back()] = false;
+        open.pop_back();
+      }
+      open.push_back(i);
+    }
+    std::vector<std::string> above;  // for the children of the row at each depth
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::size_t depth = std::min(rows[i].depth, above.size());
+      above.resize(depth);
+      if (depth == 0) {
+        lines_.emplace_back();
+        above.emplace_back();
+        continue;
+      }
+      if (depth > kMostLines) {
+        lines_.push_back(above.back());
+        above.push_back(above.back());
+        continue;
+      }
+      lines_.push_back(above.back() + (is_last[i] ? "└ " : "├ "));
+      above.push_back(above.back() + (is_last[i] ? "  " : "│ "));
+    }
+  }
+
+  std::size_t total() const {
+    std::size_t sum = bar_ == 0 ? 0 : bar_ + kGap;
+    for (const Column& column : columns_) sum += column.width;
+    return sum + kGap * (columns_.size() - 1);
+  }
+  bool fits() const { return total() <= room_; }
+
+  // Rounds numbers, and cuts texts, as far as it takes.
+  void lay_out() {
+    if (layout_.colour && macs_ != 0) bar_ = kLeastBar;
+    if (!fits() && macs_ != 0) round(macs_, words::macs);
+    if (!fits() && !can_cut()) round(parameters_, words::parameters);
+    if (!fits() && !can_cut()) bar_ = 0;
+    if (!fits() && !can_cut()) remove(bytes_);
+    cut_widest(false);
+    if (!fits()) cut_widest(true);
+    if (bar_ != 0 && fits()) bar_ = std::min(kMostBar, bar_ + room_ - total());
+  }
+
+  void round(std::size_t column, std::string (*text)(const SummaryRow&, Style)) {
+    for (std::size_t i = 0; i < summary_.rows.size(); ++i)
+      columns_[column].cells[i] = text(summary_.rows[i], Style::kRounded);
+    columns_[column].fit();
+  }
+
+  void remove(std::size_t column) {
+    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
+    if (macs_ > column) --macs_;
+  }
+
+  // Whether cutting texts to what they need at least is enough.
+  bool can_cut() const {
+    std::size_t least = total();
+    for (const Column& column : columns_) {
+      if (column.least != 0 && column.width > column.least) least -= column.width - column.least;
+    }
+    return least <= room_;
+  }
+
+  void cut_widest(bool below_least) {
+    constexpr std::size_t kLeastCell = 6;
+    while (!fits()) {
+      Column* widest = nullptr;
+      for (Column& column : columns_) {
+        const std::size_t least = below_least ? kLeastCell : column.least;
+        if (column.least == 0 || column.width <= least) continue;
+        if (widest == nullptr || column.width > widest->width) widest = &column;
+      }
+      if (widest == nullptr) return;
+      --widest->width;
+    }
+  }
+
+  // The cell `text` of a column; `lines` of it are the tree.
+  void append(std::string& line, std::size_t index, const std::string& text, const std::string& lines,
+              const char* colour) const {
+    const Column& column = columns_[index];
+    std::string shown = text;
+    std::string tree;
+    if (!lines.empty() && text.starts_with(lines)) {
+      // The front of a name goes first, and then that of the tree.
+      constexpr std::size_t kLeastName = 8;
+      const std::string name = text.substr(lines.size());
+      const std::size_t least = std::min({fxtrace::width(name), kLeastName, column.width});
+      const std::size_t room = column.width - least;
+      if (room > 0) tree = cut(lines, room, Keep::kEnd);
+      shown = cut(name, column.width - fxtrace::width(tree), Keep::kEnd);
+    } else if (fxtrace::width(shown) > column.width) {
+      shown = cut(shown, column.width, index == 0 ? Keep::kEnd : Keep::kStart);
+    }
+    const std::size_t used = fxtrace::width(tree) + fxtrace::width(shown);
+    const std::string padding(used < column.width ? column.width - used : 0, ' ');
+    if (index != 0) line.append(kGap, ' ');
+    if (column.right) line += padding;
+    if (!tree.empty()) line += layout_.colour ? kDim + tree + kReset : tree;
+    line += *colour == '\0' ? shown : colour + shown + kReset;
+    if (!column.right) line += padding;
+  }
+
+  std::string bar(const SummaryRow& row) const {
+    const auto all = typical_value(summary_.macs);
+    const auto own = typical_value(row.macs);
+    if (!all || !own || *all <= 0 || *own <= 0) return "";
+    constexpr std::array kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const double share = std::min(1.0, static_cast<double>(*own) / static_cast<double>(*all));
+    const auto eighths = std::max(1L, std::lround(share * 8 * static_cast<double>(bar_)));
+    std::string text(kGap, ' ');
+    text += kCyan;
+    for (long i = 0; i < eighths / 8; ++i) text += "█";
+    text += kEighths[static_cast<std::size_t>(eighths % 8)];
+    return text + kReset;
+  }
+
+  void put(std::ostream& out, std::string line, const char* colour) const {
+    while (line.ends_with(' ')) line.pop_back();
+    if (layout_.colour && *colour != '\0') line = colour + line + kReset;
+    out << line << '\n';
+  }
+
+  const ModelSummary& summary_;
+  const SummaryLayout& layout_;
+  std::size_t room_;
+  std::string output_title_;
+  std::vector<std::string> lines_;
+  std::vector<Column> columns_;
+  std::size_t parameters_ = 0, bytes_ = 0, macs_ = 0;  // places of columns; 0: there is none
+  std::size_t bar_ = 0;
+};
+
+class Writer {
+ public:
+  Writer(std::ostream& out, const SummaryLayout& layout) : out_(out), layout_(layout) {}
+
+  void document(const ModelSummary& summary) {
+    out_ << paint(words::headline(summary), kBold) << "\n";
+    const auto inputs = words::inputs(summary);
+    const auto outputs = words::outputs(summary);
+    if (!inputs.empty() || !outputs.empty()) out_ << "\n";
+    std::size_t names = 0;
+    for (const auto& ports : {inputs, outputs}) {
+      for (const auto& [name, text] : ports) names = std::max(names, width(name));
+    }
+    ports("Inputs ", inputs, names);
+    ports("Outputs", outputs, names);
+    out_ << "\n";
+    if (!summary.rows.empty()) Table(summary, layout_).write(out_);
+    const auto notes = words::notes(summary);
+    for (const std::string& note : notes) wrap(note);
+    out_ << "\n";
+    lines(words::totals(summary));
+  }
+
+ private:
+  // A sentence on as many lines as it takes.
+  void wrap(const std::string& text) {
+    constexpr const char* kIndent = "  ";
+    std::istringstream in(text);
+    std::string line;
+    for (std::string word; in >> word;) {
+      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.width, kLeastWidth)) {
+        out_ << line << "\n";
+        line = kIndent + word;
+      } else {
+        line += (line.empty() ? "" : " ") + word;
+      }
+    }
+    out_ << line << "\n";
+  }
+
+  std::string paint(const std::string& text, const char* colour) const {
+    return layout_.colour ? colour + text + kReset : text;
+  }
+
+  void ports(const std::string& title, const std::vector<words::Line>& ports, std::size_t names) {
+    std::size_t shown = 0;
+    for (const auto& [name, text] : ports) {
+      out_ << (shown == 0 ? paint(title, kBold) : std::string(title.size(), ' ')) << "  ";
+      if (shown++ == kMostPorts) {
+        out_ << "... and " << ports.size() - kMostPorts << " more\n";
+        break;
+      }
+      if (names != 0) out_ << name << std::string(names - width(name) + kGap, ' ');
+      out_ << text << "\n";
+    }
+  }
+
+  void lines(const std::vector<words::Line>& lines) {
+    std::size_t widest = 0;
+    for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
+    for (const auto& [label, text] : lines) {
+      out_ << paint(label, kBold) << std::string(widest - label.size() + kGap, ' ') << text << "\n";
+    }
+  }
+
+  std::ostream& out_;
+  const SummaryLayout& layout_;
+};
+
+}  // namespace
+
+void write_summary_text(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout) {
+  Writer(out, layout).document(summary);
+}
+
+}  // namespace fxtrace

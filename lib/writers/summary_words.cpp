@@ -1,0 +1,266 @@
+#include "writers/summary_words.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "graph/text_form.h"
+#include "support/columns.h"
+#include "support/printable.h"
+#include "support/utf8.h"
+
+namespace fxtrace::summary_words {
+namespace {
+
+bool is_shared_elsewhere(const SummaryRow& row) {
+  return row.counted_parameters().elements == 0 && row.parameters.elements > 0;
+}
+
+std::string count(std::int64_t number, Style style) {
+  return style == Style::kExact ? with_separators(number) : rounded(number);
+}
+
+bool is_number(std::string_view word) {
+  constexpr std::size_t kMostDigits = 18;
+  return !word.empty() && word.size() <= kMostDigits &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// One term of a sum, with its number in front and rounded: "1.81G*batch" of "batch*1814073344".
+std::string rounded_term(const std::string& term) {
+  const std::size_t star = term.rfind('*');
+  const std::string_view last = std::string_view(term).substr(star == std::string::npos ? 0 : star + 1);
+  const bool is_power = star != std::string::npos && star > 0 && term[star - 1] == '*';
+  if (!is_number(last) || is_power) return term;
+  std::string number = rounded(std::stoll(std::string(last)));
+  std::erase(number, ' ');
+  return star == std::string::npos ? number : number + "*" + term.substr(0, star);
+}
+
+// A polynomial of dimensions with rounded numbers; other expressions as they are.
+std::string rounded_expression(const std::string& text) {
+  if (text.find_first_of("()-/%,") != std::string::npos) return text;
+  std::string result;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('+', at), text.size());
+    result += (at == 0 ? "" : "+") + rounded_term(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+std::string size_text(const SymInt& size, Style style) {
+  if (const auto number = size.number()) return count(*number, style);
+  return one_line(style == Style::kExact ? size.text() : rounded_expression(size.text()));
+}
+
+// Bytes that may be an expression, which may be long.
+std::string bytes_or_expression(const SymInt& size) {
+  constexpr std::size_t kMostExpression = 50;
+  if (const auto number = size.number()) return bytes_text(*number);
+  return cut(one_line(size.text()), kMostExpression) + " bytes";
+}
+
+// What is new of the last name, "11" of "layer0" and "layer11"; all of it where the number is not at its end.
+std::string end_of_range(const std::string& first, const std::string& last) {
+  const auto without_number = [](const std::string& name) {
+    return name.substr(0, name.find_last_not_of("0123456789") + 1);
+  };
+  const std::string prefix = without_number(first);
+  return prefix.size() < first.size() && prefix == without_number(last) ? last.substr(prefix.size()) : last;
+}
+
+std::string number_of(std::int64_t number, const std::string& what) {
+  return with_separators(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::string kind(const GraphCollection::Model& model) {
+  if (model.kind == "torchscript") return "TorchScript";
+  if (model.kind == "exported_program") return "exported program";
+  return model.kind;
+}
+
+// "float32[1, 3]"; of what is no tensor its type.
+std::string port_text(const Meta& meta) {
+  if (meta.shape || meta.value) return one_line(value_text(meta));
+  return meta.type ? one_line(*meta.type) : "?";
+}
+
+std::string tensors(const TensorTotal& total) {
+  return with_separators(total.elements) + " (" + bytes_text(total.bytes) + ")";
+}
+
+std::string path_or_root(const std::string& path) { return path.empty() ? "the root" : path; }
+
+}  // namespace
+
+std::string headline(const ModelSummary& summary) {
+  std::string text = summary.model.file + ": ";
+  text += summary.model.type.empty() ? "" : summary.model.type + ", ";
+  text += kind(summary.model);
+  if (!summary.producer.empty()) text += " of " + summary.producer;
+  if (summary.model.method != "forward" && !summary.model.method.empty())
+    text += ", method " + summary.model.method;
+  return one_line(text);
+}
+
+std::string name(const SummaryRow& row, bool whole) {
+  if (row.path.empty()) return "(root)";
+  std::string text = whole ? row.path : row.name;
+  if (row.last && whole) text += " - " + *row.last;
+  if (row.last && !whole) text += " - " + end_of_range(row.name, std::string(last_name(*row.last)));
+  return one_line(text);
+}
+
+std::string type(const SummaryRow& row) {
+  std::string text = row.type.empty() ? "-" : std::string(last_name(row.type));
+  if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
+  if (row.alias_of) {
+    text += " (= " + path_or_root(*row.alias_of) + ")";
+  } else if (row.status == ModuleStatus::kFailed) {
+    text += " (failed)";
+  } else if (row.calls > 1) {
+    text += " (" + std::to_string(row.calls) + " calls)";
+  }
+  return one_line(text);
+}
+
+std::string outputs(const SummaryRow& row, const std::string& usual_dtype) {
+  if (!row.outputs || row.outputs->empty()) return "";
+  const Meta& first = row.outputs->front();
+  Meta shown = first;
+  shown.type.reset();
+  if (shown.dtype == usual_dtype) shown.dtype.reset();
+  std::string text = first.shape ? "" : "?";
+  if (first.shape) {
+    if (shown.dtype) text += *shown.dtype;
+    text += "[";
+    for (std::size_t i = 0; i < first.shape->size(); ++i)
+      text += (i == 0 ? "" : ", ") + (*first.shape)[i].text();
+    text += "]";
+  }
+  if (row.outputs->size() > 1) text += " +" + std::to_string(row.outputs->size() - 1);
+  return one_line(text);
+}
+
+std::string usual_dtype(const ModelSummary& summary) {
+  std::map<std::string, std::size_t> counts;
+  for (const SummaryRow& row : summary.rows) {
+    if (row.outputs && !row.outputs->empty() && row.outputs->front().dtype)
+      ++counts[*row.outputs->front().dtype];
+  }
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& item) { return item.second; });
+  return most == counts.end() ? "" : most->first;
+}
+
+std::string macs(const SummaryRow& row, Style style) {
+  if (row.alias_of) return "";
+  if (!row.macs) return row.is_partial() ? "?" : "";
+  const bool is_zero = row.macs->number() == std::int64_t{0};
+  if (is_zero && row.is_partial()) return "?";
+  return (is_zero ? "-" : size_text(*row.macs, style)) + (row.is_partial() ? "+" : "");
+}
+
+std::string parameters(const SummaryRow& row, Style style) {
+  if (row.alias_of) return "";
+  if (is_shared_elsewhere(row)) return "(" + count(row.parameters.elements, style) + ")";
+  const std::int64_t counted = row.counted_parameters().elements;
+  return counted == 0 ? "-" : count(counted, style);
+}
+
+std::string parameter_bytes(const SummaryRow& row) {
+  if (row.alias_of) return "";
+  if (is_shared_elsewhere(row)) return "(" + bytes_text(row.parameters.bytes) + ")";
+  const std::int64_t counted = row.counted_parameters().bytes;
+  return counted == 0 ? "-" : bytes_text(counted);
+}
+
+std::vector<Line> inputs(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  for (const auto& port : summary.inputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
+  return lines;
+}
+
+std::vector<Line> outputs(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  for (const auto& port : summary.outputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
+  return lines;
+}
+
+std::vector<Line> totals(const ModelSummary& summary) {
+  std::vector<Line> lines;
+  lines.emplace_back("Parameters", summary.parameters.tensors == 0 ? "none" : tensors(summary.parameters));
+  if (summary.buffers.tensors != 0) lines.emplace_back("Buffers", tensors(summary.buffers));
+  if (summary.constants.tensors != 0) lines.emplace_back("Constants", tensors(summary.constants));
+  std::string dtypes;
+  for (const auto& [dtype, bytes] : summary.dtypes)
+    dtypes += (dtypes.empty() ? "" : ", ") + dtype + " " + bytes_text(bytes);
+  if (!dtypes.empty()) lines.emplace_back("Dtypes", one_line(dtypes));
+  auto devices = summary.parameters.devices;
+  devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());
+  std::string on;
+  for (const auto& device : devices) on += (on.empty() ? "" : ", ") + device;
+  if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
+  const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || !summary.failed.empty();
+  if (summary.has_costs() && summary.macs) {
+    constexpr std::size_t kMostExpression = 100;
+    std::string text = cut(size_text(*summary.macs, Style::kExact), kMostExpression);
+    if (const auto number = summary.macs->number(); number && *number >= 1000)
+      text += " (" + rounded(*number) + ")";
+    lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
+  }
+  if (summary.has_costs() && !summary.macs) lines.emplace_back("MACs", "not known");
+  if (summary.has_costs() && summary.activation_bytes) {
+    std::string text = bytes_or_expression(*summary.activation_bytes);
+    if (summary.peak_bytes) text += ", at most " + bytes_or_expression(*summary.peak_bytes) + " at a time";
+    lines.emplace_back("Activations", text);
+  }
+  return lines;
+}
+
+std::vector<std::string> notes(const ModelSummary& summary) {
+  std::vector<std::string> lines;
+  if (summary.hidden > 0) {
+    lines.push_back("... and " + number_of(summary.hidden, "module") + " further down (--depth " +
+                    std::to_string(summary.max_depth.value_or(0) + 1) + ")");
+  }
+  if (std::ranges::any_of(summary.rows, is_shared_elsewhere))
+    lines.emplace_back("(...) are shared with another module and counted there");
+  if (summary.has_costs() && std::ranges::any_of(summary.rows, &SummaryRow::is_in_body))
+    lines.emplace_back(
+        "Modules that run in a branch or a loop have no MACs of their own: the module around has them");
+  if (!summary.failed.empty()) {
+    const auto& first = summary.failed.front();
+    std::string text = with_separators(static_cast<std::int64_t>(summary.failed.size())) + " of " +
+                       number_of(summary.modules, "module") + " failed to trace, ";
+    text += (summary.failed.size() == 1 ? "" : "first ") + path_or_root(first.path);
+    if (first.failure) {
+      constexpr std::size_t kMostMessage = 100;
+      text += ": " + cut(one_line(first.failure->message), kMostMessage);
+      if (const auto& source = first.failure->source)
+        text += " (" + source->file + ":" + std::to_string(source->line) + ")";
+    }
+    lines.push_back(one_line(text));
+    if (summary.has_costs()) {
+      lines.emplace_back(
+          "Of a module that failed, costs and calls are those of its submodules, each run once");
+    }
+  }
+  if (summary.has_costs() && !summary.unknown.empty()) {
+    constexpr std::size_t kShown = 5;
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [name, calls] : summary.unknown) {
+      if (shown++ == kShown) break;
+      text += (text.empty() ? "" : ", ") + name + " (" + number_of(calls, "call") + ")";
+    }
+    if (summary.unknown.size() > kShown)
+      text += " and " + std::to_string(summary.unknown.size() - kShown) + " more";
+    lines.push_back(one_line("+: without operators whose cost is not known: " + text));
+  }
+  if (summary.has_costs() && summary.unsized > 0)
+    lines.push_back("+: without " + number_of(summary.unsized, "call") + " whose sizes are not known");
+  return lines;
+}
+
+}  // namespace fxtrace::summary_words

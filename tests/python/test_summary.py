@@ -1,0 +1,220 @@
+"""fxtrace summary against torch and against itself: parameters by module, columns that add up, its formats, its width."""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import harness
+import jsonschema
+import pytest
+import rebuild_exported
+import torch
+from test_exported_zoo import prepare
+from test_zoo import zoo_archive
+from torch import nn
+
+SCHEMA = os.path.join(harness.ROOT, "schemas", "summary.schema.json")
+NAMES = (
+    "resnet18_scripted", "resnet50_traced", "mobilenet_v3_exported", "densenet_traced", "swin_scripted", "vit_traced",
+    "bert_traced", "bert_exported", "gpt2_traced", "gpt2_exported", "t5_exported", "llama_exported", "llama_traced",
+    "faster_rcnn_scripted", "lstm_scripted",
+)  # fmt: skip
+
+
+def summarize(program, path: str, *options: str) -> dict:
+    summary = json.loads(program.stdout("summary", path, "--json", *options))
+    with open(SCHEMA, encoding="utf-8") as file:
+        jsonschema.validate(summary, json.load(file))
+    return summary
+
+
+def tensors(path: str) -> dict[str, torch.Tensor]:
+    """The parameters by all their names."""
+    if path.endswith(".pt2"):
+        exported = rebuild_exported.load(path)
+        return {name: exported.state_dict[name] for name in exported.graph_signature.parameters}
+    model = torch.jit.load(path)
+    return {
+        f"{module}.{name}".removeprefix("."): tensor
+        for module, part in model.named_modules(remove_duplicate=False)
+        for name, tensor in part.named_parameters(recurse=False)
+    }
+
+
+def total(parts: list[torch.Tensor]) -> tuple[int, int]:
+    unique = {part.data_ptr(): part for part in parts}.values()
+    return sum(part.numel() for part in unique), sum(part.numel() * part.element_size() for part in unique)
+
+
+def children(rows: list[dict], index: int) -> list[dict]:
+    found = []
+    for row in rows[index + 1 :]:
+        if row["depth"] <= rows[index]["depth"]:
+            break
+        if row["depth"] == rows[index]["depth"] + 1:
+            found.append(row)
+    return found
+
+
+def counted(row: dict) -> int:
+    return row["parameters"]["elements"] - row["parameters"]["shared_elements"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_torchs(program, request, name):
+    path = zoo_archive(request, name)
+    prepare(name)
+    named = tensors(path)
+    rows = summarize(program, path)["modules"]
+    for row in rows:
+        if row["alias_of"] is not None:
+            assert row["parameters"]["elements"] == 0
+            continue
+        start = row["path"] + "." if row["path"] else ""
+        below = [tensor for key, tensor in named.items() if key.startswith(start)]
+        own = [tensor for key, tensor in named.items() if key.rpartition(".")[0] == row["path"]]
+        assert (row["parameters"]["elements"], row["parameters"]["bytes"]) == total(below), row["path"]
+        assert (row["parameters"]["own_elements"], row["parameters"]["own_bytes"]) == total(own), row["path"]
+    # Every module that has a parameter is there.
+    shown = {row["path"] for row in rows}
+    assert {key.rpartition(".")[0] for key in named} <= shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_add_up(program, request, name):
+    path = zoo_archive(request, name)
+    rows = summarize(program, path)["modules"]
+    for options in ((), ("--fold",), ("--depth", "2"), ("--fold", "--sort", "params")):
+        summary = summarize(program, path, *options)
+        shown = summary["modules"]
+        assert counted(shown[0]) == summary["totals"]["parameters"]["elements"]
+        assert shown[0]["macs"] == summary["totals"]["macs"]
+        for index, row in enumerate(shown):
+            below = children(shown, index)
+            if not below:
+                continue
+            rest = counted(row) - sum(map(counted, below))
+            assert 0 <= rest <= row["parameters"]["own_elements"], row["path"]
+            macs = [part["macs"] for part in (row, *below)]
+            if all(isinstance(number, int) for number in macs):
+                assert macs[0] >= sum(macs[1:]), row["path"]
+        if "--depth" not in options:  # the blocks that a row stands for
+            assert sum(row["modules"] for row in shown) == len(rows)
+        if "--sort" in options:
+            for index in range(len(shown)):
+                numbers = [counted(row) for row in children(shown, index)]
+                assert numbers == sorted(numbers, reverse=True)
+
+
+@pytest.mark.slow
+def test_traced_and_exported_have_the_same_parameters(program, request):
+    for model in ("bert", "gpt2", "llama"):
+        of = {
+            way: {
+                row["path"]: row["parameters"]
+                for row in summarize(program, zoo_archive(request, f"{model}_{way}"))["modules"]
+                if row["parameters"]["elements"]
+            }
+            for way in ("traced", "exported")
+        }
+        assert of["traced"] == of["exported"]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 16)) for _ in range(3))
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory) -> str:
+    path = str(tmp_path_factory.mktemp("summary") / "net.pt2")
+    torch.export.save(torch.export.export(Net().eval(), (torch.randn(2, 16),), strict=False), path)
+    return path
+
+
+def test_csv_says_what_json_says(program, net):
+    rows = summarize(program, net)["modules"]
+    text = program.stdout("summary", net, "--csv").decode()
+    assert text.count("\r\n") == text.count("\n") == len(rows) + 1
+    table = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["path"] for row in table] == [row["path"] for row in rows]
+    for left, right in zip(table, rows, strict=True):
+        assert left["parameters"] == str(right["parameters"]["elements"])
+        assert left["macs"] == ("" if right["macs"] is None else str(right["macs"]))
+        assert left["type"] == (right["type"] or "")
+
+
+def test_a_collection_and_its_model_have_the_same_summary(program, net, tmp_path):
+    collection = str(tmp_path / "net.json")
+    program.stdout("trace", net, "--no-default-leaves", "-o", collection)
+    of_model, of_collection = summarize(program, net), summarize(program, collection)
+    of_model["model"].pop("written_by"), of_collection["model"].pop("written_by")
+    assert of_model == of_collection
+
+
+def run_in_terminal(program, columns: int, *args: str, **environment: str) -> str:
+    """What the program writes to a terminal of that width."""
+    outside, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    process = subprocess.Popen(
+        [program.path, *args], stdin=subprocess.DEVNULL, stdout=inside, stderr=subprocess.PIPE, env={**plain, **environment}
+    )
+    os.close(inside)
+    written = b""
+    while True:
+        try:
+            part = os.read(outside, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        written += part
+    os.close(outside)
+    assert process.wait(60) == 0, process.stderr.read()
+    process.stderr.close()
+    return written.decode().replace("\r\n", "\n")
+
+
+def table_of(text: str) -> list[str]:
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("Module"))
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_the_table_fits_the_terminal(program, net, columns):
+    text = run_in_terminal(program, columns, "summary", net)
+    assert "\x1b[" in text
+    assert len(table_of(text)) > 5
+    assert max(map(len, table_of(text))) <= columns
+    plain = run_in_terminal(program, columns, "summary", net, NO_COLOR="1")
+    assert "\x1b" not in plain
+    narrow = run_in_terminal(program, 200, "summary", net, COLUMNS=str(columns))
+    assert narrow == text
+
+
+def test_no_terminal_no_colour(program, net, tmp_path):
+    text = program.stdout("summary", net).decode()
+    assert "\x1b" not in text
+    assert "2 x" not in text and "3 x Sequential" in text
+    file = str(tmp_path / "net.txt")
+    assert run_in_terminal(program, 60, "summary", net, "-o", file) == ""
+    with open(file, encoding="utf-8") as written:
+        assert written.read() == text
