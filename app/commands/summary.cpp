@@ -131,11 +131,12 @@ Config config_for(Config config, FileKind kind) {
 
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
 std::optional<std::string> shape_hint(const Arguments& arguments, const TraceResult& result) {
-  if (!result.hint) return std::nullopt;
   const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
-  if (!std::ranges::any_of(result.hint->options, is_input)) return std::nullopt;
+  const bool helps = result.hint && std::ranges::any_of(result.hint->options, is_input);
+  const auto& options = helps ? result.hint->options : result.input_options;
+  if (options.empty()) return std::nullopt;
   std::string text = "fxtrace summary " + shell_word(arguments.model);
-  for (const std::string& option : result.hint->options) text += " " + option;
+  for (const std::string& option : options) text += " " + option;
   return text;
 }
 
@@ -147,7 +148,7 @@ ModelSummary summarize_trace(const Arguments& arguments, const Config& given, co
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
-  wanted.hint = lacks_inputs;
+  wanted.hint = wanted.input_options = lacks_inputs;
   const TraceResult result = trace_file(input, info, config, wanted, isolated, console);
   ModelSummary summary = summarize_model(result.collection);
   summary.producer = result.description.producer;

@@ -26,6 +26,7 @@ TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& l
   listener.progress("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
                     std::to_string(nodes) + " nodes in " + trace_time.milliseconds() +
                     ", of which costs took " + cost_time.milliseconds());
+  if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
   return result;
 }

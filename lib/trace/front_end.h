@@ -15,6 +15,7 @@ namespace fxtrace {
 struct Wanted {
   bool description = false;
   bool hint = false;
+  bool input_options = false;
   // Where no method is asked for and there is no forward, the modules and parameters will do.
   bool graphs_if_any = false;
 };

@@ -71,6 +71,13 @@ const char* any_value(const std::string& type) {
   return nullptr;
 }
 
+bool is_spoken_of(const std::string& name, const TraceOptions& options) {
+  const auto same = [&](const auto& item) { return item.name == name || item.name.starts_with(name + "."); };
+  if (std::ranges::any_of(options.concrete, same) || std::ranges::any_of(options.inputs, same)) return true;
+  return options.input_names.has_value() &&
+         std::ranges::find(*options.input_names, name) == options.input_names->end();
+}
+
 class Search {
  public:
   Search(const Program& program, const TraceOptions& options, std::size_t failed)
@@ -116,7 +123,7 @@ class Search {
     };
     std::array<std::vector<Guess>, 2> guesses;  // by which of several ranks
     for (const InputGuess& input : program_.guess_inputs(options_.method)) {
-      if (is_spoken_of(input.name)) continue;
+      if (is_spoken_of(input.name, options_)) continue;
       const char* value = input.has_default ? nullptr : any_value(input.type);
       if (value != nullptr) values.push_back(make_concrete(input.name, value));
       const bool is_list = input.type == "List[Tensor]";
@@ -144,16 +151,6 @@ class Search {
       add(inputs(guesses[rank], std::identity()));
     for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) add(inputs(guesses[rank], with_numbers));
     return result;
-  }
-
-  bool is_spoken_of(const std::string& name) const {
-    const auto same = [&](const auto& item) {
-      return item.name == name || item.name.starts_with(name + ".");
-    };
-    if (std::ranges::any_of(options_.concrete, same) || std::ranges::any_of(options_.inputs, same))
-      return true;
-    return options_.input_names.has_value() &&
-           std::ranges::find(*options_.input_names, name) == options_.input_names->end();
   }
 
   // How many modules fail with these options too; nothing when that cannot be tried.
@@ -200,6 +197,18 @@ std::optional<Hint> find_hint(const Program& program, const TraceOptions& option
   for (const auto& graph : result.graphs) nodes += graph.graph.size();
   if (nodes > kMaxNodes) return std::nullopt;
   return Search(program, options, failed).run();
+}
+
+std::vector<std::string> guess_input_options(const Program& program, const TraceOptions& options) {
+  std::vector<std::string> texts;
+  for (const InputGuess& input : program.guess_inputs(options.method)) {
+    if (input.has_default || is_spoken_of(input.name, options)) continue;
+    if (input.type.find("Tensor") == std::string::npos) continue;
+    if (input.specs.empty() || (input.type != "Tensor" && input.type != "List[Tensor]")) return {};
+    const std::string name = input.type == "Tensor" ? input.name : input.name + ".0";
+    texts.push_back(make_input(name, with_numbers(input.specs.front())).text);
+  }
+  return texts;
 }
 
 }  // namespace fxtrace

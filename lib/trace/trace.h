@@ -33,6 +33,7 @@ struct TraceResult {
   std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
   std::vector<std::string> notes;    // what was assumed of inputs
   std::optional<Hint> hint;
+  std::vector<std::string> input_options;  // guess_input_options(), if wanted
 };
 
 // Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong
