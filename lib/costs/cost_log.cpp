@@ -100,7 +100,7 @@ CostedOperator make_costed(const Operator& op) {
   costed.called = CalledOperator::of(op);
   costed.target = op.target();
   costed.rule = find_cost_rule(op);
-  costed.aliases = aliases(op);
+  costed.aliases = aliases(op, costed.called.schema);
   for (const SchemaArgument& argument : costed.called.schema.arguments) {
     costed.defaults.push_back(default_value(argument.default_value.value_or("")));
   }
@@ -434,6 +434,12 @@ Cost CostLog::cost_since(const Mark& mark) const {
 
 std::optional<SymInt> CostLog::peak(const Mark& mark) const {
   const std::size_t calls = calls_ - mark.calls;
+  if (calls <= 1 && mark.calls > 0) {
+    SymInt held = 0;
+    for (std::size_t i = mark.memories; i < memories_.size(); ++i) held = held + memories_[i].bytes;
+    for (std::size_t i = mark.extra; i < extra_.size(); ++i) held = held + extra_[i].held;
+    return held;
+  }
   std::vector<SymInt> made(calls + 1), freed(calls + 1), held(calls + 1);
   const auto place_of = [&](std::uint32_t call) { return call <= mark.calls ? 0 : call - mark.calls; };
   for (std::size_t i = mark.memories; i < memories_.size(); ++i) {

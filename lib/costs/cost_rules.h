@@ -21,7 +21,7 @@ CostTable recurrent_costs();
 CostTable fourier_costs();
 
 // Operators that do no multiply-accumulate, beyond those of which traits or schemas tell it.
-std::span<const std::string_view> free_operators();
+bool is_listed_as_free(std::string_view name);
 
 // A tensor argument.  CannotTell for a sparse one: how many of its elements are there depends on data.
 const TensorInfo& operand(const RuleArguments& args, std::string_view name);

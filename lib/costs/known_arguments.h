@@ -2,8 +2,8 @@
 // were left out; and what a Meta tells of a value.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <cstddef>
+#include <forward_list>
 #include <utility>
 #include <vector>
 
@@ -49,9 +49,9 @@ template <class Call, class Reference, class ValueOf>
 class KnownArguments final : public CallArguments {
  public:
   KnownArguments(const CostedOperator& op, const Call& call, const ValueOf& value_of)
-      : op_(op), call_(call), value_of_(value_of), own_(op.called.schema.arguments.size()) {}
+      : op_(op), call_(call), value_of_(value_of) {}
 
-  std::size_t size() const override { return own_.size(); }
+  std::size_t size() const override { return op_.called.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
     const auto* given = find(i);
@@ -72,14 +72,17 @@ class KnownArguments final : public CallArguments {
     const Any* given = find(i);
     if (given == nullptr) return op_.defaults[i];
     if (const auto* reference = given->template get_if<Reference>()) return value_of_(*reference);
-    if (!own_[i]) own_[i] = known_value(*given, value_of_);
-    return *own_[i];
+    for (const auto& [place, known] : own_) {
+      if (place == i) return known;
+    }
+    own_.emplace_front(i, known_value(*given, value_of_));
+    return own_.front().second;
   }
 
   const CostedOperator& op_;
   const Call& call_;
   const ValueOf& value_of_;
-  mutable std::vector<std::optional<AbstractValue>> own_;
+  mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // of literals that were asked for
 };
 
 }  // namespace fxtrace

@@ -16,7 +16,6 @@ using Rules = std::unordered_map<std::string_view, CostRule>;
 
 const Rules* all_rules() {
   auto* rules = new Rules;
-  for (const std::string_view name : free_operators()) rules->emplace(name, no_macs);
   for (const CostTable table : {product_costs(), einsum_costs(), convolution_costs(), attention_costs(),
                                 recurrent_costs(), fourier_costs()})
     rules->insert(table.begin(), table.end());
@@ -27,6 +26,7 @@ CostRule find_in_tables(std::string_view base_name) {
   static const Rules* const rules = all_rules();
   constexpr std::string_view kAten = "aten::";
   if (base_name.starts_with(kAten)) base_name.remove_prefix(kAten.size());
+  if (is_listed_as_free(base_name)) return no_macs;
   const auto found = rules->find(base_name);
   return found == rules->end() ? nullptr : found->second;
 }
@@ -51,7 +51,7 @@ bool takes_no_tensor(const Schema& schema) {
 
 bool is_view(const Operator& op, const Schema& schema) {
   if (schema.results.empty() || schema.writes()) return false;
-  const std::vector<Alias> known = aliases(op);
+  const std::vector<Alias> known = aliases(op, schema);
   for (std::size_t i = 0; i < schema.results.size(); ++i) {
     if (std::ranges::find(known, i, &Alias::result) == known.end()) return false;
   }

@@ -97,6 +97,7 @@ struct Alias {
   bool of_elements = false;  // results are elements of a container argument, or the other way round
 };
 std::vector<Alias> aliases(const Operator& op);
+std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // its own, read before
 
 // How to give a tensor the value that it has after a view of it was overwritten.
 struct ViewInverse {
