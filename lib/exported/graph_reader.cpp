@@ -241,6 +241,9 @@ class Reading {
     if (by_position) {
       operation.args.push_back(std::move(argument));
     } else {
+      const bool is_double =
+          std::ranges::any_of(operation.kwargs, [&](const auto& known) { return known.first == name; });
+      if (is_double) name_field->fail("the node has this argument already");
       operation.kwargs.emplace_back(name, std::move(argument));
     }
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "symbolic/expression.h"
+#include "symbolic/polynomial.h"
 
 namespace fxtrace {
 namespace {
@@ -142,8 +143,8 @@ class Parser {
     return {};
   }
 
-  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).  It reads the text
-  // that is written of the value, not the one that stands here: parts of it are simpler by now.
+  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).  It reads the
+  // text that is written of the value, not the one that stands here: parts of it are simpler by now.
   Expression sized(Expression (Parser::*read)()) {
     Expression value = (this->*read)();
     if (value.size() == nullptr && may_be_size(value)) {
@@ -234,8 +235,10 @@ class Parser {
     skip_spaces();
     const std::size_t begin = at_;
     if (at_ < text_.size() && is_letter(text_[at_])) {
-      std::string name = identifier();
-      if (take_symbol("=", "=")) return Expression::keyword(std::move(name), disjunction());
+      const std::string_view name = word();
+      if (!symbolic::is_keyword(name) && take_symbol("=", "=")) {
+        return Expression::keyword(std::string(name), disjunction());
+      }
     }
     at_ = begin;
     return disjunction();
@@ -331,11 +334,16 @@ class Parser {
   }
 
   std::string identifier() {
+    const std::string_view name = word();
+    if (symbolic::is_keyword(name)) throw NoExpression();
+    return std::string(name);
+  }
+  std::string_view word() {
     skip_spaces();
     const std::size_t begin = at_;
     if (at_ >= text_.size() || !is_letter(text_[at_])) throw NoExpression();
     while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
+    return text_.substr(begin, at_ - begin);
   }
 
   std::string_view text_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Term {
   std::vector<AtomRef> atoms;
   std::int64_t coefficient = 0;
 };
+
+bool is_keyword(std::string_view word);  // of Python: it is no name
 
 bool same(const AtomRef& a, const AtomRef& b);
 // Symbols first, then by their texts.

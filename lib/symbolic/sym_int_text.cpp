@@ -254,6 +254,7 @@ class Parser {
     const std::string_view word = text_.substr(start, at_ - start);
     if (word.empty()) fail();
     if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return {number(word, negated)};
+    if (is_keyword(word)) fail();
     if (!take("(")) return {SymInt::symbol(std::string(word))};
     Arguments arguments;
     while (!take(")")) {
@@ -296,6 +297,15 @@ class Parser {
 };
 
 }  // namespace
+
+bool symbolic::is_keyword(std::string_view word) {
+  static constexpr std::array<std::string_view, 35> kKeywords{
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  return std::ranges::binary_search(kKeywords, word);
+}
 
 std::string SymInt::text() const {
   if (is_number()) return std::to_string(number_);

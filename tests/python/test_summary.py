@@ -16,7 +16,10 @@ import jsonschema
 import pytest
 import rebuild_exported
 import torch
+import torchinfo
+import zoo
 from test_exported_zoo import prepare
+from test_shapes import options_for
 from test_zoo import zoo_archive
 from torch import nn
 
@@ -218,3 +221,61 @@ def test_no_terminal_no_colour(program, net, tmp_path):
     assert run_in_terminal(program, 60, "summary", net, "-o", file) == ""
     with open(file, encoding="utf-8") as written:
         assert written.read() == text
+
+
+# --- beside torchinfo ---
+
+# Ten models, and modules of which an exported program does not know, because they do nothing.
+TORCHINFO = {
+    "resnet18_traced": (),
+    "mobilenet_v3_exported": (),
+    "densenet_traced": (),
+    "efficientnet_traced": (),
+    "squeezenet_traced": (),
+    "regnet_traced": (),
+    "swin_exported": ("StochasticDepth",),
+    "vit_exported": ("Identity", "Dropout"),
+    "gpt2_exported": (),
+    "llama_exported": (),
+}
+
+
+def path_of(layer: torchinfo.layer_info.LayerInfo) -> str:
+    names = []
+    while layer.parent_info is not None:
+        names.append(layer.var_name)
+        layer = layer.parent_info
+    return ".".join(reversed(names))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TORCHINFO)
+def test_rows_are_torchinfos(program, request, name):
+    """Every module, its type, its parameters and what it gives.
+
+    Its "mult-adds" are no reference: they leave attention out and take what is no matrix product for one."""
+    path = zoo_archive(request, name)
+    prepare(name)
+    model, inputs = zoo.MAKERS[name]()
+    if not isinstance(model, nn.Module):
+        model = model(False)
+    layers = torchinfo.summary(model.eval(), input_data=inputs, depth=100, verbose=0).summary_list
+    options = options_for(inputs) if path.endswith(".pt") else []
+    rows = {row["path"]: row for row in summarize(program, path, *options)["modules"]}
+    compared = 0
+    for layer in layers:
+        if layer.is_recursive:
+            continue
+        row = rows.get(path_of(layer))
+        if row is None:
+            assert layer.class_name in TORCHINFO[name]
+            continue
+        compared += 1
+        if layer.depth > 0 and row["type"] is not None:  # of containers a program does not say it
+            assert row["type"].rpartition(".")[2] == layer.class_name
+        if layer.is_leaf_layer:
+            assert row["parameters"]["elements"] == layer.num_params
+        outputs = row.get("outputs") or []
+        if layer.executed and outputs:
+            assert outputs[0]["shape"] == layer.output_size
+    assert compared >= 20

@@ -41,6 +41,7 @@ TEST_CASE("an expression has one text", "[expression]") {
       {"(x < 3) == y", "(x < 3) == y"},
       {"x.size()[0] == (2*words['ids'][0].size()[0])", "x.size()[0] == 2*words['ids'][0].size()[0]"},
       {"f(a, b=1, c=[1, (2,), {'k': None}])", "f(a, b=1, c=[1, (2,), {'k': None}])"},
+      {"f(None, True, not a, notes=1)", "f(None, True, not a, notes=1)"},
       {"(a & b) | (c ^ d)", "a & b | c ^ d"},
       {"(a | b) & c", "(a | b) & c"},
       {"-x.item()**2", "-x.item()**2"},
@@ -64,12 +65,26 @@ TEST_CASE("an expression has one text", "[expression]") {
 }
 
 TEST_CASE("a text that is no expression stays as it is", "[expression]") {
-  for (const std::string& text :
-       {std::string("if x.dim() != 2:"), std::string("a +"), std::string(""), std::string("a b"),
-        std::string("'x"), std::string("1 2"), std::string("f(,)"), std::string("a\nb\"c"),
-        std::string(100'000, '('), std::string("x = 1"), std::string("1x"), "x" + std::string(200'000, '+'),
-        repeated("a", ".b", 40'000), repeated("a.b", "+a.b", 20'000), repeated("f", "()", 40'000),
-        repeated("", "not ", 20'000) + "x", repeated("x", "[0]", 30'000)}) {
+  for (const std::string& text : {std::string("if x.dim() != 2:"),
+                                  std::string("a +"),
+                                  std::string(""),
+                                  std::string("a b"),
+                                  std::string("'x"),
+                                  std::string("1 2"),
+                                  std::string("f(,)"),
+                                  std::string("s + not"),
+                                  std::string("f(not=1)"),
+                                  std::string("x.in"),
+                                  std::string("a\nb\"c"),
+                                  std::string(100'000, '('),
+                                  std::string("x = 1"),
+                                  std::string("1x"),
+                                  "x" + std::string(200'000, '+'),
+                                  repeated("a", ".b", 40'000),
+                                  repeated("a.b", "+a.b", 20'000),
+                                  repeated("f", "()", 40'000),
+                                  repeated("", "not ", 20'000) + "x",
+                                  repeated("x", "[0]", 30'000)}) {
     const Expression expression = Expression::parse(text);
     CHECK(expression.kind() == Kind::kVerbatim);
     CHECK(expression.text() == text);
