@@ -19,6 +19,8 @@
            nodes: the instructions per node, which valgrind counts, grow by at most 1.3 from each to the next.
            The time per node, as the program says it, stands beside them: from 10,000 nodes on it is that of
            memory that no longer fits into the processor's caches.
+- costs:   of exported programs, whose traces take least: instructions that working out costs takes, of all that the
+           trace takes; at most 5 %.
 - isolation: small models of both kinds with and without --no-isolation: at most 5 ms more.
 
 Times are medians of runs that alternate.  The archives go to a temporary folder, or to --keep DIR, where they
@@ -45,6 +47,7 @@ MAX_WEIGHTS_TIME, MAX_WEIGHTS_MEMORY, MAX_LOAD, MAX_GROWTH = 1.2, 1.3, 0.2, 2.5
 MAX_EXPORTED_SMALL, MAX_EXPORTED_WEIGHTS, MAX_EXPORTED_LARGE = 30, 1.15, 0.15  # ms, then ratios
 MAX_SHAPES = 1.5
 MAX_PASSES_GROWTH = 1.3
+MAX_COSTS = 0.05
 MAX_ISOLATION = 5  # ms
 LOAD = "import sys, warnings; warnings.simplefilter('ignore'); import torch; torch.jit.load(sys.argv[1])"
 UNFLATTEN = (
@@ -226,18 +229,35 @@ class Bench:
         if shutil.which("valgrind") is None:
             print("  no valgrind: instructions are not counted")
             return
-        steps = [self.instructions(path) / count for count, path in zip(counts, paths)]
+        functional = ("render", "--no-isolation", "--pass", "functional")
+        steps = [
+            self.instructions([*functional, path], "fxtrace::run_pass*") / count for count, path in zip(counts, paths)
+        ]
         for count, cost in zip(counts, steps):
             print(f"  {count:7,} nodes {'':<20} {cost:8.0f} instructions a node")
         for (less, more), (low, high) in zip(zip(counts, counts[1:]), zip(steps, steps[1:])):
             self.bound(f"{more:,} against {less:,}, per node", high / low, MAX_PASSES_GROWTH)
 
-    def instructions(self, path: str) -> int:
-        """Of the passes alone."""
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=fxtrace::run_pass*"]
-        command += [self.program, "render", path, "--no-isolation", "--pass", "functional", "-o", os.devnull]
+    def instructions(self, arguments: list[str], *functions: str) -> int:
+        """Of these functions, or of all."""
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+        command += [f"--toggle-collect={function}" for function in functions]
+        command += [self.program, *arguments, "-o", os.devnull]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return int(re.search(r"Collected : ([0-9]+)", done.stderr)[1])
+
+    def costs(self) -> None:
+        if shutil.which("valgrind") is None:
+            print("  no valgrind: instructions are not counted")
+            return
+        samples = ("attention_exported.pt2", "exported_dimensions.pt2")
+        paths = [*(os.path.join(ROOT, "sample_models", name) for name in samples), self.archive("exported_blocks", 182)]
+        for path in paths:
+            for options in ([], ["--no-default-leaves"]):
+                arguments = ["trace", path, "-f", "json", "--no-isolation", *options]
+                costs = self.instructions(arguments, "fxtrace::add_costs*", "fxtrace::OperationCosts::cost_of*")
+                what = os.path.basename(path).removesuffix(".pt2") + (", no leaves" if options else "")
+                self.bound(what, costs / self.instructions(arguments), MAX_COSTS)
 
     def isolation(self) -> None:
         saved = os.path.join(self.folder, "small.json")
@@ -343,6 +363,7 @@ def main() -> int:
             ("exported", bench.exported),
             ("shapes", bench.shapes),
             ("passes", bench.passes),
+            ("costs", bench.costs),
             ("isolation", bench.isolation),
         ):
             if options.k in name:

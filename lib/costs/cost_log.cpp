@@ -6,6 +6,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "costs/term_sums.h"
 #include "operators/higher_order.h"
 #include "shapes/rule_helpers.h"
 #include "symbolic/polynomial.h"
@@ -13,10 +14,8 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMaxPeaks = 8;  // expressions of which none is always the largest
-// What a file may ask for: values looked at in all calls together, terms of all sums on the way to a peak.
-constexpr std::int64_t kMaxUses = 20'000'000;
-constexpr std::size_t kMaxTerms = 2'000'000;
+constexpr std::size_t kMaxPeaks = 8;           // expressions of which none is always the largest
+constexpr std::int64_t kMaxUses = 20'000'000;  // values looked at in all calls: a file may ask for more
 
 // Whether a >= b where every dimension is at least one: each negative term of the difference has a positive
 // one that is a multiple of it.
@@ -49,26 +48,33 @@ bool covers(const SymInt& a, const SymInt& b) try {
   return false;
 }
 
-// The largest of what is added.
+// The largest of the sums that are added.
 class Largest {
  public:
-  void add(const SymInt& value) {
-    constexpr std::size_t kMaxLooked = 64;
-    if (values_.size() > kMaxLooked) return;
-    if (std::ranges::any_of(values_, [&](const SymInt& known) { return covers(known, value); })) return;
-    std::erase_if(values_, [&](const SymInt& known) { return covers(value, known); });
-    values_.push_back(value);
+  void add(const TermSums::Sum& sum) {
+    if (std::ranges::any_of(sums_, [&](const auto& known) { return is_no_less(known, sum); })) return;
+    std::erase_if(sums_, [&](const auto& known) { return is_no_less(sum, known); });
+    sums_.push_back(sum);
+    constexpr std::size_t kMaxKept = 64;
+    if (sums_.size() > kMaxKept) throw SymbolicError("too many sums of which none is the largest");
   }
   // Absent where too many may be the largest.
-  std::optional<SymInt> get() const {
-    if (values_.size() > kMaxPeaks) return std::nullopt;
+  std::optional<SymInt> get(const TermSums& terms) const {
+    std::vector<SymInt> largest;
+    for (const TermSums::Sum& sum : sums_) {
+      const SymInt size = terms.size(sum);
+      if (std::ranges::any_of(largest, [&](const SymInt& known) { return covers(known, size); })) continue;
+      std::erase_if(largest, [&](const SymInt& known) { return covers(size, known); });
+      largest.push_back(size);
+    }
+    if (largest.size() > kMaxPeaks) return std::nullopt;
     SymInt result = 0;
-    for (const SymInt& value : values_) result = &value == values_.data() ? value : max(result, value);
+    for (const SymInt& size : largest) result = &size == largest.data() ? size : max(result, size);
     return result;
   }
 
  private:
-  std::vector<SymInt> values_;
+  std::vector<TermSums::Sum> sums_;
 };
 
 // "1", "None", "[0, 0]", "True", "\"mean\"", "1e-05".
@@ -347,9 +353,8 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   if (!inside.activation_bytes) return;
   // What is held inside, besides the results; and all that is made there.
   try {
-    symbolic::Sum given;
-    for (std::size_t i = first; i < memories_.size(); ++i) given.add(memories_[i].bytes);
-    const SymInt of_results = given.total();
+    SymInt of_results = 0;
+    for (std::size_t i = first; i < memories_.size(); ++i) of_results = of_results + memories_[i].bytes;
     const SymInt more = *inside.activation_bytes - of_results;
     const SymInt held = inside.peak_bytes.value_or(*inside.activation_bytes) - of_results;
     if (!(more == SymInt(0)) || !(held == SymInt(0))) extra_.push_back({calls_, more, held});
@@ -405,19 +410,20 @@ void CostLog::choose(const Mark& first, const Mark& second) {
 
 Cost CostLog::cost_since(const Mark& mark) const {
   Cost cost;
-  symbolic::Sum macs, bytes;
-  for (std::size_t i = mark.macs; i < macs_.size(); ++i) macs.add(macs_[i]);
-  for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
-    if (memories_[i].made != 0) bytes.add(memories_[i].bytes);
-  }
-  for (std::size_t i = mark.extra; i < extra_.size(); ++i) bytes.add(extra_[i].made);
   for (std::size_t i = mark.unknown; i < unknown_.size(); ++i)
     cost.unknown[unknown_[i].first] += unknown_[i].second;
   cost.unsized = unsized_ - mark.unsized;
   try {
-    cost.macs = macs.total();
-    cost.activation_bytes = bytes.total();
-    cost.peak_bytes = peak(mark);
+    TermSums terms;
+    TermSums::Sum macs, bytes;
+    for (std::size_t i = mark.macs; i < macs_.size(); ++i) terms.add(macs, macs_[i]);
+    for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
+      if (memories_[i].made != 0) terms.add(bytes, memories_[i].bytes);
+    }
+    for (std::size_t i = mark.extra; i < extra_.size(); ++i) terms.add(bytes, extra_[i].made);
+    cost.macs = terms.size(macs);
+    cost.activation_bytes = terms.size(bytes);
+    cost.peak_bytes = peak(mark, terms);
   } catch (const SymbolicError&) {
     ++cost.unsized;
   }
@@ -432,40 +438,59 @@ Cost CostLog::cost_since(const Mark& mark) const {
   return cost;
 }
 
-std::optional<SymInt> CostLog::peak(const Mark& mark) const {
+// One call, whose results are all that is held: what most nodes are.
+Cost CostLog::last() const {
+  const bool is_plain = unknown_.size() == last_.unknown && unsized_ == last_.unsized &&
+                        extra_.size() == last_.extra && macs_.size() <= last_.macs + 1 &&
+                        memories_.size() <= last_.memories + 1;
+  if (!is_plain) return cost_since(last_);
+  Cost cost;
+  cost.macs = macs_.size() == last_.macs ? SymInt(0) : macs_.back();
+  cost.activation_bytes = memories_.size() == last_.memories ? SymInt(0) : memories_.back().bytes;
+  cost.peak_bytes = cost.activation_bytes;
+  return cost;
+}
+
+std::optional<SymInt> CostLog::peak(const Mark& mark, TermSums& terms) const {
+  // By call, counted from the mark; 0 for what is held from the start.
   const std::size_t calls = calls_ - mark.calls;
-  if (calls <= 1 && mark.calls > 0) {
-    SymInt held = 0;
-    for (std::size_t i = mark.memories; i < memories_.size(); ++i) held = held + memories_[i].bytes;
-    for (std::size_t i = mark.extra; i < extra_.size(); ++i) held = held + extra_[i].held;
-    return held;
-  }
-  std::vector<SymInt> made(calls + 1), freed(calls + 1), held(calls + 1);
   const auto place_of = [&](std::uint32_t call) { return call <= mark.calls ? 0 : call - mark.calls; };
+  std::vector<std::uint32_t> first_freed(calls + 2);
   for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
-    const Memory& memory = memories_[i];
-    SymInt& at = made[place_of(memory.made)];
-    at = at + memory.bytes;
-    if (memory.last_use > calls_) continue;
-    SymInt& end = freed[place_of(memory.last_use)];
-    end = end + memory.bytes;
+    if (memories_[i].last_use <= calls_) ++first_freed[place_of(memories_[i].last_use) + 1];
   }
-  for (std::size_t i = mark.extra; i < extra_.size(); ++i) {
-    SymInt& at = held[place_of(extra_[i].call)];
-    at = at + extra_[i].held;
+  for (std::size_t call = 0; call <= calls; ++call) first_freed[call + 1] += first_freed[call];
+  std::vector<std::uint32_t> freed(first_freed.back());
+  std::vector<std::uint32_t> next = first_freed;
+  for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
+    if (memories_[i].last_use <= calls_)
+      freed[next[place_of(memories_[i].last_use)]++] = static_cast<std::uint32_t>(i);
   }
+
   Largest largest;
-  SymInt live = 0;
-  std::size_t terms = 0;
-  for (std::size_t call = 0; call <= calls; ++call) {
-    terms += symbolic::weight_of(live);
-    if (terms > kMaxTerms + 2 * calls) return std::nullopt;
-    const bool grows = call == 0 || !(made[call] == SymInt(0)) || !(held[call] == SymInt(0));
-    live = live + made[call];
-    if (grows) largest.add(live + held[call]);
-    live = live - freed[call];
+  TermSums::Sum live;
+  for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
+    if (memories_[i].made == 0) terms.add(live, memories_[i].bytes);
   }
-  return largest.get();
+  largest.add(live);
+  std::size_t made = mark.memories, extra = mark.extra;
+  for (std::size_t call = 0; call <= calls; ++call) {
+    bool grows = false;
+    for (; made < memories_.size() && place_of(memories_[made].made) <= call; ++made) {
+      if (memories_[made].made == 0) continue;
+      terms.add(live, memories_[made].bytes);
+      grows = true;
+    }
+    TermSums::Sum held;
+    for (; extra < extra_.size() && place_of(extra_[extra].call) <= call; ++extra) {
+      if (held.empty()) held = live;
+      terms.add(held, extra_[extra].held);
+    }
+    if (grows || !held.empty()) largest.add(held.empty() ? live : held);
+    for (std::uint32_t i = first_freed[call]; i < first_freed[call + 1]; ++i)
+      terms.subtract(live, memories_[freed[i]].bytes);
+  }
+  return largest.get(terms);
 }
 
 }  // namespace fxtrace

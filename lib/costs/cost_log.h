@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "costs/operator_costs.h"
+#include "costs/term_sums.h"
 #include "graph/cost.h"
 #include "shapes/rules.h"
 
@@ -65,8 +66,8 @@ class CostLog {
   // Of tensors that are given back.
   void keep(const AbstractValue& value);
 
-  Cost cost() const { return cost_since({}); }
-  Cost last() const { return cost_since(last_); }  // of the last call alone
+  Cost cost() const { return calls_ == 1 && last_.memories == 0 ? last() : cost_since({}); }
+  Cost last() const;  // of the last call alone
 
   // What was added since can be taken back; memory that was used stays in use.
   struct Mark {
@@ -99,7 +100,7 @@ class CostLog {
   void allocate(TensorInfo& info);
   void place(AbstractValue& result, const AbstractValue* shared, bool always);
   Cost cost_since(const Mark& mark) const;
-  std::optional<SymInt> peak(const Mark& mark) const;
+  std::optional<SymInt> peak(const Mark& mark, TermSums& terms) const;
 
   ShapeEnv& dimensions_;
   std::uint32_t number_;

@@ -1,7 +1,6 @@
 #include "costs/graph_costs.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -31,7 +30,7 @@ namespace {
 
 // A parameter, buffer or constant of the model.
 struct Owned {
-  std::string_view first_name;
+  std::size_t number = 0;  // tied ones have the same
   std::int64_t bytes = 0;
 };
 
@@ -48,14 +47,17 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view d
 class OwnedTensors {
  public:
   explicit OwnedTensors(const GraphCollection& collection) {
+    std::unordered_map<std::string_view, std::size_t> numbers;
     for (const ParameterRecord& record : collection.parameters) {
       if (record.kind == ParameterKind::kCustomObject) continue;
       const std::string& first = record.alias_of ? *record.alias_of : record.name;
-      tensors_.emplace_back(record.name, Owned{first, bytes_of(record.shape, record.dtype)});
+      const std::size_t number = numbers.try_emplace(first, numbers.size()).first->second;
+      tensors_.emplace_back(record.name, Owned{number, bytes_of(record.shape, record.dtype)});
     }
     std::ranges::sort(tensors_, {}, &Item::first);
   }
 
+  std::size_t size() const { return tensors_.size(); }  // no number is as large
   const Owned* find(std::string_view name) const {
     const auto found = std::ranges::lower_bound(tensors_, name, {}, &Item::first);
     return found == tensors_.end() || found->first != name ? nullptr : &found->second;
@@ -76,16 +78,22 @@ class OwnedTensors {
   std::vector<Item> tensors_;
 };
 
-// Adds up the bytes of tensors, each of them once.
+// Adds up the bytes of tensors, each of them once until the next begin().
 class OwnedBytes {
  public:
+  void begin() {
+    ++turn_;
+    bytes_ = 0;
+  }
   void add(const Owned& owned) {
-    if (seen_.insert(owned.first_name).second) bytes_ += owned.bytes;
+    if (seen_.size() <= owned.number) seen_.resize(owned.number + 1);
+    if (std::exchange(seen_[owned.number], turn_) != turn_) bytes_ += owned.bytes;
   }
   std::int64_t bytes() const { return bytes_; }
 
  private:
-  std::set<std::string_view> seen_;
+  std::vector<std::uint32_t> seen_;  // by number
+  std::uint32_t turn_ = 1;
   std::int64_t bytes_ = 0;
 };
 
@@ -102,16 +110,25 @@ Cost unsized_call() {
 
 class GraphCosts {
  public:
-  GraphCosts(const OwnedTensors& owned, ModuleGraph& graph, bool is_subgraph)
+  // `read` and `all` are for any number of graphs, one after another.
+  GraphCosts(const OwnedTensors& owned, OwnedBytes& read, OwnedBytes& all, ModuleGraph& graph,
+             bool is_subgraph)
       : owned_(owned),
         module_graph_(graph),
         graph_(graph.graph),
         is_subgraph_(is_subgraph),
-        log_(dimensions_) {
-    for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, subgraph, true).run();
+        log_(dimensions_),
+        read_(read),
+        all_(all) {
+    for (const auto& [name, constant] : graph.constants) {
+      constants_.emplace(name,
+                         Owned{owned.size() + constants_.size(), bytes_of(constant.shape, constant.dtype)});
+    }
+    for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, read, all, subgraph, true).run();
   }
 
   void run() {
+    all_.begin();
     const std::vector<NodeId> order = graph_.order();
     std::uint32_t last = 0;
     for (const NodeId id : order) last = std::max(last, id.index);
@@ -178,22 +195,20 @@ class GraphCosts {
   }
 
   void set_cost(const Node& node, Cost cost) {
-    OwnedBytes read;
+    read_.begin();
     const auto add_read = [&](const Owned& owned) {
-      read.add(owned);
+      read_.add(owned);
       all_.add(owned);
     };
     for_each_input(node, [&](NodeId used) {
       const Node& input = graph_.node(used);
       if (input.op != Opcode::kGetAttr) return;
       if (const Owned* owned = owned_.find(*input.target)) return add_read(*owned);
-      const auto constant =
-          std::ranges::find(module_graph_.constants, *input.target, &std::pair<std::string, Constant>::first);
-      if (constant == module_graph_.constants.end()) return;
-      add_read({constant->first, bytes_of(constant->second.shape, constant->second.dtype)});
+      const auto constant = constants_.find(*input.target);
+      if (constant != constants_.end()) add_read(constant->second);
     });
     if (node.op == Opcode::kCallModule) owned_.for_each_below(*node.target, add_read);
-    cost.parameter_bytes = read.bytes();
+    cost.parameter_bytes = read_.bytes();
     if (cost.peak_bytes == cost.activation_bytes) cost.peak_bytes.reset();
     graph_.set_cost(node.id, is_nothing(cost) ? std::nullopt : std::optional(std::move(cost)));
   }
@@ -311,7 +326,8 @@ class GraphCosts {
   bool is_subgraph_;
   ShapeEnv dimensions_;
   CostLog log_;
-  OwnedBytes all_;
+  std::unordered_map<std::string_view, Owned> constants_;
+  OwnedBytes &read_, &all_;           // by the node, by all of them
   std::vector<AbstractValue> known_;  // by node
   std::unordered_map<const std::string*, const Operator*> rows_;
 };
@@ -320,7 +336,8 @@ class GraphCosts {
 
 void add_costs(GraphCollection& collection) {
   const OwnedTensors owned(collection);
-  for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, graph, false).run();
+  OwnedBytes read, all;
+  for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, read, all, graph, false).run();
 }
 
 }  // namespace fxtrace

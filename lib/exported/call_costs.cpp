@@ -2,18 +2,17 @@
 
 #include <numeric>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "costs/known_arguments.h"
 
 namespace fxtrace {
-namespace {
 
-class OperationCosts {
+// One such call.
+class OperationSum {
  public:
-  OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses)
-      : graph_(graph), uses_(uses), log_(dimensions_) {}
+  explicit OperationSum(OperationCosts& all)
+      : all_(all), graph_(all.graph_), uses_(all.uses_), log_(dimensions_) {}
 
   Cost run(const std::vector<std::uint32_t>& operations) {
     for (const std::uint32_t index : operations) add(graph_.operations[index]);
@@ -22,9 +21,12 @@ class OperationCosts {
 
  private:
   AbstractValue& known(ValueId value) {
-    const auto [place, is_new] = known_.try_emplace(value.index);
-    if (is_new) place->second = known_value(graph_.values[value.index].meta);
-    return place->second;
+    AbstractValue& known = all_.known_[value.index];
+    if (!all_.is_known_[value.index]) {
+      known = known_value(graph_.values[value.index].meta);
+      all_.is_known_[value.index] = true;
+    }
+    return known;
   }
 
   void add(const Operation& operation) {
@@ -70,7 +72,8 @@ class OperationCosts {
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
       std::vector<std::uint32_t> all(subgraph.graph.operations.size());
       std::iota(all.begin(), all.end(), 0U);
-      inside.push_back(cost_of_operations(subgraph.graph, all, count_uses(subgraph.graph)));
+      const std::vector<std::uint32_t> uses = count_uses(subgraph.graph);
+      inside.push_back(OperationCosts(subgraph.graph, uses).cost_of(all));
     }
     std::optional<SymInt> times;
     if (const auto argument = find_repeating_argument(target);
@@ -89,18 +92,18 @@ class OperationCosts {
       known(operation.outputs[i].value) = std::move(results[i]);
   }
 
+  OperationCosts& all_;
   const ProgramGraph& graph_;
   const std::vector<std::uint32_t>& uses_;
   ShapeEnv dimensions_;
   CostLog log_;
-  std::unordered_map<std::uint32_t, AbstractValue> known_;  // by value
 };
 
-}  // namespace
+OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses)
+    : graph_(graph), uses_(uses), known_(graph.values.size()), is_known_(graph.values.size()) {}
 
-Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
-                        const std::vector<std::uint32_t>& uses) {
-  return OperationCosts(graph, uses).run(operations);
+Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
+  return OperationSum(*this).run(operations);
 }
 
 }  // namespace fxtrace

@@ -6,12 +6,25 @@
 
 #include "exported/program_graph.h"
 #include "graph/cost.h"
+#include "shapes/abstract_value.h"
 
 namespace fxtrace {
 
-// Of these operations of the graph, by index, in their order.  Values that others make are there already.
-// `uses` as count_uses().
-Cost cost_of_operations(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
-                        const std::vector<std::uint32_t>& uses);
+class OperationCosts {
+ public:
+  // `uses` as count_uses().  Both must outlive this.
+  OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses);
+
+  // Of these operations of the graph, by index, in their order.  Values that others make are there already.
+  Cost cost_of(const std::vector<std::uint32_t>& operations);
+
+ private:
+  friend class OperationSum;
+
+  const ProgramGraph& graph_;
+  const std::vector<std::uint32_t>& uses_;
+  std::vector<AbstractValue> known_;  // by value
+  std::vector<bool> is_known_;        // likewise
+};
 
 }  // namespace fxtrace

@@ -26,7 +26,7 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 // A graph that is being recorded.
 struct Environment {
   explicit Environment(const ProgramGraph& g)
-      : graph(g), nodes(g.values.size()), uses(count_uses(g)), origin(origins(g)) {
+      : graph(g), nodes(g.values.size()), uses(count_uses(g)), costs(g, uses), origin(origins(g)) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
     for (std::uint32_t i = 0; i < g.values.size(); ++i) {
       if (g.values[i].fixed) fixed.emplace(i, *g.values[i].fixed);
@@ -36,6 +36,7 @@ struct Environment {
   const ProgramGraph& graph;
   std::vector<NodeId> nodes;        // by value; invalid while nothing holds it
   std::vector<std::uint32_t> uses;  // by value
+  OperationCosts costs;             // of leaves
   std::vector<ValueId> origin;      // by value: of the result of an in-place operation, what it changed
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
@@ -447,7 +448,7 @@ class ModuleGraphBuilder {
     std::vector<std::string> names;
     for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
     tracer_.set_program_nodes(node, std::move(names));
-    tracer_.set_cost(node, cost_of_operations(env.graph, operations, env.uses));
+    tracer_.set_cost(node, env.costs.cost_of(operations));
     Items<Argument> made;
     for (const auto& [value, path] : results) {
       if (env.fixed.count(value.index) != 0) continue;

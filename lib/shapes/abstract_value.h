@@ -27,8 +27,8 @@ struct TensorContent {
       valid;  // until a tensor is changed in place that may share memory with this one
 };
 
-// Which memory a tensor is in, as the CostLog (costs/cost_log.h) that gave the number counts.  It says nothing
-// of the value: any two are equal.
+// Which memory a tensor is in, as the CostLog (costs/cost_log.h) that gave the number counts.  It says
+// nothing of the value: any two are equal.
 struct MemoryId {
   std::uint32_t log = 0, number = 0;  // 0: of no log
   bool operator==(const MemoryId&) const { return true; }

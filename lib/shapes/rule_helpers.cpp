@@ -105,9 +105,13 @@ Sizes sizes_of(const AbstractValue& list) {
 }
 
 SymInt product(std::span<const SymInt> sizes) {
-  SymInt result = 1;
-  for (const SymInt& size : sizes) result = result * size;
-  return result;
+  // Numbers together first: that is one multiplication of an expression less for each.
+  SymInt number = 1, expression = 1;
+  for (const SymInt& size : sizes) {
+    SymInt& factor = size.is_number() ? number : expression;
+    factor = factor * size;
+  }
+  return expression * number;
 }
 
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to) {

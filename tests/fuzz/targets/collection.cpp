@@ -2,6 +2,7 @@
 #include <sstream>
 #include <string>
 
+#include "costs/graph_costs.h"
 #include "graph/lint.h"
 #include "passes/pass.h"
 #include "readers/collection_reader.h"
@@ -65,6 +66,7 @@ void collection(std::string_view input) {
   for (const Pass* pass : picked) {
     GraphCollection changed = collection;
     run_pass(*pass, changed);
+    add_costs(changed);
     lint(changed);
     check_writers(changed);
   }
