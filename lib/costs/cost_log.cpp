@@ -9,6 +9,7 @@
 #include "costs/term_sums.h"
 #include "operators/higher_order.h"
 #include "shapes/rule_helpers.h"
+#include "support/error.h"
 #include "symbolic/polynomial.h"
 
 namespace fxtrace {
@@ -318,7 +319,8 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
       unsized_ = unsized + 1;
     } catch (const Raises&) {
       unsized_ = unsized + 1;
-    } catch (const SymbolicError&) {
+    } catch (const std::exception& error) {
+      rethrow_what_is_not_the_models(error);
       unsized_ = unsized + 1;
     }
   }
