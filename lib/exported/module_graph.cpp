@@ -391,7 +391,7 @@ class ModuleGraphBuilder {
         const Meta& meta = graph.values[value.index].meta;
         if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
       }
-      tracer_.module_gives(calls_[call].module, std::move(outputs));
+      tracer_.module_gives(calls_[call].module, outputs);
     }
     std::vector<Meta> outputs;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -400,7 +400,7 @@ class ModuleGraphBuilder {
           graph.values[value->index].meta.kind() == ValueKind::kTensor)
         outputs.push_back(graph.values[value->index].meta);
     }
-    tracer_.module_gives(ModuleId{0}, std::move(outputs));
+    tracer_.module_gives(ModuleId{0}, outputs);
   }
 
   // --- leaves ---

@@ -42,36 +42,35 @@ bool is_closed(const Node& call, const ModuleRecord& module) {
 
 }  // namespace
 
-std::vector<bool> graphs_that_count(const GraphCollection& collection) {
+CountedGraphs graphs_that_count(const GraphCollection& collection) {
   std::unordered_map<std::string_view, const ModuleRecord*> failed;
   for (const ModuleRecord& module : collection.modules) {
     if (module.status == ModuleStatus::kFailed) failed.emplace(module.path, &module);
   }
-  std::unordered_set<std::string_view> closed;
+  CountedGraphs found;
   const auto look_into = [&](const ModuleGraph& graph, const auto& self) -> void {
     for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) continue;
       const auto module = failed.find(*node.target);
-      if (module != failed.end() && is_closed(node, *module->second)) closed.insert(module->first);
+      if (module != failed.end() && is_closed(node, *module->second)) found.closed.insert(module->first);
     }
     for (const Subgraph& subgraph : graph.subgraphs) self(subgraph.graph, self);
   };
-  std::vector<bool> counts;
   for (const ModuleGraph& graph : collection.graphs) {
     // Which failed module it was made for; containers may stand between.
     std::string_view path = graph.module;
-    bool is_inside_closed = counts.empty();
+    bool is_inside_closed = found.counts.empty();
     while (!is_inside_closed && !path.empty()) {
       const std::size_t dot = path.rfind('.');
       path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
-      is_inside_closed = closed.contains(path);
+      is_inside_closed = found.closed.contains(path);
       if (failed.contains(path)) break;
     }
-    counts.push_back(is_inside_closed);
+    found.counts.push_back(is_inside_closed);
     if (is_inside_closed && !failed.empty()) look_into(graph, look_into);
   }
-  return counts;
+  return found;
 }
 
 std::size_t count_failed(const GraphCollection& collection) {
@@ -83,7 +82,7 @@ std::size_t count_failed(const GraphCollection& collection) {
 Summary summarize(const GraphCollection& collection) {
   Summary summary;
   summary.graphs = static_cast<std::int64_t>(collection.graphs.size());
-  const std::vector<bool> counts = graphs_that_count(collection);
+  const std::vector<bool> counts = graphs_that_count(collection).counts;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const ModuleGraph& graph = collection.graphs[i];
     summary.nodes += count_nodes(graph);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,9 +23,13 @@ struct Summary {
   std::optional<Cost> cost;
 };
 
-// By graph: whether its cost is part of the model's.  The root's is; where a module failed and what it does
-// is not known, the graphs of its submodules stand for it, each run once.
-std::vector<bool> graphs_that_count(const GraphCollection& collection);
+// Which graphs' costs are part of the model's: the root's; and where a module failed and what its calls cost
+// is not known either, those of its submodules, each run once.
+struct CountedGraphs {
+  std::vector<bool> counts;                     // by graph
+  std::unordered_set<std::string_view> closed;  // those modules, by path
+};
+CountedGraphs graphs_that_count(const GraphCollection& collection);
 
 Summary summarize(const GraphCollection& collection);
 

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/summary.h"
+
 namespace fxtrace {
 namespace {
 
@@ -67,8 +69,7 @@ struct Costs {
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
-    add_saturated(counted.elements, other.counted.elements);
-    add_saturated(counted.bytes, other.counted.bytes);
+    counted.add(other.counted);
     is_seen = is_seen || other.is_seen;
     is_in_body = is_in_body || other.is_in_body;
   }
@@ -112,7 +113,7 @@ void add_outputs(const Graph& graph, const Argument& argument, const std::string
 class Summarizer {
  public:
   explicit Summarizer(const GraphCollection& collection)
-      : collection_(collection), costs_(collection.modules.size()) {
+      : collection_(collection), counted_(graphs_that_count(collection)), costs_(collection.modules.size()) {
     for (std::size_t i = 0; i < modules().size(); ++i) by_path_.emplace(modules()[i].path, i);
     make_tree();
   }
@@ -120,14 +121,20 @@ class Summarizer {
   ModelSummary run() {
     summary_.model = collection_.model;
     add_ports();
-    for (const ModuleGraph& graph : collection_.graphs) add_costs(graph);
+    for (std::size_t i = 0; i < collection_.graphs.size(); ++i)
+      add_costs(collection_.graphs[i], counted_.counts[i]);
     add_tensors();
     add_failed();
     const auto own = costs_;
     // Children come after their parents.
     for (std::size_t at = order_.size(); at-- > 1;) {
       const std::size_t i = order_[at];
-      if (parents_[i] != kNone) costs_[parents_[i]].add(costs_[i]);
+      if (parents_[i] == kNone) continue;
+      if (has_own_cost(parents_[i])) {
+        costs_[parents_[i]].counted.add(costs_[i].counted);
+      } else {
+        costs_[parents_[i]].add(costs_[i]);
+      }
     }
     choose_rows(own);
     make_rows();
@@ -137,7 +144,7 @@ class Summarizer {
       summary_.activation_bytes = known(all, all.activation_bytes);
       summary_.unsized = all.unsized;
     }
-    if (!collection_.graphs.empty() && collection_.graphs.front().cost && !is_failed(0))
+    if (!collection_.graphs.empty() && collection_.graphs.front().cost && !summary_.has_closed())
       summary_.peak_bytes = collection_.graphs.front().cost->peak_bytes;
     return std::move(summary_);
   }
@@ -146,6 +153,11 @@ class Summarizer {
   const std::vector<ModuleRecord>& modules() const { return collection_.modules; }
   bool is_failed(std::size_t i) const {
     return i < modules().size() && modules()[i].status == ModuleStatus::kFailed;
+  }
+
+  // It failed, and what its calls cost is known all the same.
+  bool has_own_cost(std::size_t i) const {
+    return is_failed(i) && !counted_.closed.contains(modules()[i].path);
   }
 
   // The module of that path under its first name; of a path that is none the nearest above it.
@@ -220,16 +232,18 @@ class Summarizer {
     }
   }
 
-  void add_costs(const ModuleGraph& graph) {
+  void add_costs(const ModuleGraph& graph, bool counts) {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       const std::size_t i = find_module(node.scope->module_path);
       if (i == kNone) continue;
       costs_[i].is_seen = true;
       has_costs_ = has_costs_ || node.cost->has_value();
-      // Of a module that failed its submodules' graphs tell what can be told.
-      if (node.op == Opcode::kCallModule && is_failed(find_module(*node.target))) continue;
-      if (node.cost->has_value()) add_cost(**node.cost, costs_[i]);
+      if (!node.cost->has_value()) continue;
+      // Of a closed module its submodules' graphs tell what can be told.
+      const std::size_t called = node.op == Opcode::kCallModule ? find_module(*node.target) : kNone;
+      if (is_failed(called) && !has_own_cost(called)) continue;
+      add_cost(**node.cost, costs_[i], counts);
     }
     has_costs_ = has_costs_ || graph.cost.has_value();
     std::vector<const ModuleGraph*> pending{&graph};
@@ -246,12 +260,12 @@ class Summarizer {
     }
   }
 
-  void add_cost(const Cost& cost, Costs& to) {
+  void add_cost(const Cost& cost, Costs& to, bool counts) {
     to.macs.add(cost.macs);
     to.activation_bytes.add(cost.activation_bytes);
     for (const auto& [name, calls] : cost.unknown) {
       add_saturated(to.unknown, calls);
-      add_saturated(summary_.unknown[name], calls);
+      if (counts) add_saturated(summary_.unknown[name], calls);
     }
     add_saturated(to.unsized, cost.unsized);
   }
@@ -276,8 +290,9 @@ class Summarizer {
       if (modules()[i].alias_of) continue;
       ++summary_.modules;
       if (!is_failed(i)) continue;
-      ++costs_[i].failed;
-      summary_.failed.push_back({modules()[i].path, modules()[i].type, modules()[i].failure});
+      const bool is_closed = !has_own_cost(i);
+      if (is_closed) ++costs_[i].failed;
+      summary_.failed.push_back({modules()[i].path, modules()[i].type, modules()[i].failure, is_closed});
     }
   }
 
@@ -359,6 +374,7 @@ class Summarizer {
   }
 
   const GraphCollection& collection_;
+  CountedGraphs counted_;
   ModelSummary summary_;
   std::unordered_map<std::string_view, std::size_t> by_path_;
   struct Hash {
@@ -479,6 +495,15 @@ class Facts {
 };
 
 }  // namespace
+
+void TensorCount::add(const TensorCount& other) {
+  add_saturated(elements, other.elements);
+  add_saturated(bytes, other.bytes);
+}
+
+bool ModelSummary::has_closed() const {
+  return std::ranges::any_of(failed, [](const FailedModule& module) { return module.is_closed; });
+}
 
 bool ModelSummary::has_costs() const {
   const bool is_some = std::ranges::any_of(

@@ -16,6 +16,7 @@ namespace fxtrace {
 
 struct TensorCount {
   std::int64_t elements = 0, bytes = 0;
+  void add(const TensorCount& other);  // up to what 64 bits hold
   bool operator==(const TensorCount&) const = default;
 };
 
@@ -42,7 +43,7 @@ struct SummaryRow {
   std::optional<SymInt> macs, activation_bytes;  // all; absent: nothing is known
   std::int64_t unknown = 0;                      // calls of operators whose cost is not known, all
   std::int64_t unsized = 0;                      // calls whose sizes are not known, all
-  std::int64_t failed = 0;                       // modules, all; their own cost is not known
+  std::int64_t failed = 0;                       // modules of whose calls nobody knows the cost, all
 
   // It runs in subgraphs alone, which count in the module of the node that runs them.
   bool is_in_body = false;
@@ -63,6 +64,7 @@ struct ModelSummary {
   struct FailedModule {
     std::string path, type;
     std::optional<Failure> failure;
+    bool is_closed = true;  // what its calls cost is not known: the graphs of its submodules tell
   };
 
   GraphCollection::Model model;
@@ -82,12 +84,14 @@ struct ModelSummary {
   std::int64_t modules = 0;  // shared ones once
   std::vector<FailedModule> failed;
 
+  bool has_closed() const;  // whether a module failed of whose calls nobody knows the cost
   bool has_costs() const;   // whether anything is known of what it costs to run
   bool has_shapes() const;  // whether any output of a module is known
 };
 
-// Costs are those of all graphs of the collection, which has one for what runs in the root, and for each
-// module that failed those of its submodules.  Nodes of subgraphs count by the node that runs them.
+// Costs are those of the graphs that count (graphs_that_count()).  Of a module that failed, but whose calls
+// have a known cost, submodules have what their own graphs say, and its row does not add them up.  Nodes of
+// subgraphs count by the node that runs them.
 ModelSummary summarize_model(const GraphCollection& collection);
 
 // Without rows more than `depth` below the root.

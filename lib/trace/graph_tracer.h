@@ -150,7 +150,7 @@ class GraphTracer {
   // Of a call that stands for more than an operator: what it costs inside.
   void set_cost(NodeId call, Cost cost);
   // The tensors that a call of the module gives; the first call counts.
-  void module_gives(ModuleId module, std::vector<Meta> outputs);
+  void module_gives(ModuleId module, const std::vector<Meta>& outputs);
   using ModuleOutputs = std::unordered_map<std::uint32_t, std::vector<Meta>>;  // by module
   const ModuleOutputs& module_outputs() const { return module_outputs_; }
   void set_meta(NodeId node, Meta meta);

@@ -201,7 +201,7 @@ std::vector<Line> totals(const ModelSummary& summary) {
   std::string on;
   for (const auto& device : devices) on += (on.empty() ? "" : ", ") + device;
   if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
-  const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || !summary.failed.empty();
+  const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || summary.has_closed();
   if (summary.has_costs() && summary.macs) {
     constexpr std::size_t kMostExpression = 100;
     std::string text = cut(size_text(*summary.macs, Style::kExact), kMostExpression);
@@ -241,7 +241,7 @@ std::vector<std::string> notes(const ModelSummary& summary) {
         text += " (" + source->file + ":" + std::to_string(source->line) + ")";
     }
     lines.push_back(one_line(text));
-    if (summary.has_costs()) {
+    if (summary.has_costs() && summary.has_closed()) {
       lines.emplace_back(
           "Of a module that failed, costs and calls are those of its submodules, each run once");
     }
