@@ -98,7 +98,6 @@ std::string headline(const ModelSummary& summary) {
   std::string text = summary.model.file + ": ";
   text += summary.model.type.empty() ? "" : summary.model.type + ", ";
   text += kind(summary.model);
-  if (!summary.producer.empty()) text += " of " + summary.producer;
   if (summary.model.method != "forward" && !summary.model.method.empty())
     text += ", method " + summary.model.method;
   return one_line(text);
@@ -201,6 +200,7 @@ std::vector<Line> totals(const ModelSummary& summary) {
   std::string on;
   for (const auto& device : devices) on += (on.empty() ? "" : ", ") + device;
   if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
+  if (!summary.producer.empty()) lines.emplace_back("Saved by", one_line(summary.producer));
   const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || summary.has_closed();
   if (summary.has_costs() && summary.macs) {
     constexpr std::size_t kMostExpression = 100;

@@ -408,6 +408,9 @@ def test_a_root_that_fails_has_what_its_submodules_tell(program, tmp_path, model
     # It gives the loop no shape: of the second layer nothing is known.
     assert cost["macs"] == 3 * 32 * (2 if model is Failing else 1)
     assert ("unknown" in cost) == ("peak_bytes" not in cost) == (model is Closed)
+    # The table says the same.
+    totals = json.loads(program.stdout("summary", path, "--json", *options_for((torch.randn(3, 4),))))["totals"]
+    assert (totals["macs"], totals["activation_bytes"]) == (cost["macs"], cost["activation_bytes"])
 
 
 # --- collections ---
