@@ -5,40 +5,12 @@
 #include <string>
 
 #include "costs/cost_rules.h"
+#include "shapes/equation.h"
 
 namespace fxtrace {
 namespace {
 
 constexpr std::size_t kMostDims = 64;  // of a tensor of torch
-
-struct Equation {
-  std::vector<std::string> operands;  // letters; '.' is an ellipsis
-  std::optional<std::string> result;
-};
-
-std::string subscripts(std::string_view text) {
-  std::string letters;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == ' ') continue;
-    letters += text[i];
-    if (text.substr(i).starts_with("...")) i += 2;
-  }
-  return letters;
-}
-
-Equation parse_equation(std::string_view text) {
-  Equation equation;
-  if (const std::size_t arrow = text.find("->"); arrow != std::string_view::npos) {
-    equation.result = subscripts(text.substr(arrow + 2));
-    text = text.substr(0, arrow);
-  }
-  while (true) {
-    const std::size_t comma = text.find(',');
-    equation.operands.push_back(subscripts(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return equation;
-    text.remove_prefix(comma + 1);
-  }
-}
 
 // All operands over the same dimensions: those of the result first, then the ones that are summed.
 struct Aligned {

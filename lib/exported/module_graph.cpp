@@ -9,6 +9,7 @@
 
 #include "exported/bound_exported_program.h"
 #include "exported/call_costs.h"
+#include "exported/call_outputs.h"
 #include "exported/fold.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
@@ -354,53 +355,24 @@ class ModuleGraphBuilder {
     });
   }
 
-  // What each call gives: values that are used outside of it.
+  // What each module's first call gives.
   void note_outputs(const ProgramGraph& graph) {
-    constexpr CallId kNobody = UINT32_MAX;
-    std::vector<CallId> maker(graph.values.size(), kNobody);
-    std::vector<CallId> left(graph.values.size(), kNobody);  // the outermost call that the value has left
-    std::vector<std::vector<ValueId>> given(calls_.size());
-    const auto use = [&](ValueId value, CallId user) {
-      CallId call = maker[value.index];
-      if (call == kNobody) return;
-      const CallId common = program_.hierarchy().common_call(call, user);
-      if (left[value.index] != kNobody) {
-        // From there on it has been seen.
-        if (calls_[left[value.index]].depth <= calls_[common].depth + 1) return;
-        call = calls_[left[value.index]].parent;
-      }
-      for (; call != common; call = calls_[call].parent) {
-        given[call].push_back(value);
-        left[value.index] = call;
-      }
-    };
-    for (const Operation& operation : graph.operations) {
-      if (operation.has_stack) {
-        for_each_input(operation, [&](ValueId value) { use(value, operation.call); });
-        for (const auto& output : operation.outputs) maker[output.value.index] = operation.call;
-      }
-    }
-    for (const Operand& output : graph.outputs) {
-      for_each_reference(output, [&](ValueId value) { use(value, kRootCall); });
-    }
-    for (CallId call = 1; call < calls_.size(); ++call) {
-      std::vector<ValueId>& values = given[call];
-      std::ranges::sort(values);
+    const auto note = [&](ModuleId module, const std::vector<ValueId>& values) {
       std::vector<Meta> outputs;
       for (const ValueId value : values) {
         const Meta& meta = graph.values[value.index].meta;
         if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
       }
-      tracer_.module_gives(calls_[call].module, outputs);
-    }
-    std::vector<Meta> outputs;
+      tracer_.module_gives(module, outputs);
+    };
+    const auto given = outputs_of_calls(graph, program_.hierarchy());
+    for (CallId call = 1; call < calls_.size(); ++call) note(calls_[call].module, given[call]);
+    std::vector<ValueId> results;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       const auto* value = graph.outputs[i].get_if<ValueId>();
-      if (value != nullptr && is_user_output(program_.signature().outputs[i]) &&
-          graph.values[value->index].meta.kind() == ValueKind::kTensor)
-        outputs.push_back(graph.values[value->index].meta);
+      if (value != nullptr && is_user_output(program_.signature().outputs[i])) results.push_back(*value);
     }
-    tracer_.module_gives(ModuleId{0}, outputs);
+    note(ModuleId{0}, results);
   }
 
   // --- leaves ---

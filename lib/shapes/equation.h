@@ -1,0 +1,18 @@
+// The equation of an Einstein sum: "bij,bjk->bik".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fxtrace {
+
+// Subscripts of the operands, and of the result when there is an arrow.  "..." is the letter '.'.
+struct Equation {
+  std::vector<std::string> operands;
+  std::optional<std::string> result;
+};
+Equation parse_equation(std::string_view text);
+
+}  // namespace fxtrace
