@@ -141,7 +141,7 @@ const CostedOperator& costed_operator(const Operator& op) {
 
 std::optional<SymInt> bytes_of(const TensorInfo& info) try {
   if (!info.dtype) return std::nullopt;
-  return product(info.sizes) * SymInt(item_size(*info.dtype));
+  return product(info.sizes, item_size(*info.dtype));
 } catch (const SymbolicError&) {
   return std::nullopt;
 }
@@ -253,8 +253,7 @@ void CostLog::keep(const AbstractValue& value) {
   }
 }
 
-void CostLog::allocate(TensorInfo& info) {
-  const auto bytes = bytes_of(info);
+void CostLog::allocate(TensorInfo& info, const std::optional<SymInt>& bytes) {
   if (!bytes) {
     ++unsized_;
     return;
@@ -266,7 +265,7 @@ void CostLog::allocate(TensorInfo& info) {
 void CostLog::hold(AbstractValue& value) {
   if (auto* info = std::get_if<TensorInfo>(&value.value)) {
     const std::uint32_t calls = std::exchange(calls_, 0);
-    allocate(*info);
+    allocate(*info, bytes_of(*info));
     calls_ = calls;
     use(info->memory, UINT32_MAX);
   }
@@ -287,10 +286,15 @@ void CostLog::place(AbstractValue& result, const AbstractValue* shared, bool alw
   auto* info = std::get_if<TensorInfo>(&result.value);
   if (info == nullptr) return;
   const TensorInfo* base = shared != nullptr ? first_tensor(*shared) : nullptr;
-  if (base != nullptr && (always || bytes_of(*base) == bytes_of(*info))) {
+  if (base != nullptr && always) {
+    info->memory = base->memory;
+    return;
+  }
+  const auto bytes = bytes_of(*info);
+  if (base != nullptr && bytes_of(*base) == bytes) {
     info->memory = base->memory;
   } else {
-    allocate(*info);
+    allocate(*info, bytes);
   }
 }
 

@@ -97,7 +97,7 @@ class CostLog {
   void begin_call();
   void use(const AbstractValue& value);
   void use(const MemoryId& memory, std::uint32_t until);
-  void allocate(TensorInfo& info);
+  void allocate(TensorInfo& info, const std::optional<SymInt>& bytes);
   void place(AbstractValue& result, const AbstractValue* shared, bool always);
   Cost cost_since(const Mark& mark) const;
   std::optional<SymInt> peak(const Mark& mark, TermSums& terms) const;

@@ -165,12 +165,10 @@ class GraphCosts {
       case Opcode::kCallFunction:
         break;
     }
+    if (const CostedOperator* op = find_operator_of(*node.target)) return add_operator(node, *op);
     const TargetParts target = parse_target(*node.target);
     if (target.kind == TargetKind::kHigherOrder) return add_known(node, higher_order_cost(node, target));
-    if (target.kind == TargetKind::kOperator) {
-      const Operator* op = find_row(*node.target, target);
-      if (op != nullptr) return add_operator(node, costed_operator(*op));
-    } else if (*node.target == "operator.getitem") {
+    if (*node.target == "operator.getitem") {
       return add_item(node);
     } else if (is_plain_python(target)) {
       Cost cost;
@@ -188,9 +186,13 @@ class GraphCosts {
   }
 
   // Targets are shared by the nodes that have them.
-  const Operator* find_row(const std::string& text, const TargetParts& target) {
-    const auto [place, is_new] = rows_.try_emplace(&text, nullptr);
-    if (is_new) place->second = find_operator(target);
+  const CostedOperator* find_operator_of(const std::string& target) {
+    const auto [place, is_new] = operators_.try_emplace(&target, nullptr);
+    if (is_new) {
+      const TargetParts parts = parse_target(target);
+      const Operator* row = parts.kind == TargetKind::kOperator ? find_operator(parts) : nullptr;
+      if (row != nullptr) place->second = &costed_operator(*row);
+    }
     return place->second;
   }
 
@@ -327,9 +329,9 @@ class GraphCosts {
   ShapeEnv dimensions_;
   CostLog log_;
   std::unordered_map<std::string_view, Owned> constants_;
-  OwnedBytes &read_, &all_;           // by the node, by all of them
-  std::vector<AbstractValue> known_;  // by node
-  std::unordered_map<const std::string*, const Operator*> rows_;
+  OwnedBytes &read_, &all_;                                                  // by the node, by all of them
+  std::vector<AbstractValue> known_;                                         // by node
+  std::unordered_map<const std::string*, const CostedOperator*> operators_;  // by target; null for others
 };
 
 }  // namespace

@@ -100,9 +100,12 @@ class OperationSum {
 };
 
 OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses)
-    : graph_(graph), uses_(uses), known_(graph.values.size()), is_known_(graph.values.size()) {}
+    : graph_(graph), uses_(uses) {}
 
 Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
+  // Where there are no leaves nobody asks.
+  known_.resize(graph_.values.size());
+  is_known_.resize(graph_.values.size());
   return OperationSum(*this).run(operations);
 }
 

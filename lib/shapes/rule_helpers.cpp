@@ -104,9 +104,9 @@ Sizes sizes_of(const AbstractValue& list) {
   return sizes;
 }
 
-SymInt product(std::span<const SymInt> sizes) {
+SymInt product(std::span<const SymInt> sizes, SymInt number) {
   // Numbers together first: that is one multiplication of an expression less for each.
-  SymInt number = 1, expression = 1;
+  SymInt expression = 1;
   for (const SymInt& size : sizes) {
     SymInt& factor = size.is_number() ? number : expression;
     factor = factor * size;
