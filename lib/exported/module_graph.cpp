@@ -363,7 +363,7 @@ class ModuleGraphBuilder {
         const Meta& meta = graph.values[value.index].meta;
         if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
       }
-      tracer_.module_gives(module, outputs);
+      tracer_.module_gives(module, std::move(outputs));
     };
     const auto given = outputs_of_calls(graph, program_.hierarchy());
     for (CallId call = 1; call < calls_.size(); ++call) note(calls_[call].module, given[call]);

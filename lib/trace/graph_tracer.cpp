@@ -148,8 +148,9 @@ void GraphTracer::set_meta(NodeId node, Meta meta) { builder().graph().meta(node
 
 void GraphTracer::set_cost(NodeId call, Cost cost) { builder().graph().set_cost(call, std::move(cost)); }
 
-void GraphTracer::module_gives(ModuleId module, const std::vector<Meta>& outputs) {
-  module_outputs_.try_emplace(module.index, outputs);
+void GraphTracer::module_gives(ModuleId module, std::vector<Meta> outputs) {
+  const auto [place, is_first] = module_outputs_.try_emplace(module.index);
+  if (is_first) place->second = std::move(outputs);
 }
 
 void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names) {

@@ -150,9 +150,9 @@ class GraphTracer {
   // Of a call that stands for more than an operator: what it costs inside.
   void set_cost(NodeId call, Cost cost);
   // The tensors that a call of the module gives; the first call counts.
-  void module_gives(ModuleId module, const std::vector<Meta>& outputs);
+  void module_gives(ModuleId module, std::vector<Meta> outputs);
   using ModuleOutputs = std::unordered_map<std::uint32_t, std::vector<Meta>>;  // by module
-  const ModuleOutputs& module_outputs() const { return module_outputs_; }
+  ModuleOutputs take_module_outputs() { return std::move(module_outputs_); }
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
   // The stub of a graph whose own root cannot be followed.

@@ -148,7 +148,7 @@ class RecursiveTrace {
       if (tracer.stale() || asked_in_vain) return false;
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
-      GraphTracer::ModuleOutputs outputs = tracer.module_outputs();
+      GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
       ModuleGraph graph = tracer.take();
       if (fail_for_aliases(graph)) return false;
       traced_.emplace(
@@ -260,7 +260,7 @@ class RecursiveTrace {
       }
       if (is_called && first.index == i) record.calls = called->second;
       if (const auto given = outputs.find(i); is_called && given != outputs.end())
-        record.outputs = given->second;
+        record.outputs = std::move(given->second);
       collection.modules.push_back(std::move(record));
     }
     for (const auto& parameter : collection.parameters) {
