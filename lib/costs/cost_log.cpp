@@ -10,6 +10,7 @@
 #include "operators/higher_order.h"
 #include "shapes/rule_helpers.h"
 #include "support/error.h"
+#include "support/saturated.h"
 #include "symbolic/polynomial.h"
 
 namespace fxtrace {
@@ -128,6 +129,11 @@ const TensorInfo* first_tensor(const AbstractValue& value) {
   return nullptr;
 }
 
+std::int64_t one_more(std::int64_t count) {
+  add_saturated(count, 1);
+  return count;
+}
+
 bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "Tensor"; }
 
 }  // namespace
@@ -171,8 +177,8 @@ Cost repeated(const Cost& cost, const SymInt& times) {
   if (result.macs) result.macs = *result.macs * times;
   if (result.activation_bytes) result.activation_bytes = *result.activation_bytes * times;
   const std::int64_t counted = std::max<std::int64_t>(times.number().value_or(1), 0);
-  for (auto& [name, count] : result.unknown) count *= counted;
-  result.unsized *= counted;
+  for (auto& [name, count] : result.unknown) multiply_saturated(count, counted);
+  multiply_saturated(result.unsized, counted);
   return result;
 }
 
@@ -255,7 +261,7 @@ void CostLog::keep(const AbstractValue& value) {
 
 void CostLog::allocate(TensorInfo& info, const std::optional<SymInt>& bytes) {
   if (!bytes) {
-    ++unsized_;
+    add_saturated(unsized_, 1);
     return;
   }
   info.memory = {number_, static_cast<std::uint32_t>(memories_.size())};
@@ -313,19 +319,19 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
   if (op.rule == nullptr) {
     add_unknown(op.target);
   } else if (!is_sized && op.rule != no_macs) {
-    unsized_ = unsized + 1;
+    unsized_ = one_more(unsized);
   } else {
     try {
       SymInt macs = op.rule(RuleArguments(op.called, args, dimensions_), results);
       does_macs = !(macs == SymInt(0));
       if (does_macs) macs_.push_back(std::move(macs));
     } catch (const CannotTell&) {
-      unsized_ = unsized + 1;
+      unsized_ = one_more(unsized);
     } catch (const Raises&) {
-      unsized_ = unsized + 1;
+      unsized_ = one_more(unsized);
     } catch (const std::exception& error) {
       rethrow_what_is_not_the_models(error);
-      unsized_ = unsized + 1;
+      unsized_ = one_more(unsized);
     }
   }
   const std::vector<SchemaType>& types = op.called.schema.results;
@@ -334,12 +340,12 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
     const bool is_view =
         alias != op.aliases.end() && alias->argument < args.size() && (alias->always || !does_macs);
     if (results[i].is_unknown()) {
-      if (!is_view && i < types.size() && is_tensor_type(types[i])) unsized_ = unsized + 1;
+      if (!is_view && i < types.size() && is_tensor_type(types[i])) unsized_ = one_more(unsized);
       continue;
     }
     place(results[i], is_view ? &args[alias->argument] : nullptr, is_view && alias->always);
   }
-  unsized_ = std::min(unsized_, unsized + 1);
+  unsized_ = std::min(unsized_, one_more(unsized));
 }
 
 void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& args,
@@ -348,14 +354,14 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   for (const AbstractValue* arg : args) use(*arg);
   if (inside.macs && !(*inside.macs == SymInt(0))) macs_.push_back(*inside.macs);
   unknown_.insert(unknown_.end(), inside.unknown.begin(), inside.unknown.end());
-  unsized_ += inside.unsized;
+  add_saturated(unsized_, inside.unsized);
   const std::int64_t unsized = unsized_;
   const std::size_t first = memories_.size();
   const bool is_view = inside.activation_bytes == SymInt(0);
   for (AbstractValue& result : results) {
     place(result, is_view && !args.empty() ? args.front() : nullptr, true);
   }
-  unsized_ = std::max(unsized, std::min(unsized_, unsized + 1));
+  unsized_ = std::max(unsized, std::min(unsized_, one_more(unsized)));
   if (!inside.activation_bytes) return;
   // What is held inside, besides the results; and all that is made there.
   try {
@@ -365,7 +371,7 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
     const SymInt held = inside.peak_bytes.value_or(*inside.activation_bytes) - of_results;
     if (!(more == SymInt(0)) || !(held == SymInt(0))) extra_.push_back({calls_, more, held});
   } catch (const SymbolicError&) {
-    ++unsized_;
+    add_saturated(unsized_, 1);
   }
 }
 
@@ -393,7 +399,7 @@ void CostLog::choose(const Mark& first, const Mark& second) {
   try {
     first_is_dearer = covers(total(first.macs, second.macs), total(second.macs, macs_.size()));
   } catch (const SymbolicError&) {
-    ++unsized_;
+    add_saturated(unsized_, 1);
   }
   const auto drop = [&](auto& items, std::size_t a, std::size_t b) {
     const auto at = [&](std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -417,7 +423,7 @@ void CostLog::choose(const Mark& first, const Mark& second) {
 Cost CostLog::cost_since(const Mark& mark) const {
   Cost cost;
   for (std::size_t i = mark.unknown; i < unknown_.size(); ++i)
-    cost.unknown[unknown_[i].first] += unknown_[i].second;
+    add_saturated(cost.unknown[unknown_[i].first], unknown_[i].second);
   cost.unsized = unsized_ - mark.unsized;
   try {
     TermSums terms;
@@ -431,7 +437,7 @@ Cost CostLog::cost_since(const Mark& mark) const {
     cost.activation_bytes = terms.size(bytes);
     cost.peak_bytes = peak(mark, terms);
   } catch (const SymbolicError&) {
-    ++cost.unsized;
+    add_saturated(cost.unsized, 1);
   }
   const auto forget_nothing = [&](std::optional<SymInt>& sum) {
     if (sum == SymInt(0)) sum.reset();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costs/known_arguments.h"
+#include "support/saturated.h"
 
 namespace fxtrace {
 
@@ -87,7 +88,7 @@ class OwnedBytes {
   }
   void add(const Owned& owned) {
     if (seen_.size() <= owned.number) seen_.resize(owned.number + 1);
-    if (std::exchange(seen_[owned.number], turn_) != turn_) bytes_ += owned.bytes;
+    if (std::exchange(seen_[owned.number], turn_) != turn_) add_saturated(bytes_, owned.bytes);
   }
   std::int64_t bytes() const { return bytes_; }
 

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/saturated.h"
+
 namespace fxtrace {
 namespace {
 
@@ -28,9 +30,9 @@ Cost together(const Cost& first, const Cost& second) {
     sum.macs.reset();
     sum.activation_bytes.reset();
   }
-  sum.parameter_bytes += second.parameter_bytes;
-  for (const auto& [name, count] : second.unknown) sum.unknown[name] += count;
-  sum.unsized += second.unsized;
+  add_saturated(sum.parameter_bytes, second.parameter_bytes);
+  for (const auto& [name, count] : second.unknown) add_saturated(sum.unknown[name], count);
+  add_saturated(sum.unsized, second.unsized);
   return sum;
 }
 

@@ -24,10 +24,6 @@ std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::strin
   return too_many ? INT64_MAX : bytes;
 }
 
-void add_saturated(std::int64_t& total, std::int64_t count) {
-  if (__builtin_add_overflow(total, count, &total)) total = INT64_MAX;
-}
-
 void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype,
                       const std::string& device) {
   ++tensors;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "support/saturated.h"
 
 namespace fxtrace {
 
@@ -22,7 +23,6 @@ struct TensorTotal {
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
 std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype);
-void add_saturated(std::int64_t& total, std::int64_t count);
 
 // Of a module's parameters and buffers: its own, and with all submodules; tied ones once.
 struct ModuleSizes {

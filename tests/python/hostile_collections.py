@@ -112,7 +112,7 @@ def cases() -> Iterator[Case]:
     yield render("a version to come", edited(lambda d: d.update(version=999)), "any")
 
 
-def mutated(count: int = 150, seed: int = 11) -> Iterator[Case]:
+def mutated(count: int = 190, seed: int = 11) -> Iterator[Case]:
     """Goldens with one value replaced, deleted or doubled."""
     generator = random.Random(seed)
     paths = sorted(glob.glob(os.path.join(GOLDEN, "json_*", "stdout")))

@@ -1,0 +1,17 @@
+// Counts of what a file claims, up to what 64 bits hold.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace fxtrace {
+
+// Neither is negative.
+inline void add_saturated(std::int64_t& total, std::int64_t count) {
+  if (__builtin_add_overflow(total, count, &total)) total = std::numeric_limits<std::int64_t>::max();
+}
+inline void multiply_saturated(std::int64_t& total, std::int64_t count) {
+  if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<std::int64_t>::max();
+}
+
+}  // namespace fxtrace
