@@ -166,7 +166,7 @@ void close_others(std::vector<int> kept) {
 
 class Inside : public Isolated {
  public:
-  explicit Inside(SharedReport& report) : report_(report) { lock(Lockdown::kReadFiles); }
+  explicit Inside(SharedReport& report) : Isolated(true), report_(report) { lock(Lockdown::kReadFiles); }
 
   void begins(Stage stage) override { report_->stage = stage; }
   void all_is_open() override { lock(Lockdown::kCompute); }
@@ -294,7 +294,10 @@ void cut_short(int /*signal*/) {
 class NotIsolated : public Isolated {
  public:
   NotIsolated(const IsolationArguments& arguments, const InputFile& input, Console& console)
-      : arguments_(arguments), input_(input), owns_process_(console.owns_process()) {
+      : Isolated(console.owns_process()),
+        arguments_(arguments),
+        input_(input),
+        owns_process_(console.owns_process()) {
     begins(Stage::kFxtrace);
     if (owns_process_) std::signal(SIGBUS, cut_short);
   }

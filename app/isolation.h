@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "app/console.h"
 #include "app/output.h"
@@ -35,9 +38,30 @@ enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
 // What the work says of itself, inside.
 class Isolated {
  public:
-  virtual ~Isolated() = default;
+  // `process_ends`: when this does, so that nobody needs the memory.
+  explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
+  virtual ~Isolated() {
+    if (process_ends_) static_cast<void>(kept_.release());
+  }
+  Isolated(const Isolated&) = delete;
+  Isolated& operator=(const Isolated&) = delete;
+
   virtual void begins(Stage stage) = 0;
   virtual void all_is_open() = 0;  // from now on nothing can be opened
+
+  // To the end of this, or of the process: taking a large graph apart takes as long as making it.
+  template <class T>
+  T& keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    T& result = *kept;
+    kept_->push_back(std::move(kept));
+    return result;
+  }
+
+ private:
+  bool process_ends_;
+  std::unique_ptr<std::vector<std::shared_ptr<void>>> kept_ =
+      std::make_unique<std::vector<std::shared_ptr<void>>>();
 };
 
 using Work = std::function<int(Isolated&)>;

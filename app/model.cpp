@@ -27,12 +27,12 @@ TraceResult run_front_end(const InputFile& input, const FileInfo& info, const Tr
 
 }  // namespace
 
-TraceResult trace_file(const InputFile& input, const FileInfo& info, const Config& config,
-                       const Wanted& wanted, Isolated& isolated, Console& console) {
+TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
+                        const Wanted& wanted, Isolated& isolated, Console& console) {
   log::info(input.display() + " is " + info.what);
   const Listener listener{log::info, [&](const std::string& text) { console.warning(text); }};
-  TraceResult result = with_input(
-      input, [&] { return run_front_end(input, info, config.options, wanted, isolated, listener); });
+  TraceResult& result = isolated.keep(with_input(
+      input, [&] { return run_front_end(input, info, config.options, wanted, isolated, listener); }));
   // An option that does nothing is most likely not the one that was meant.
   if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
   for (const auto& misfit : result.misfits) console.warning(misfit);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -70,8 +71,8 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
-  Inspection inspection =
-      cli::inspect(trace_file(input, info, config, wanted, isolated, console), info, options.method);
+  Inspection inspection = cli::inspect(std::move(trace_file(input, info, config, wanted, isolated, console)),
+                                       info, options.method);
   inspection.max_depth = options.max_depth;
   output.write([&](std::ostream& out) {
     if (arguments.json) {

@@ -149,7 +149,7 @@ ModelSummary summarize_trace(const Arguments& arguments, const Config& given, co
   wanted.description = true;
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
-  const TraceResult result = trace_file(input, info, config, wanted, isolated, console);
+  const TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
   ModelSummary summary = summarize_model(result.collection);
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {

@@ -92,7 +92,7 @@ int trace(const Arguments& arguments, const Config& config, const InputFile& inp
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   Wanted wanted;
   wanted.hint = true;
-  TraceResult result = trace_file(input, info, config, wanted, isolated, console);
+  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
   GraphCollection& collection = result.collection;
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {

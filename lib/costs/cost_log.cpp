@@ -363,6 +363,11 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   }
   unsized_ = std::max(unsized, std::min(unsized_, one_more(unsized)));
   if (!inside.activation_bytes) return;
+  // Mostly one result, and nothing else.
+  const SymInt& made = *inside.activation_bytes;
+  if (memories_.size() == first + 1 && memories_.back().bytes == made &&
+      inside.peak_bytes.value_or(made) == made)
+    return;
   // What is held inside, besides the results; and all that is made there.
   try {
     SymInt of_results = 0;

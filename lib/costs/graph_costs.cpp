@@ -44,39 +44,90 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view d
   return bytes;
 }
 
-// Those of a module and the modules below it stand together, by name.
+// The module that a parameter is registered with, by its name; a dot inside an attribute's name has a
+// backslash before it.
+std::string_view module_of(std::string_view name) {
+  std::size_t dot = name.rfind('.');
+  while (dot != std::string_view::npos && dot > 0 && name[dot - 1] == '\\') dot = name.rfind('.', dot - 1);
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+// Modules stand in pre-order, so those of a module and of the modules below it stand together.
 class OwnedTensors {
  public:
   explicit OwnedTensors(const GraphCollection& collection) {
-    std::unordered_map<std::string_view, std::size_t> numbers;
+    place_modules(collection.modules);
+    by_name_.reserve(collection.parameters.size());
+    std::vector<std::pair<std::size_t, const Owned*>> placed;
+    placed.reserve(collection.parameters.size());
     for (const ParameterRecord& record : collection.parameters) {
       if (record.kind == ParameterKind::kCustomObject) continue;
       const std::string& first = record.alias_of ? *record.alias_of : record.name;
-      const std::size_t number = numbers.try_emplace(first, numbers.size()).first->second;
-      tensors_.emplace_back(record.name, Owned{number, bytes_of(record.shape, record.dtype)});
+      const std::size_t number = by_name_.try_emplace(first, Owned{by_name_.size(), 0}).first->second.number;
+      Owned& owned = by_name_.try_emplace(record.name).first->second;
+      owned = {number, bytes_of(record.shape, record.dtype)};
+      placed.emplace_back(find_place(record.name), &owned);
     }
-    std::ranges::sort(tensors_, {}, &Item::first);
+    std::ranges::stable_sort(placed, {}, &decltype(placed)::value_type::first);
+    first_of_.assign(ends_.size() + 1, placed.size());
+    for (std::size_t i = placed.size(); i-- > 0;) first_of_[placed[i].first] = i;
+    for (std::size_t i = ends_.size(); i-- > 0;) first_of_[i] = std::min(first_of_[i], first_of_[i + 1]);
+    tensors_.reserve(placed.size());
+    for (const auto& [place, owned] : placed) tensors_.push_back(*owned);
   }
 
-  std::size_t size() const { return tensors_.size(); }  // no number is as large
+  std::size_t size() const { return by_name_.size(); }  // no number is as large
   const Owned* find(std::string_view name) const {
-    const auto found = std::ranges::lower_bound(tensors_, name, {}, &Item::first);
-    return found == tensors_.end() || found->first != name ? nullptr : &found->second;
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &found->second;
   }
   template <class F>
   void for_each_below(const std::string& module, F&& f) const {
-    if (module.empty()) {
-      for (const auto& [name, owned] : tensors_) f(owned);
-      return;
-    }
-    const std::string prefix = module + ".";
-    auto at = std::ranges::lower_bound(tensors_, std::string_view(prefix), {}, &Item::first);
-    for (; at != tensors_.end() && at->first.starts_with(prefix); ++at) f(at->second);
+    const auto place = places_.find(module);
+    if (place == places_.end()) return;
+    const std::size_t end = first_of_[ends_[place->second]];
+    for (std::size_t i = first_of_[place->second]; i < end; ++i) f(tensors_[i]);
   }
 
  private:
-  using Item = std::pair<std::string_view, Owned>;
-  std::vector<Item> tensors_;
+  void place_modules(const std::vector<ModuleRecord>& modules) {
+    places_.reserve(modules.size());
+    ends_.assign(modules.size(), modules.size());
+    std::vector<std::size_t> open;  // the module before and those around it
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      places_.emplace(modules[i].path, i);
+      for (; !open.empty() && !is_below(modules[i].path, modules[open.back()].path); open.pop_back()) {
+        ends_[open.back()] = i;
+      }
+      open.push_back(i);
+    }
+  }
+
+  static bool is_below(std::string_view path, std::string_view module) {
+    return module.empty() ||
+           (path.size() > module.size() && path[module.size()] == '.' && path.starts_with(module));
+  }
+
+  // Of the innermost module around it that the collection lists; past all of them where there is none.
+  std::size_t find_place(std::string_view name) {
+    std::string_view module = module_of(name);
+    if (module == last_module_) return last_place_;
+    last_module_ = module;
+    while (true) {
+      const auto found = places_.find(module);
+      if (found != places_.end()) return last_place_ = found->second;
+      if (module.empty()) return last_place_ = ends_.size();
+      module = module_of(module);
+    }
+  }
+
+  std::unordered_map<std::string_view, std::size_t> places_;  // of modules, by path
+  std::vector<std::size_t> ends_;  // by place: of the first module that is not below
+  std::unordered_map<std::string_view, Owned> by_name_;
+  std::vector<Owned> tensors_;           // in the order of their modules
+  std::vector<std::size_t> first_of_;    // by place of a module: in tensors_
+  std::string_view last_module_ = "\n";  // which is no module
+  std::size_t last_place_ = 0;
 };
 
 // Adds up the bytes of tensors, each of them once until the next begin().

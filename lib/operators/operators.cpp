@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 namespace fxtrace {
@@ -149,7 +150,11 @@ std::span<const Operator> registered_operators() { return kRegistered; }
 std::span<const Operator> extension_operators() { return kExtensions; }
 
 Traits traits_of(const Operator* op) {
-  return op == nullptr ? 0 : op->registered | facts_of(op->base_name());
+  if (op == nullptr) return 0;
+  static std::unordered_map<const Operator*, Traits> known;
+  const auto [place, is_new] = known.try_emplace(op);
+  if (is_new) place->second = op->registered | facts_of(op->base_name());
+  return place->second;
 }
 
 bool may_write(const Operator* op) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -15,28 +16,31 @@ using namespace symbolic;  // NOLINT: the same library
 
 namespace {
 
+void append_number(std::string& text, std::int64_t number) {
+  std::array<char, 24> digits;
+  text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
 // Without its sign; `minus` when one is written before it that is not between two terms.
-std::string term_text(const Term& term, bool minus) {
+void append_term(std::string& text, const Term& term, bool minus) {
   const std::int64_t number = std::abs(term.coefficient);
-  if (term.atoms.empty()) return std::to_string(number);
+  if (term.atoms.empty()) return append_number(text, number);
   const bool alone = term.atoms.size() == 1 && number == 1 && !minus;
-  std::string text;
   for (std::size_t i = 0; i < term.atoms.size();) {
     const Atom& atom = *term.atoms[i];
     std::size_t power = 1;
     while (i + power < term.atoms.size() && same(term.atoms[i], term.atoms[i + power])) ++power;
     const bool quotient = atom.kind == AtomKind::kFloorDiv || atom.kind == AtomKind::kMod;
-    if (!text.empty()) text += "*";
+    if (i != 0) text += '*';
     // Python reads -n//2 as (-n)//2 and a*n//2 as (a*n)//2.
     const bool enclosed = quotient && !alone;
-    if (enclosed) text += "(";
+    if (enclosed) text += '(';
     text += atom.text;
-    if (enclosed) text += ")";
-    if (power > 1) text.append("**").append(std::to_string(power));
+    if (enclosed) text += ')';
+    if (power > 1) append_number(text.append("**"), static_cast<std::int64_t>(power));
     i += power;
   }
-  if (number != 1) text.append("*").append(std::to_string(number));
-  return text;
+  if (number != 1) append_number(text.append("*"), number);
 }
 
 constexpr std::size_t kMaxTextLength = 20000;
@@ -316,11 +320,11 @@ std::string SymInt::text() const {
   if (first == terms.size()) first = 0;
   const bool minus = terms[first].coefficient < 0;
   std::string text(minus ? "-" : "");
-  text += term_text(terms[first], minus);
+  append_term(text, terms[first], minus);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (i == first) continue;
-    text += terms[i].coefficient < 0 ? "-" : "+";
-    text += term_text(terms[i], false);
+    text += terms[i].coefficient < 0 ? '-' : '+';
+    append_term(text, terms[i], false);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct Hint {
   std::size_t failed = 0;            // modules that still fail with them
 };
 
-// All that a front end hands over: data, which nothing of the file or of LibTorch stands behind.
+// All that a front end hands over: data, which nothing of the file or of LibTorch stands behind, and what it
+// was made from.
 struct TraceResult {
   GraphCollection collection;  // model.file and options_json are the caller's to fill
   ModelDescription description;
@@ -34,6 +36,7 @@ struct TraceResult {
   std::vector<std::string> notes;    // what was assumed of inputs
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
+  std::shared_ptr<const Program> program;  // what was traced: its owner says when it goes
 };
 
 // Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong

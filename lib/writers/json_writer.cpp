@@ -28,6 +28,10 @@ class Emitter {
   void string(std::string_view text) {
     buffer_ += '"';
     while (!text.empty()) {
+      const std::size_t plain = count_plain(text);
+      buffer_.append(text, 0, plain);
+      text.remove_prefix(plain);
+      if (text.empty()) break;
       const auto byte = static_cast<unsigned char>(text.front());
       if (byte >= 0x80) {
         const auto character = first_character(text);
@@ -38,10 +42,8 @@ class Emitter {
       if (byte == '"' || byte == '\\') {
         buffer_ += '\\';
         buffer_ += text.front();
-      } else if (byte < 0x20 || byte == 0x7F) {
-        escape(byte);
       } else {
-        buffer_ += text.front();
+        escape(byte);
       }
       text.remove_prefix(1);
     }
@@ -112,6 +114,14 @@ class Emitter {
     if (buffer_.size() >= kFlushBytes) flush();
     buffer_ += '\n';
     buffer_.append(indent_, ' ');
+  }
+
+  // Of the characters in front, those that stand for themselves.
+  static std::size_t count_plain(std::string_view text) {
+    const auto is_plain = [](char character) {
+      return character >= 0x20 && character < 0x7F && character != '"' && character != '\\';
+    };
+    return static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
   }
 
   void escape(unsigned char byte) {

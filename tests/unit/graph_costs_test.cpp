@@ -45,6 +45,11 @@ struct Model {
     collection.graphs[0].subgraphs.push_back({name, std::move(graph)});
     return *this;
   }
+  // In pre-order.
+  Model& modules(std::initializer_list<const char*> paths) {
+    for (const char* path : paths) collection.modules.emplace_back().path = path;
+    return *this;
+  }
   Model& parameter(const char* name, std::vector<std::int64_t> shape, const char* same_as = nullptr) {
     ParameterRecord record;
     record.name = name;
@@ -207,10 +212,12 @@ TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
     %kept = call_function[torch.nn.functional.gelu](%act) -> float32[2, 3]
     %closed = call_module[closed](%kept) -> float32[2, 3]
     %output = output[output](%closed))");
-  model.parameter("block.w", {3, 3})
+  model.modules({"", "act", "block", "block.inner", "blocks", "closed"})
+      .parameter("block.w", {3, 3})
       .parameter("block.inner.w", {5})
-      .parameter("block.tied", {3, 3}, "block.w")
+      .parameter("other", {100})
       .parameter("blocks.other", {100})
+      .parameter("block.tied", {3, 3}, "block.w")
       .inside("block", known(18, 100, 64))
       .inside("act", known(0, 0, 0))
       .inside("kept", known(0, 24, 24));
@@ -223,6 +230,30 @@ TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
   // Once more is the same.
   const std::string again = model.costs();
   CHECK(again.find("block: 18 macs, 100 bytes, peak 64, 56 of parameters\n") == 0);
+}
+
+TEST_CASE("costs: parameters belong to the innermost module that is listed", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[2]
+    %a = call_module[a](%x) -> float32[2]
+    %dotted = call_module[a\.b](%a) -> float32[2]
+    %deep = call_module[a.c](%dotted) -> float32[2]
+    %whole = call_module[](%deep) -> float32[2]
+    %output = output[output](%whole))");
+  model.modules({"", "a", "a.c", "a\\.b"})
+      .parameter("buffer", {1})
+      .parameter("a.w", {2})
+      .parameter("a.unlisted.w", {4})
+      .parameter("a.c.un.listed.w", {8})
+      .parameter("a\\.b.w", {16})
+      .parameter("a.name\\.with\\.dots", {32});
+  for (const char* node : {"a", "dotted", "deep", "whole"}) model.inside(node, known(1, 0, 0));
+  CHECK(model.costs() ==
+        "a: 1 macs, 0 bytes, 184 of parameters\n"
+        "dotted: 1 macs, 0 bytes, 64 of parameters\n"
+        "deep: 1 macs, 0 bytes, 32 of parameters\n"
+        "whole: 1 macs, 0 bytes, 252 of parameters\n"
+        "all: 4 macs, 0 bytes, peak 8, 252 of parameters\n");
 }
 
 TEST_CASE("costs: control flow", "[costs]") {
