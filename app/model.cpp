@@ -1,7 +1,7 @@
 #include "app/model.h"
 
-#include "app/torchscript_loader.h"
 #include "exported/front_end.h"
+#include "fxtrace/torchscript_loader.h"
 #include "support/log.h"
 
 namespace fxtrace::cli {
@@ -17,9 +17,9 @@ TraceResult run_front_end(const InputFile& input, const FileInfo& info, const Tr
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
   isolated.begins(Stage::kLoadLibTorch);
-  load_libtorch();
+  load_torchscript_plugin(listener);
   if (!options.op_libraries.empty()) isolated.begins(Stage::kLoadOperators);
-  open_torchscript(options);
+  open_torchscript(options, listener);
   isolated.begins(Stage::kLibTorch);
   isolated.all_is_open();
   return trace_torchscript(input.file(), info, options, wanted, listener);
