@@ -6,6 +6,7 @@
 
 #include "app/console.h"
 #include "app/output.h"
+#include "fxtrace/front_ends.h"
 
 namespace CLI {
 class App;
@@ -29,17 +30,8 @@ class IsolationArguments {
   std::uint64_t seconds_ = 300;
 };
 
-// Whose code runs: what a crash is most likely a crash of.
-enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
-
-// What the work says of itself, inside.
-class Isolated {
- public:
-  virtual ~Isolated() = default;
-  virtual void begins(Stage stage) = 0;
-  virtual void all_is_open() = 0;  // from now on nothing can be opened
-};
-
+// The work tells how far it is, inside.
+using Isolated = Stages;
 using Work = std::function<int(Isolated&)>;
 
 // Runs work(), which writes its product to `output`, and gives back its exit code.  Where the console belongs

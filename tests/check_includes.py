@@ -30,7 +30,7 @@ ALLOWED = {
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "torchscript"},
 }
-ALLOWED["fxtrace"] = {"support", "graph", "passes", "readers", "writers", "archive", "trace", "exported", "torchscript"}
+ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript"}
 ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
 WITH_LIBTORCH = {"torchscript", "execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")

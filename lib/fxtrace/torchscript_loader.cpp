@@ -1,5 +1,6 @@
 #include "fxtrace/torchscript_loader.h"
 
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -8,6 +9,7 @@
 
 #include "fxtrace/libtorch.h"
 #include "fxtrace/own_folder.h"
+#include "fxtrace/plugin_folder.h"
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
 #include "torchscript/front_end.h"
@@ -45,8 +47,8 @@ void* open_plugin(const Listener& listener) {
     return open_shared_library(folder / kPlugin);
   }
   throw input_error(std::string("reading TorchScript needs ") + kPlugin +
-                        ", which is neither next to fxtrace nor in its library folder",
-                    {"install fxtrace with cmake --install"});
+                        ", which is neither beside the program nor in its library folder",
+                    {"install fxtrace with cmake --install, or again"});
 }
 
 void* plugin(const Listener& listener) {

@@ -2,16 +2,11 @@
 // before.
 #pragma once
 
-#include <filesystem>
-
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "trace/front_end.h"
 
 namespace fxtrace {
-
-// Where else to look for the plugin: before the folder of the program, where installations have it.
-void set_plugin_folder(const std::filesystem::path& folder);
 
 // Opens LibTorch (fxtrace/libtorch.h) and the plugin; both stay open.  The plugin is beside the program, as
 // in the build tree, or in `fxtrace` in the library folder of its installation.  Throws Error(kInput) when

@@ -184,7 +184,7 @@ def test_library_that_libtorch_needs(program, tmp_path):
 @pytest.mark.parametrize(
     "how, says",
     [
-        ("missing", f"reading TorchScript needs {PLUGIN}, which is neither"),
+        ("missing", f"reading TorchScript needs {PLUGIN}, which is neither beside the program nor"),
         ("empty", CANNOT_LOAD),
         ("text", CANNOT_LOAD),
         ("directory", CANNOT_LOAD),
