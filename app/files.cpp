@@ -126,12 +126,6 @@ Error InputFile::with_display(const Error& error) const {
   return result;
 }
 
-std::string read_whole(const ModelFile& file) {
-  std::string bytes = file.read_at(0, static_cast<std::size_t>(file.size()));
-  if (bytes.size() != file.size()) throw input_error("cannot read the file").at(file.path());
-  return bytes;
-}
-
 std::string read_small_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw usage_error("this is a directory").at(path);

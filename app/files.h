@@ -43,9 +43,6 @@ class InputFile {
   std::optional<FileIdentity> identity_;
 };
 
-// The whole of a file.  Throws Error(kInput, at the file).
-std::string read_whole(const ModelFile& file);
-
 // The whole of a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);
 

@@ -9,6 +9,7 @@
 
 #include "app/console.h"
 #include "app/output.h"
+#include "fxtrace/front_ends.h"
 
 namespace CLI {
 class App;
@@ -32,22 +33,16 @@ class IsolationArguments {
   std::uint64_t seconds_ = 300;
 };
 
-// Whose code runs: what a crash is most likely a crash of.
-enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
-
 // What the work says of itself, inside.
-class Isolated {
+class Isolated : public Stages {
  public:
   // `process_ends`: when this does, so that nobody needs the memory.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
-  virtual ~Isolated() {
+  ~Isolated() override {
     if (process_ends_) static_cast<void>(kept_.release());
   }
   Isolated(const Isolated&) = delete;
   Isolated& operator=(const Isolated&) = delete;
-
-  virtual void begins(Stage stage) = 0;
-  virtual void all_is_open() = 0;  // from now on nothing can be opened
 
   // To the end of this, or of the process: taking a large graph apart takes as long as making it.
   template <class T>

@@ -145,6 +145,7 @@ bool restrict_calls(Lockdown what) {
   filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_GETFD)});
   if (what == Lockdown::kReadFiles) {
     filter.allow(kRead);
+    filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // as listing a folder takes
     filter.allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(mmap));

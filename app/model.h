@@ -1,10 +1,12 @@
-// Tracing the model that a command was given.
+// The model, or the collection, that a command was given.
 #pragma once
 
 #include "app/console.h"
 #include "app/files.h"
 #include "app/isolation.h"
 #include "archive/file_kind.h"
+#include "fxtrace/front_ends.h"
+#include "fxtrace/saved_collection.h"
 #include "trace/config.h"
 #include "trace/front_end.h"
 
@@ -15,5 +17,12 @@ namespace fxtrace::cli {
 // nothing.  Says to `isolated` when all is open, which keeps the result.
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const Wanted& wanted, Isolated& isolated, Console& console);
+
+// From the JSON that fxtrace trace wrote; what of it is left out is a warning on the console.  Throws
+// Error(kInput).
+GraphCollection read_collection_file(const InputFile& input, Console& console);
+
+// Who says on the console what it is told.
+Listener listener_of(Console& console);
 
 }  // namespace fxtrace::cli

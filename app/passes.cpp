@@ -4,12 +4,10 @@
 #include <sstream>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include "costs/graph_costs.h"
+#include "fxtrace/saved_collection.h"
 #include "graph/text_form.h"
 #include "passes/pass.h"
-#include "support/error.h"
 #include "support/log.h"
 #include "trace/option_table.h"
 
@@ -64,33 +62,8 @@ void add_list_of_passes(CLI::App& app) {
       ->trigger_on_parse();
 }
 
-void check_passes(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (find_pass(name) == nullptr) {
-      throw usage_error("--pass: there is no pass '" + name + "'",
-                        {"fxtrace trace --list-passes lists them"});
-    }
-  }
-}
-
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console) {
-  for (const std::string& name : names) {
-    for (const PassReport& report : run_pass(*find_pass(name), collection)) tell(report, console);
-  }
-  // Of a collection that an earlier fxtrace wrote, nobody knows what its leaves cost.
-  const bool has_costs =
-      std::ranges::any_of(collection.graphs, [](const auto& graph) { return graph.cost.has_value(); });
-  if (!names.empty() && has_costs) add_costs(collection);
-}
-
-void add_to_options(const std::vector<std::string>& names, GraphCollection& collection) {
-  if (names.empty()) return;
-  auto options = nlohmann::ordered_json::parse(collection.options_json);
-  auto& all = options["pass"];
-  if (!all.is_array())
-    all = all.is_null() ? nlohmann::ordered_json::array() : nlohmann::ordered_json::array({all});
-  for (const std::string& name : names) all.push_back(name);
-  collection.options_json = options.dump();
+  for (const PassReport& report : fxtrace::run_passes(names, collection)) tell(report, console);
 }
 
 }  // namespace fxtrace::cli

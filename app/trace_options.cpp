@@ -9,6 +9,7 @@
 #include "app/checks.h"
 #include "app/files.h"
 #include "app/passes.h"
+#include "fxtrace/saved_collection.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -35,6 +35,12 @@ function(fxtrace_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(fxtrace_${name} STATIC ${arg_SOURCES})
   add_library(fxtrace::${name} ALIAS fxtrace_${name})
-  target_include_directories(fxtrace_${name} PUBLIC ${PROJECT_SOURCE_DIR}/lib)
+  target_include_directories(fxtrace_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/fxtrace>)
+  target_compile_features(fxtrace_${name} PUBLIC cxx_std_20)
   target_link_libraries(fxtrace_${name} PUBLIC ${arg_LIBRARIES})
+  set_target_properties(fxtrace_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS fxtrace_${name} EXPORT fxtraceTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Development)
 endfunction()

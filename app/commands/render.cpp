@@ -6,10 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/collection_file.h"
 #include "app/files.h"
 #include "app/formats.h"
 #include "app/isolation.h"
+#include "app/model.h"
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
@@ -36,7 +36,7 @@ int run(const Arguments& arguments, Console& console) {
   Output output(arguments.format.output(), input, console);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
     isolated.all_is_open();
-    GraphCollection collection = with_input(input, [&] { return read_collection_file(input, console); });
+    GraphCollection collection = read_collection_file(input, console);
     run_passes(passes, collection, console);
     add_to_options(passes, collection);
     const Timer timer;

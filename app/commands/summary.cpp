@@ -14,7 +14,6 @@
 #include <CLI/CLI.hpp>
 
 #include "app/checks.h"
-#include "app/collection_file.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
@@ -173,7 +172,7 @@ int summarize(const Arguments& arguments, const Config& config, const SummaryLay
       throw usage_error("options of a trace do not apply to " + input.display() +
                         ", which is traced already");
     }
-    summary = summarize_model(with_input(input, [&] { return read_collection_file(input, console); }));
+    summary = summarize_model(read_collection_file(input, console));
   } else {
     summary = summarize_trace(arguments, config, input, info, isolated, console);
   }

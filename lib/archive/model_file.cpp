@@ -79,4 +79,10 @@ std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
   return bytes;
 }
 
+std::string ModelFile::read_whole() const {
+  std::string bytes = read_at(0, static_cast<std::size_t>(size_));
+  if (bytes.size() != size_) throw input_error("cannot read the file").at(path_);
+  return bytes;
+}
+
 }  // namespace fxtrace

@@ -23,6 +23,8 @@ class ModelFile {
   int descriptor() const { return descriptor_->number(); }
   // The bytes from `offset` on, at most `size` of them; fewer where the file ends or cannot be read.
   std::string read_at(std::uint64_t offset, std::size_t size) const;
+  // All of them.  Throws Error(kInput, at the path).
+  std::string read_whole() const;
 
  private:
   std::string path_;

@@ -24,6 +24,7 @@ struct Wanted {
 struct Listener {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   std::function<void(const std::string&)> warning = [](const std::string&) {};
+  std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
 };
 
 // Loads, traces, describes.

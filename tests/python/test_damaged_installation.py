@@ -1,4 +1,5 @@
-"""The program with a damaged or missing library: one line, exit 3, and what else it does still works."""
+"""Which LibTorch the program opens, and the program with a damaged, missing or wrong library: one line, exit 3, and what
+else it does still works."""
 
 import os
 import pathlib
@@ -9,6 +10,8 @@ import harness
 import pytest
 import torch
 
+TORCH = pathlib.Path(torch.__file__).parent
+NEEDED = "2.13"
 MODEL = os.path.join(harness.SAMPLES, "attention_scripted.pt")
 EXPORTED = os.path.join(harness.SAMPLES, "attention_exported.pt2")
 PLUGIN = "libfxtrace_torchscript.so"
@@ -30,24 +33,158 @@ def damaged(how: str, original: pathlib.Path, path: pathlib.Path) -> None:
             path.write_bytes(file.read(int(how)))
 
 
-def check(program: pathlib.Path, says: str, environment: dict[str, str] | None = None, extra: tuple[str, ...] = ()):
-    done = subprocess.run(
+def trace(program: pathlib.Path, environment: dict[str, str] | None, *extra: str) -> subprocess.CompletedProcess:
+    inherited = {name: value for name, value in os.environ.items() if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH")}
+    return subprocess.run(
         [program, "trace", MODEL, *extra],
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, **(environment or {})},
+        env={**inherited, **(environment or {})},
     )
+
+
+def check(program: pathlib.Path, says: str, environment: dict[str, str] | None = None, extra: tuple[str, ...] = ()):
+    done = trace(program, environment, *extra)
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
     first, *hints = done.stderr.splitlines()
     assert first.startswith(f"fxtrace: error: {MODEL}: {says}"), first
     assert len(hints) == 1 and hints[0].startswith("hint: ")
 
 
+def libtorch(package: pathlib.Path, version: str | None = None, but: str = "") -> pathlib.Path:
+    """A torch package with the libraries of the true one, all but one; `version` is what it says of itself."""
+    (package / "lib").mkdir(parents=True)
+    for library in TORCH.glob("lib/*.so*"):
+        if library.name != but:
+            (package / "lib" / library.name).symlink_to(library)
+    if version:
+        (package / "version.py").write_text(f"from typing import Optional\n\n__version__ = '{version}'\ndebug = False\n")
+    return package
+
+
+def alone_in(prefix: pathlib.Path, program: harness.Program) -> pathlib.Path:
+    """The program as a package has it, which does not say what LibTorch it was built with."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib" / "fxtrace").mkdir(parents=True)
+    shutil.copy(program.path, prefix / "bin")
+    shutil.copy(pathlib.Path(program.path).parent / PLUGIN, prefix / "lib" / "fxtrace")
+    return prefix / "bin" / "fxtrace"
+
+
+def check_opens(program: pathlib.Path, package: pathlib.Path, whose: str, environment: dict[str, str] | None = None):
+    for extra in ([], ["--no-isolation"]):
+        done = trace(program, environment, "-v", *extra)
+        assert done.returncode == 0, done.stderr
+        opened = [line for line in done.stderr.splitlines() if line.startswith("fxtrace: LibTorch ")]
+        assert len(opened) == 1 and opened[0].endswith(f" of {package / 'lib'}, {whose}"), done.stderr
+
+
+BUILT_WITH = "the torch that it was built with"
+BESIDE = "the torch beside it"
+LOADER = "the torch that the system's loader finds"
+NEEDS = f"reading TorchScript needs torch {NEEDED}, and "
+
+
+def test_there_is_no_libtorch(program, tmp_path):
+    alone = alone_in(tmp_path, program)
+    none = NEEDS + "there is none where fxtrace looks for it"
+    check(alone, none)
+    check(alone, none, {"FXTRACE_LIBTORCH": ""}, extra=("--no-isolation",))
+    # What it was built with is gone.
+    (tmp_path / "lib" / "fxtrace" / "libtorch_folder.txt").write_text(f"{tmp_path / 'gone'}\n")
+    check(alone, none)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for folder in (empty, tmp_path / "gone", pathlib.Path(MODEL)):
+        says = f"FXTRACE_LIBTORCH is {folder}, where there is no libtorch_cpu.so"
+        check(alone, says, {"FXTRACE_LIBTORCH": str(folder)})
+    assert subprocess.run([alone, "trace", EXPORTED], capture_output=True, timeout=60).returncode == 0
+
+
+def test_libtorch_by_its_variable(program, tmp_path):
+    for path in (pathlib.Path(program.path), alone_in(tmp_path / "prefix", program)):
+        for value in (TORCH, TORCH / "lib", os.path.relpath(TORCH)):
+            check_opens(path, TORCH, "FXTRACE_LIBTORCH", {"FXTRACE_LIBTORCH": str(value)})
+    # It is asked before all others.
+    other = libtorch(tmp_path / "other")
+    check_opens(program.path, other, "FXTRACE_LIBTORCH", {"FXTRACE_LIBTORCH": str(other)})
+
+
+def test_libtorch_it_was_built_with(program, tmp_path):
+    environment = {"FXTRACE_LIBTORCH": ""}
+    check_opens(program.path, TORCH, BUILT_WITH, environment)
+    # Before the one that the loader would find, of which nothing is opened.
+    broken = tmp_path / "lib"
+    broken.mkdir()
+    for library in ("libtorch_cpu.so", "libc10.so"):
+        (broken / library).write_text("no library")
+    check_opens(program.path, TORCH, BUILT_WITH, {"LD_LIBRARY_PATH": str(broken)})
+
+
+@pytest.mark.parametrize("packages", ["lib/python3.12/site-packages", "local/lib/python3.13/dist-packages"])
+def test_libtorch_beside_it(program, tmp_path, packages):
+    alone = alone_in(tmp_path / "prefix", program)
+    package = libtorch(tmp_path / "prefix" / packages / "torch", f"{NEEDED}.1+cpu")
+    check_opens(alone, package, BESIDE)
+    # As by a link in a folder of PATH.
+    link = tmp_path / "fxtrace"
+    link.symlink_to(alone)
+    check_opens(link, package, BESIDE)
+
+
+def test_libtorch_of_the_loader(program, tmp_path):
+    alone = alone_in(tmp_path / "prefix", program)
+    check_opens(alone, TORCH, LOADER, {"LD_LIBRARY_PATH": str(TORCH / "lib")})
+    other = libtorch(tmp_path / "other", "2.12.0")
+    environment = {"LD_LIBRARY_PATH": str(other / "lib")}
+    check(alone, NEEDS + f"{LOADER}, {other}, is 2.12.0", environment)
+    check(alone, NEEDS + f"{LOADER}, {other}, is 2.12.0", environment, extra=("--no-isolation",))
+
+
+@pytest.mark.parametrize("version", ["2.12.0", "2.1", "2.130.0", "2.14.0a0+git1234", "1.13"])
+def test_libtorch_of_another_version(program, tmp_path, version):
+    alone = alone_in(tmp_path / "prefix", program)
+    python = tmp_path / "prefix" / "lib" / "python3.11"
+    wrong = libtorch(python / "site-packages" / "torch", version)
+    check(alone, NEEDS + f"{BESIDE}, {wrong}, is {version}")
+    check(alone, NEEDS + f"FXTRACE_LIBTORCH, {wrong}, is {version}", {"FXTRACE_LIBTORCH": str(wrong / "lib")})
+    # One that fits is found all the same, wherever it is.
+    check_opens(alone, TORCH, LOADER, {"LD_LIBRARY_PATH": str(TORCH / "lib")})
+    right = libtorch(tmp_path / "prefix" / "lib" / "python3.9" / "site-packages" / "torch", NEEDED)
+    check_opens(alone, right, BESIDE)
+    (alone.parent.parent / "lib" / "fxtrace" / "libtorch_folder.txt").write_text(f"{wrong / 'lib'}\n")
+    check_opens(alone, right, BESIDE)
+    shutil.rmtree(right)
+    check(alone, NEEDS + f"{BUILT_WITH}, {wrong}, is {version}")
+
+
+def test_version_of_a_libtorch_without_python(program, tmp_path):
+    alone = alone_in(tmp_path / "prefix", program)
+    package = libtorch(tmp_path / "libtorch")
+    says = package / "share" / "cmake" / "Torch" / "TorchConfigVersion.cmake"
+    says.parent.mkdir(parents=True)
+    environment = {"FXTRACE_LIBTORCH": str(package)}
+    says.write_text(f'set(PACKAGE_VERSION "{NEEDED}.0")\n')
+    check_opens(alone, package, "FXTRACE_LIBTORCH", environment)
+    says.write_text('set(PACKAGE_VERSION "2.7.1")\n')
+    check(alone, NEEDS + f"FXTRACE_LIBTORCH, {package}, is 2.7.1", environment)
+
+
+def test_library_that_libtorch_needs(program, tmp_path):
+    others = {library.name for library in TORCH.glob("lib/libgomp*")}
+    if not others:
+        pytest.skip("this LibTorch has no libgomp of its own")
+    for name in others:
+        package = libtorch(tmp_path / name, but=name)
+        damaged("text", TORCH / "lib" / name, package / "lib" / name)
+        check(program.path, CANNOT_LOAD + f"{package / 'lib' / name}: ", {"FXTRACE_LIBTORCH": str(package)})
+
+
 @pytest.mark.parametrize(
     "how, says",
     [
-        ("missing", f"reading TorchScript needs {PLUGIN}, which is neither"),
+        ("missing", f"reading TorchScript needs {PLUGIN}, which is neither beside the program nor"),
         ("empty", CANNOT_LOAD),
         ("text", CANNOT_LOAD),
         ("directory", CANNOT_LOAD),
@@ -62,6 +199,7 @@ def test_plugin(program, tmp_path, how, says):
     folder.mkdir(parents=True)
     copy = folder / "fxtrace"
     shutil.copy(program.path, copy)
+    (folder / "libtorch_folder.txt").write_text(f"{TORCH / 'lib'}\n")
     if how != "missing":
         damaged(how, pathlib.Path(program.path).parent / PLUGIN, folder / PLUGIN)
     check(copy, says)
@@ -82,10 +220,16 @@ def test_plugin(program, tmp_path, how, says):
     ],
 )
 def test_libtorch(program, tmp_path, library, how, says):
-    damaged(how, pathlib.Path(torch.__file__).parent / "lib" / library, tmp_path / library)
-    environment = {"LD_LIBRARY_PATH": str(tmp_path)}
+    package = libtorch(tmp_path / "torch", but=library)
+    damaged(how, TORCH / "lib" / library, package / "lib" / library)
+    environment = {"FXTRACE_LIBTORCH": str(package)}
     check(program.path, says, environment)
     check(program.path, says, environment, extra=("--no-isolation",))
+    # The other ways to it say the same.
+    alone = alone_in(tmp_path / "prefix", program)
+    check(alone, says, {"LD_LIBRARY_PATH": str(package / "lib")})
+    (alone.parent.parent / "lib" / "fxtrace" / "libtorch_folder.txt").write_text(f"{package / 'lib'}\n")
+    check(alone, says)
 
 
 def test_library_of_operators(program, tmp_path):

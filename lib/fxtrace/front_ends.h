@@ -1,0 +1,30 @@
+// One door to all front ends.
+#pragma once
+
+#include "archive/file_kind.h"
+#include "archive/model_file.h"
+#include "trace/config.h"
+#include "trace/front_end.h"
+
+namespace fxtrace {
+
+// Whose code runs: what a crash is most likely a crash of.
+enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
+
+// Is told how far it is, for who watches over the process.
+class Stages {
+ public:
+  virtual ~Stages() = default;
+  virtual void begins(Stage /*stage*/) {}
+  virtual void all_is_open() {}  // from now on nothing is opened
+};
+
+// Traces the model, of which `info` says what identify_file() found.  Throws Error.
+TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                          const Wanted& wanted, const Listener& listener, Stages& stages);
+
+// Tells what the trace has to say, and puts the options into the collection.  Where the configuration is
+// strict, throws Error(kUsage) for an option that did nothing: it is most likely not the one that was meant.
+void finish_trace(TraceResult& result, const Config& config, const Listener& listener);
+
+}  // namespace fxtrace

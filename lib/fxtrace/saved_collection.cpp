@@ -1,0 +1,82 @@
+#include "fxtrace/saved_collection.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "archive/file_kind.h"
+#include "costs/graph_costs.h"
+#include "readers/collection_reader.h"
+#include "support/error.h"
+#include "support/timer.h"
+#include "support/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+std::string some_of(const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 5, kMaxName = 80;
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (shown == kShown) break;
+    text += (shown++ == 0 ? "" : ", ") + cut(name, kMaxName);
+  }
+  return names.size() == shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
+}
+
+}  // namespace
+
+GraphCollection read_collection_file(const ModelFile& file, const std::string& name,
+                                     const Listener& listener) {
+  const FileInfo info = identify_file(file);
+  if (info.kind != FileKind::kText) {
+    throw input_error("this is no graph collection but " + info.what,
+                      {"fxtrace trace MODEL -o FILE.json writes one"});
+  }
+  const Timer timer;
+  const std::string text = file.read_whole();
+  std::set<std::string> unknown;
+  GraphCollection collection = read_collection(text, name, &unknown);
+  listener.progress("read " + std::to_string(text.size()) + " bytes of " + name + " in " +
+                    timer.milliseconds());
+  if (!unknown.empty())
+    listener.warning(name + ": left out what a later fxtrace has written: " + some_of(unknown));
+  return collection;
+}
+
+void check_passes(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (find_pass(name) == nullptr) {
+      throw usage_error("--pass: there is no pass '" + name + "'",
+                        {"fxtrace trace --list-passes lists them"});
+    }
+  }
+}
+
+std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection) {
+  std::vector<PassReport> reports;
+  for (const std::string& name : names)
+    std::ranges::move(run_pass(*find_pass(name), collection), std::back_inserter(reports));
+  // Of a collection that an earlier fxtrace wrote, nobody knows what its leaves cost.
+  const bool has_costs =
+      std::ranges::any_of(collection.graphs, [](const auto& graph) { return graph.cost.has_value(); });
+  if (!names.empty() && has_costs) add_costs(collection);
+  return reports;
+}
+
+void add_to_options(const std::vector<std::string>& names, GraphCollection& collection) {
+  if (names.empty()) return;
+  auto options = nlohmann::ordered_json::parse(collection.options_json);
+  auto& all = options["pass"];
+  if (!all.is_array())
+    all = all.is_null() ? nlohmann::ordered_json::array() : nlohmann::ordered_json::array({all});
+  for (const std::string& name : names) all.push_back(name);
+  collection.options_json = options.dump();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,67 @@
+#include "fxtrace/shared_library.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr char kNotFound[] = ": cannot open shared object file: No such file or directory";
+
+// What the loader says when it cannot map something, which may be for other reasons too: a file system that
+// is mounted noexec.
+bool is_about_memory(const std::string& reason) {
+  return reason.find("map") != std::string::npos || reason.find("memory") != std::string::npos;
+}
+
+// Whether there are as many addresses, and as much memory to write to, as LibTorch takes to be loaded.
+bool has_room() {
+  const auto can_map = [](std::size_t size, int protection) {
+    void* const address =
+        ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED) return false;
+    ::munmap(address, size);
+    return true;
+  };
+  return can_map(std::size_t{1} << 30, PROT_NONE) && can_map(std::size_t{64} << 20, PROT_READ | PROT_WRITE);
+}
+
+std::string advice(const std::string& reason) {
+  if (reason.find(std::strerror(EMFILE)) != std::string::npos) return "a larger `ulimit -n` allows more";
+  // Of LibTorch itself all parts come together.
+  const bool is_of_libtorch = reason.starts_with("libtorch") || reason.starts_with("libc10");
+  if (const std::size_t end = reason.find(kNotFound); end != std::string::npos && !is_of_libtorch) {
+    return "LibTorch needs " + reason.substr(0, end) + ": install the package that has it";
+  }
+  return "install torch " FXTRACE_TORCH_SERIES
+         " again, or let FXTRACE_LIBTORCH name the folder of another torch package";
+}
+
+}  // namespace
+
+void* open_shared_library(const std::filesystem::path& file) {
+  if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  const char* error = ::dlerror();
+  const std::string reason = error != nullptr ? error : "unknown reason";
+  if (!file.has_parent_path() && reason == file.string() + kNotFound) return nullptr;
+  if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
+  throw input_error("cannot load LibTorch, which reading TorchScript needs: " + reason, {advice(reason)});
+}
+
+std::filesystem::path file_of_library(void* library) {
+  link_map* map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return {};
+  return map->l_name;
+}
+
+}  // namespace fxtrace

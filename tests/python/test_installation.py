@@ -1,0 +1,155 @@
+"""What `cmake --install` leaves, moved to another folder: the program, and the package for programs in C++."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import harness
+import pytest
+import torch
+
+EXAMPLE = pathlib.Path(harness.ROOT) / "examples" / "cpp"
+SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
+EXPORTED = os.path.join(harness.SAMPLES, "attention_exported.pt2")
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH")
+}
+WITH_TORCH = {**ENVIRONMENT, "FXTRACE_LIBTORCH": os.path.dirname(torch.__file__)}
+
+
+def run(*command, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **{"env": ENVIRONMENT, **options})
+
+
+def succeed(*command, **options) -> str:
+    done = run(*command, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def install(program, folder: pathlib.Path, *components: str) -> pathlib.Path:
+    """Installs into one folder and moves it to another, whose name is not the simplest."""
+    build = pathlib.Path(program.path).parents[1]
+    if not (build / "cmake_install.cmake").exists():
+        pytest.skip("the program does not stand in a build folder")
+    for component in components:
+        succeed("cmake", "--install", build, "--prefix", folder / "first", "--component", component)
+    (folder / "moved to").mkdir()
+    return (folder / "first").rename(folder / "moved to" / "prefix")
+
+
+@pytest.fixture(scope="module")
+def package(program, tmp_path_factory) -> pathlib.Path:
+    return install(program, tmp_path_factory.mktemp("package"), "Runtime", "Development")
+
+
+@pytest.fixture(scope="module")
+def example(package, tmp_path_factory) -> pathlib.Path:
+    """The example, configured and built as its first line says, elsewhere."""
+    folder = tmp_path_factory.mktemp("example")
+    shutil.copytree(EXAMPLE, folder / "cpp")
+    build = folder / "build"
+    succeed("cmake", "-S", folder / "cpp", "-B", build, f"-DCMAKE_PREFIX_PATH={package}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+    succeed("cmake", "--build", build)
+    return build / "count_operators"
+
+
+def operators_by_module(program, model: str, *options: str) -> dict[str, int]:
+    """The same from the JSON that the program writes."""
+    counts: dict[str, int] = {}
+    for graph in program.trace(model, "--no-default-leaves", *options)["graphs"]:
+        for node in graph["nodes"]:
+            if node["op"] == "call_function":
+                path = node["scope"]["module_path"] or "(root)"
+                counts[path] = counts.get(path, 0) + 1
+    return counts
+
+
+def test_the_runtime_stands_alone(program, tmp_path):
+    prefix = install(program, tmp_path, "Runtime")
+    found = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file())
+    assert "bin/fxtrace" in found
+    assert any(re.fullmatch(r"lib.*/fxtrace/libfxtrace_torchscript\.so", name) for name in found), found
+    assert not [name for name in found if not name.startswith(("bin/fxtrace", "lib", "share/"))], found
+    # Nothing of it is of this machine: neither where it was built nor its LibTorch.
+    for name in found:
+        if name.startswith("lib"):
+            assert "RUNPATH" not in succeed("readelf", "-d", prefix / name)
+    link = tmp_path / "fxtrace"
+    link.symlink_to(prefix / "bin" / "fxtrace")
+    for model, options in ((EXPORTED, ()), (SCRIPTED, ("--max-depth", "1"))):
+        written = succeed(link, "trace", model, *options, env=WITH_TORCH)
+        assert json.loads(written) == program.trace(model, *options)
+
+
+def test_no_path_of_the_build_is_in_the_package(package, program):
+    build = str(pathlib.Path(program.path).parents[1])
+    texts = [path for path in package.rglob("*") if path.suffix in (".cmake", ".h", ".txt")]
+    assert len(texts) > 50
+    for path in texts:
+        text = path.read_text(encoding="utf-8")
+        assert build not in text and harness.ROOT not in text and "first" not in str(path), path
+
+
+@pytest.mark.parametrize("model", [EXPORTED, SCRIPTED])
+@pytest.mark.parametrize("passes", [[], ["functional", "fold-constants"]])
+def test_example(example, program, model, passes):
+    options = [word for name in passes for word in ("--pass", name)]
+    first, *lines = succeed(example, model, *passes, env=WITH_TORCH).splitlines()
+    assert first == program.trace(model)["model"]["type"]
+    counts = {path: int(count) for path, count in (line.rsplit(" ", 1) for line in lines)}
+    assert counts and counts == operators_by_module(program, model, *options)
+
+
+def test_errors_of_the_example(example, tmp_path):
+    def error(*arguments: str, env=WITH_TORCH) -> str:
+        done = run(example, *arguments, env=env)
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        return done.stderr
+
+    assert error("missing.pt") == "missing.pt: no such file\n"
+    text = tmp_path / "text.pt"
+    text.write_text("import torch\n")
+    assert error(str(text)).startswith(f"{text}: this is ")
+    assert error(EXPORTED, "no-such-pass").startswith("--pass: there is no pass 'no-such-pass'\nhint: ")
+    assert "reading TorchScript needs torch" in error(SCRIPTED, env=ENVIRONMENT)
+
+
+def test_the_example_elsewhere(example, package, program, tmp_path):
+    """Where there is no package, the plugin is found as the program finds it."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(example, tmp_path / "bin")
+    away = package.with_name("away")
+    package.rename(away)
+    try:
+        copy = tmp_path / "bin" / "count_operators"
+        assert "reading TorchScript needs libfxtrace_torchscript.so" in run(copy, SCRIPTED, env=WITH_TORCH).stderr
+        (tmp_path / "lib").mkdir()
+        shutil.copytree(next(away.glob("lib*/**/fxtrace/libfxtrace_torchscript.so")).parent, tmp_path / "lib" / "fxtrace")
+        assert succeed(copy, SCRIPTED, env=WITH_TORCH).startswith("nets.nested.Net\n")
+    finally:
+        away.rename(package)
+
+
+def test_every_public_header(package, tmp_path):
+    """What <fxtrace/fxtrace.h> includes is installed, and the others that the library page names compile by themselves."""
+    source = tmp_path / "main.cpp"
+    for header in ("fxtrace/fxtrace.h", "summaries/model_summary.h", "readers/collection_reader.h", "graph/lint.h", "trace/option_table.h"):
+        source.write_text(f"#include <{header}>\nint main() {{}}\n")
+        includes = [f"-I{package / 'include'}", f"-I{package / 'include' / 'fxtrace'}"]
+        succeed("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", *includes, source)
+
+
+def test_a_missing_dependency_is_said(package, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = run(
+        *("cmake", "-S", EXAMPLE, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={package}"),
+        env={**ENVIRONMENT, "PKG_CONFIG_LIBDIR": str(tmp_path / "empty"), "PKG_CONFIG_PATH": ""},
+    )
+    assert done.returncode == 1
+    assert "fxtrace needs libzip, which pkg-config does not find" in " ".join(done.stderr.split())
