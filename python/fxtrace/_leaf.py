@@ -1,42 +1,28 @@
-#!/usr/bin/env python3
-"""Turns a graph of an exported program's GraphCollection into a torch.fx.GraphModule, node by node.
+"""Leaves of exported programs: some nodes of a program's graph as a module of their own.
 
-    rebuild_exported.py MODEL COLLECTION [NAME]     # prints its code; NAME of one of several programs
-
-A leaf runs the nodes of the program that the collection says it stands for.  Which values enter and leave
-them is worked out here anew, from the program as torch.export loads it, so a call with other arguments or
-results than these is an error.
+Which values enter and leave them is worked out here anew, from the program as torch.export loads it, so a call with
+other arguments or results than these is an error.
 """
 
-import json
-import logging
+from __future__ import annotations
+
 import operator
 import re
-import sys
-import zipfile
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from rebuild import RebuildError, Rebuilder, decode_constant
 from torch import fx
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
+from ._collection import Node
+from ._errors import RebuildError
+from ._tree import leave_out_of_state_dict, place_attribute
+from ._values import NodeRef
+
 LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
-
-
-def load(path: str, model: str = "") -> ExportedProgram:
-    for name in (
-        "torch.export",
-        "torch._export",
-    ):  # they warn of old layouts, and of classes in sample inputs
-        logging.getLogger(name).setLevel(logging.ERROR)
-    if not model:
-        return torch.export.load(path)
-    from torch.export.pt2_archive._package import load_pt2
-
-    return load_pt2(path).exported_programs[model]
 
 
 def state_of(program: ExportedProgram) -> dict[str, Any]:
@@ -53,16 +39,21 @@ def is_same(a: Any, b: Any) -> bool:
 class State:
     """What inputs of a graph stand for a parameter, buffer, constant or object: by the placeholder's name."""
 
-    def __init__(self, values: dict[str, Any], names: dict[str, str], constants: set[str]):
+    def __init__(
+        self, values: dict[str, Any], names: dict[str, str], constants: set[str], persistent: set[str]
+    ):
         self.values = values
         self.names = names  # of the placeholder: qualified name
         self.constants = constants
+        self.persistent = persistent  # what is in the model's state_dict
 
     @classmethod
     def of_program(cls, program: ExportedProgram) -> "State":
         specs = program.graph_signature.input_specs
         names = {spec.arg.name: spec.target for spec in specs if spec.kind in LIFTED}
-        return cls(state_of(program), names, set(program.constants) - set(program.graph_signature.buffers))
+        constants = set(program.constants) - set(program.graph_signature.buffers)
+        persistent = set(program.state_dict) - set(program.graph_signature.non_persistent_buffers)
+        return cls(state_of(program), names, constants, persistent)
 
     def belongs_to(self, node: fx.Node, paths: set[str]) -> bool:
         """Whether the node reads a tensor, by any of its names, of one of these modules; or a constant."""
@@ -85,7 +76,7 @@ class State:
             name = self.lifted(operand) if isinstance(operand, fx.Node) else None
             if name is not None:
                 names[placeholder.name] = name
-        return State(self.values, names, self.constants)
+        return State(self.values, names, self.constants, self.persistent)
 
     def lifted(self, node: fx.Node) -> str | None:
         """The qualified name that `node` reads or, as the result of an operator in place, has changed."""
@@ -183,8 +174,8 @@ def operation(node: fx.Node) -> fx.Node:
     return node.args[0] if node.target is operator.getitem else node
 
 
-class Leaf(torch.nn.Module):
-    """Some nodes of a program's graph, run as one call.
+class Leaf:
+    """Some nodes of a program's graph, called as one module.
 
     `mutations` are those that the program has as outputs and nodes of the rebuilt graph do not carry out: the
     name of the node with the new value, and the qualified names of what changes.
@@ -200,9 +191,9 @@ class Leaf(torch.nn.Module):
         path: str,
         module_type: str,
     ):
-        super().__init__()
         self.module_type = module_type
-        by_name = nodes_by_name(graph_module)
+        self.path = path
+        self.by_name = by_name = nodes_by_name(graph_module)
         unknown = [name for name in names if name not in by_name]
         if unknown:
             raise RebuildError(f"the program has no nodes {unknown}")
@@ -214,7 +205,7 @@ class Leaf(torch.nn.Module):
         self.nodes = [node for node in graph_module.graph.nodes if node in inside]
         if [node for node in self.nodes if node in listed] != listed:
             raise RebuildError(f"{names} is not the program's order")
-        self.graph_module_ = [graph_module]  # in a list: it is no submodule
+        self.source = graph_module
         self.state = state
         self.signature = signature
         paths = self._paths(path)
@@ -295,65 +286,111 @@ class Leaf(torch.nn.Module):
             raise RebuildError(f"of the arguments {given} only {self.entering} enter")
         self.sizes = list(entering.values())
 
-    def forward(self, *args, **kwargs):
-        values = self._bind(args, kwargs)
-
-        def value(node: fx.Node) -> Any:
-            if node.op == "get_attr":
-                return getattr(self.graph_module_[0], node.target)
-            if node in values:
-                return values[node]
-            name = self.state.lifted(node)
-            if name is None:
-                raise RebuildError(f"{node.name} enters, but is not among the arguments")
-            return self.state.values[name]
-
+    def build(self, call: Node) -> fx.GraphModule:
+        """The module, for a call of it with these arguments."""
+        self._new = fx.Graph()
+        self._values: dict[fx.Node, fx.Node] = {}  # by the program's node
+        self._attributes: dict[str, Any] = {}  # by the name in the module
+        self._names: dict[str, str] = {}  # of what that is in the program
+        self._bind(call)
         for node in self.nodes:
-            arguments, keywords = fx.map_arg((node.args, node.kwargs), value)
-            values[node] = node.target(*arguments, **keywords)
+            self._values[node] = self._new.node_copy(node, self._value)
         for node, target in self.writes:
-            self.state.values[target].copy_(values[node])
+            self._new.call_function(torch.ops.aten.copy_.default, (self._read(target), self._values[node]))
+        self._new.output(self._result())
+        root = torch.nn.Module()
+        for name in sorted(self._attributes, key=lambda name: name.count(".")):
+            place_attribute(root, name, self._attributes[name])
+        module = fx.GraphModule(root, self._new, self.module_type or "Leaf")
+        for name, original in self._names.items():
+            if original not in self.state.persistent:
+                leave_out_of_state_dict(module, name)
+        return module
+
+    def _value(self, node: fx.Node) -> fx.Node:
+        if node in self._values:
+            return self._values[node]
+        if node.op == "get_attr":
+            name = str(node.target)
+            self._attributes[name] = getattr(self.source, name)
+            made = self._new.get_attr(name)
+        else:
+            lifted = self.state.lifted(node)
+            if lifted is None:
+                raise RebuildError(f"{node.name} enters, but is not among the arguments")
+            made = self._read(lifted)
+        self._values[node] = made
+        return made
+
+    def _read(self, original: str) -> fx.Node:
+        """The parameter, buffer, constant or object of this name in the program."""
+        prefix = self.path + "." if self.path else ""
+        if original.startswith(prefix):
+            name = original.removeprefix(prefix)
+        else:
+            name = "shared_" + original.replace(".", "_")
+        if self._names.setdefault(name, original) != original:
+            raise RebuildError(f"{original!r} and {self._names[name]!r} would both be called {name}")
+        self._attributes[name] = self.state.values[original]
+        return self._new.get_attr(name)
+
+    def _bind(self, call: Node) -> None:
+        """Makes the placeholders, and what the program's nodes stand for among them."""
+        args, kwargs = call.args, call.kwargs
+        plain = self.signature is None and self.module_type not in ARGUMENTS
+        if plain and (kwargs or len(args) != len(self.entering)):
+            names = [node.name for node in self.entering]
+            raise RebuildError(f"{len(args)} arguments and {list(kwargs)} for {names}")
         if self.signature is not None:
-            by_name = {node.name: node for node in self.graph_module_[0].graph.nodes}
-            results = [
-                value(by_name[item.name]) if hasattr(item, "name") and item.name in by_name else item.value
-                for item in self.signature.outputs
-            ]
-            return pytree.tree_unflatten(results, self.signature.out_spec)
-        return nested({path: values[node] for node, path in self.result_paths().items()})
+            order = self.signature.in_spec.children()[1].context
+            if set(order) != set(kwargs):
+                raise RebuildError(f"keyword arguments {list(kwargs)}, but the call signature has {order}")
+            kwargs = {name: kwargs[name] for name in order}
+        names = [node.name for node in self.entering] if plain else [f"arg{i}" for i in range(len(args))]
+        inputs = ([self._new.placeholder(name) for name in names], {name: self._new.placeholder(name) for name in kwargs})
+        if plain:
+            self._values.update(zip(self.entering, inputs[0]))
+            return
+        found, spec = pytree.tree_flatten_with_path((args, kwargs))
+        if self.signature is not None:
+            if spec != self.signature.in_spec:
+                raise RebuildError(f"the arguments are nested as {spec}, the call signature says {self.signature.in_spec}")
+            for item, (path, _) in zip(self.signature.inputs, found):
+                if hasattr(item, "name") and item.name in self.by_name:
+                    self._values[self.by_name[item.name]] = self._unpack(inputs, path)
+            return
+        nodes = [path for path, value in found if isinstance(value, NodeRef)]
+        if len(nodes) != len(self.entering):
+            raise RebuildError(f"{len(nodes)} arguments for {[node.name for node in self.entering]}")
+        for node, path in zip(self.entering, nodes):
+            self._values[node] = self._unpack(inputs, path)
+        for size in self.sizes:
+            self._values[size] = self._size(size)
 
-    def _bind(self, args: tuple, kwargs: dict) -> dict[fx.Node, Any]:
-        if self.signature is None and self.module_type in ARGUMENTS:
-            tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-            values = dict(zip(self.entering, tensors, strict=True))
-            return values | {node: self._size(node, values) for node in self.sizes}
-        if self.signature is None:
-            if kwargs or len(args) != len(self.entering):
-                names = [node.name for node in self.entering]
-                raise RebuildError(f"{len(args)} arguments and {list(kwargs)} for {names}")
-            return dict(zip(self.entering, args))
-        by_name = {node.name: node for node in self.graph_module_[0].graph.nodes}
-        in_spec = self.signature.in_spec
-        order = in_spec.children()[1].context
-        if set(order) != set(kwargs):
-            raise RebuildError(f"keyword arguments {list(kwargs)}, but the call signature has {order}")
-        given, spec = pytree.tree_flatten((args, {name: kwargs[name] for name in order}))
-        if spec != in_spec:
-            raise RebuildError(f"the arguments are nested as {spec}, the call signature says {in_spec}")
-        return {
-            by_name[item.name]: value
-            for item, value in zip(self.signature.inputs, given)
-            if hasattr(item, "name") and item.name in by_name
-        }
+    def _unpack(self, inputs: Any, path: tuple[Any, ...]) -> fx.Node:
+        """The part of the arguments with this path in a tree of pytree."""
+        value = inputs
+        for depth, key in enumerate(path):
+            position = key.idx if isinstance(key, pytree.SequenceKey) else key.key
+            value = value[position] if depth < 2 else self._new.call_function(operator.getitem, (value, position))
+        node: fx.Node = value
+        return node
 
-
-    @staticmethod
-    def _size(size: fx.Node, values: dict[fx.Node, Any]) -> int:
-        for node, tensor in values.items():
+    def _size(self, size: fx.Node) -> fx.Node:
+        for node in self.entering:
             for dim, length in enumerate(node.meta["val"].shape):
                 if str(length) == str(size.meta["val"]):
-                    return tensor.shape[dim]
+                    return self._new.call_function(torch.ops.aten.sym_size.int, (self._values[node], dim))
         raise RebuildError(f"{size} is no size of the arguments")
+
+    def _result(self) -> Any:
+        if self.signature is None:
+            return nested({path: self._values[node] for node, path in self.result_paths().items()})
+        results = [
+            self._value(self.by_name[item.name]) if getattr(item, "name", None) in self.by_name else item.value
+            for item in self.signature.outputs
+        ]
+        return pytree.tree_unflatten(results, self.signature.out_spec)
 
 
 def identity(node: fx.Node) -> fx.Node:
@@ -409,205 +446,3 @@ ARGUMENTS = {
 }
 
 
-class ProgramRebuilder(Rebuilder):
-    def __init__(
-        self,
-        program: ExportedProgram,
-        record: Callable[[str], torch.Tensor],
-        body: fx.GraphModule | None = None,
-        state: State | None = None,
-    ):
-        """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
-        super().__init__(torch.nn.Module(), record)
-        self.program = program
-        self.source = body or program.graph_module
-        self.leaves: dict[str, Leaf] = {}
-        self.is_body = body is not None
-        self.state = state or State.of_program(program)
-
-    def _attribute(self, node_json: dict) -> str:
-        target = node_json["target"]
-        if node_json["op"] == "call_module":
-            return self._keep("leaf_" + node_json["name"], node_json["name"], self._leaf(node_json))
-        state = state_of(self.program)
-        if target in self.constants:
-            self._check_constant(target, state)
-        if target not in state:
-            raise RebuildError(f"the program has no {target!r}")
-        return self._keep(target, target, state[target])
-
-    def _check_constant(self, target: str, state: dict) -> None:
-        """The JSON has the program's values; the program's tensor itself is used, which leaves share."""
-        decoded = decode_constant(self.constants[target], target, lambda record: self.record(record, target))
-        ours, theirs = decoded.contiguous(), state[target].detach().contiguous()
-        if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape) or not torch.equal(
-            ours.reshape(-1).view(torch.uint8), theirs.reshape(-1).view(torch.uint8)
-        ):
-            raise RebuildError(f"the values of {target} are not the program's")
-
-    def _leaf(self, node_json: dict) -> Leaf:
-        names = node_json["program_nodes"]
-        of_torch = re.fullmatch(r"torch\.nn\.modules\.\w+\.(\w+)", node_json["scope"]["module_type"] or "")
-        leaf = Leaf(
-            names,
-            self.source,
-            self.state,
-            self._unwritten_mutations(),
-            self._signature(node_json),
-            node_json["target"],
-            of_torch[1] if of_torch else "",
-        )
-        given = nodes_in([node_json["args"], node_json["kwargs"]])
-        if leaf.module_type in ARGUMENTS and leaf.signature is None:
-            known = {node.name for node in self.source.graph.nodes}
-            tensors = [node for node in leaf.entering if isinstance(node.meta["val"], torch.Tensor)]
-            if len(given) == len(tensors) == 1 and given[0] not in known:  # a node that a pass has made
-                leaf.reorder(tensors)
-            else:
-                leaf.reorder([self._program_node(name) for name in given])
-        self.leaves[node_json["name"]] = leaf
-        results = len(leaf.leaving)
-        positions = [
-            user["args"][1]
-            for user in self.graph_json["nodes"]
-            if user["target"] == "operator.getitem" and user["args"][0] == {"node": node_json["name"]}
-        ]
-        if leaf.signature is None and results > 1 and not all(0 <= i < results for i in positions):
-            raise RebuildError(f"results {positions} are used, but {results} leave")
-        return leaf
-
-    def _program_node(self, name: str) -> fx.Node:
-        """The node of the program that a node of the JSON stands for."""
-        node_json = next(node for node in self.graph_json["nodes"] if node["name"] == name)
-        if node_json["op"] == "get_attr":
-            name = next(key for key, target in self.state.names.items() if target == node_json["target"])
-        path: tuple[int, ...] = ()
-        while node_json["target"] == "operator.getitem":
-            path = (node_json["args"][1], *path)
-            holder = node_json["args"][0]["node"]
-            node_json = next(node for node in self.graph_json["nodes"] if node["name"] == holder)
-        if node_json["op"] != "call_module":
-            return nodes_by_name(self.source)[name]
-        leaf = self.leaves[node_json["name"]]
-        return next(node for node, where in leaf.result_paths().items() if where == path)
-
-    def _unwritten_mutations(self) -> dict[str, list[str]]:
-        """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
-        if self.is_body:
-            return {}
-        by_name = {node["name"]: node for node in self.graph_json["nodes"]}
-        written = {
-            by_name[node["args"][0]["node"]]["target"]
-            for node in self.graph_json["nodes"]
-            if node["target"] == "aten.copy_.default"
-        }
-        found: dict[str, list[str]] = {}
-        for spec in self.program.graph_signature.output_specs:
-            kinds = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
-            if spec.kind in kinds and spec.target not in written:
-                found.setdefault(spec.arg.name, []).append(spec.target)
-        return found
-
-    def _signature(self, node_json: dict) -> Any:
-        """The recorded signature of this call: the one whose results are made by its nodes."""
-        if self.is_body:
-            return None
-        names = set(node_json["program_nodes"])
-        for node in self.source.graph.nodes:
-            if node.target is operator.getitem and node.args[0].name in names:
-                names.add(node.name)
-        fitting = [
-            entry.signature
-            for entry in self.program.module_call_graph
-            if entry.signature is not None
-            and entry.fqn.partition("@")[0] == node_json["target"] != ""
-            and any(getattr(item, "name", None) in names for item in entry.signature.outputs)
-        ]
-        if len(fitting) > 1:
-            raise RebuildError("several recorded calls give results of these nodes")
-        return fitting[0] if fitting else None
-
-    def _for_body(self, body: fx.GraphModule, state: State) -> "ProgramRebuilder":
-        return ProgramRebuilder(self.program, self.record, body, state)
-
-    def _body(self, graph: fx.Graph, name: str) -> fx.Node:
-        body = getattr(self.source, name, None)
-        if not isinstance(body, fx.GraphModule):
-            raise RebuildError(f"the program has no body {name!r}")
-        (reader,) = [
-            node for node in self.source.graph.nodes if node.op == "get_attr" and node.target == name
-        ]
-        (caller,) = reader.users
-        rebuilder = self._for_body(body, self.state.of_body(caller, reader, body))
-        self.attributes[name] = rebuilder.graph_module(self.graph_json["subgraphs"][name])
-        return graph.create_node("get_attr", name)
-
-
-def nodes_in(argument: Any) -> list[str]:
-    """Names of the nodes in an argument of the JSON, in their order."""
-    if isinstance(argument, dict):
-        if set(argument) == {"node"}:
-            return [argument["node"]]
-        return [name for item in argument.values() for name in nodes_in(item)]
-    return [name for item in argument for name in nodes_in(item)] if isinstance(argument, list) else []
-
-
-class EagerRebuilder(ProgramRebuilder):
-    """Leaves are the modules of the model that was exported."""
-
-    def __init__(self, model: torch.nn.Module, program: ExportedProgram, *others: Any):
-        super().__init__(program, *others)
-        self.eager = model
-
-    def _leaf(self, node_json: dict) -> torch.nn.Module:
-        return self.eager.get_submodule(node_json["target"])
-
-    def _for_body(self, body: fx.GraphModule, state: State) -> ProgramRebuilder:
-        return EagerRebuilder(self.eager, self.program, self.record, body, state)
-
-
-def record_reader(path: str) -> Callable[[str, str], bytes]:
-    """Gives the bytes of a record such as data/constants/tensor_0 of the archive at `path`; of one that torch.save
-    wrote, those of the tensor `name`."""
-
-    def read(record: str, name: str) -> bytes:
-        with zipfile.ZipFile(path) as archive:
-            found = [item for item in archive.namelist() if item == record or item.endswith("/" + record)]
-            if len(found) != 1:
-                raise RebuildError(f"the archive has {found} for record {record}")
-            content = archive.read(found[0])
-        if record.endswith(".pt"):
-            import io
-
-            return bytes(torch.load(io.BytesIO(content))[name].untyped_storage())
-        return content
-
-    return read
-
-
-def rebuild(path: str, graph_json: dict, program: ExportedProgram | None = None) -> fx.GraphModule:
-    """Its parameters and buffers are those of `program`, which is loaded from `path` unless given.  It takes
-    the leaves of the program's inputs, one after the other."""
-    return ProgramRebuilder(program or load(path), record_reader(path)).graph_module(graph_json)
-
-
-def rebuild_eager(
-    path: str, graph_json: dict, model: torch.nn.Module, program: ExportedProgram
-) -> fx.GraphModule:
-    """The same with the modules of `model` as leaves."""
-    return EagerRebuilder(model, program, record_reader(path)).graph_module(graph_json)
-
-
-def main() -> int:
-    if len(sys.argv) not in (3, 4):
-        print(__doc__, file=sys.stderr)
-        return 2
-    with open(sys.argv[2], encoding="utf-8") as file:
-        collection = json.load(file)
-    program = load(sys.argv[1], *sys.argv[3:])
-    print(rebuild(sys.argv[1], collection["graphs"][0], program).code)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
