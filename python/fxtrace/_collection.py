@@ -32,6 +32,12 @@ T = TypeVar("T")
 FORMAT = "fxtrace.graph_collection"
 VERSION = 1
 
+_WITHOUT_GRAPH = {
+    "leaf": "is a leaf, one node of the graph that calls it",
+    "failed": "failed, and is one node of the graph that calls it",
+    "unvisited": "is never called",
+}
+
 
 class NamedItems(Sequence[T], Generic[T]):
     """Items in their order, found by position or by name."""
@@ -501,19 +507,16 @@ class Graph:
         `target`, `module` and `module_type` are globs as in the program's rules: `*` matches within one dotted part,
         `**` across parts. `module` and `module_type` are those of the node's scope.
         """
-        patterns = [
-            (_glob(pattern), value_of)
-            for pattern, value_of in (
-                (target, lambda node: node.target),
-                (module, lambda node: node.scope.module_path),
-                (module_type, lambda node: node.scope.module_type or ""),
-            )
-            if pattern is not None
+        globs: list[tuple[str | None, Callable[[Node], str]]] = [
+            (target, lambda node: node.target),
+            (module, lambda node: node.scope.module_path),
+            (module_type, lambda node: node.scope.module_type or ""),
         ]
+        tests = [(_glob(pattern), text_of) for pattern, text_of in globs if pattern is not None]
         return [
             node
             for node in self.nodes
-            if (op is None or node.op == op) and all(glob.fullmatch(value_of(node)) for glob, value_of in patterns)
+            if (op is None or node.op == op) and all(glob.fullmatch(text_of(node)) for glob, text_of in tests)
         ]
 
     @property
@@ -540,6 +543,10 @@ class Graph:
         archive: str | os.PathLike[str] | None = None,
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
+        try:
+            import torch.fx  # noqa: F401
+        except ImportError as error:
+            raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
         return graph_module(self, model, archive)
@@ -636,7 +643,7 @@ class Collection:
                 f"module {module!r} has no graph of its own: its nodes are in the graph that calls it, "
                 f"graph.find(module={module!r})"
             )
-        raise NotFound(f"module {module!r} has no graph: it is {owner.status}")
+        raise NotFound(f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}")
 
     @property
     def failures(self) -> dict[str, Failure]:

@@ -20,7 +20,7 @@ from ._collection import Constant, Graph, Node
 from ._errors import RebuildError
 from ._graph_module import Builder
 from ._leaf import ARGUMENTS, Leaf, State, nodes_by_name
-from ._tree import tensor_of_constant
+from ._tree import add_state, tensor_of_constant
 from ._values import NodeRef
 
 
@@ -86,6 +86,14 @@ class ProgramBuilder(Builder):
         if target in self.graph.constants:
             self._check_constant(target)
         return target, target, values[target]
+
+    def complete(self, module: fx.GraphModule) -> None:
+        """What the program has and no operation uses is in the state_dict all the same."""
+        if self._is_body:
+            return
+        for name, value in self._program.state_dict.items():
+            if self.is_state(name):
+                add_state(module, name, value)
 
     @staticmethod
     def _leaf_name(node: Node) -> str:

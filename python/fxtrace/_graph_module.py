@@ -7,6 +7,7 @@ target that Python does not know is an error.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -42,21 +43,20 @@ def graph_module(
     path = None if archive is None else os.fspath(archive)
     if model is None and path is None:
         raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
-    if isinstance(model, torch.export.ExportedProgram) or (model is None and _is_exported(graph)):
-        program = model if model is not None else _exported.load(str(path), _name_in_archive(graph))
-        return _exported.ProgramBuilder(program, path and _exported.Archive(path)).build(graph)
+    kind = collection.model.kind if collection is not None else None
+    if model is None and kind == "exported_program":
+        name = collection.options.get("model", "") if collection is not None else ""
+        model = _exported.load(str(path), str(name))
+    if isinstance(model, torch.export.ExportedProgram):
+        if kind == "torchscript":
+            raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
+        return _exported.ProgramBuilder(model, _exported.Archive(path) if path else None).build(graph)
     if model is None:
         model = _torchscript.load(str(path))
-    kind = _exported.Archive if _is_exported(graph) else _torchscript.Archive
-    return ModelBuilder(model, path and kind(path)).build(graph)
-
-
-def _is_exported(graph: Graph) -> bool:
-    return graph.collection is not None and graph.collection.model.kind == "exported_program"
-
-
-def _name_in_archive(graph: Graph) -> str:
-    return str(graph.collection.options.get("model", "")) if graph.collection is not None else ""
+    if not isinstance(model, torch.nn.Module):
+        raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
+    archives: Callable[[str], Archive] = _exported.Archive if kind == "exported_program" else _torchscript.Archive
+    return ModelBuilder(model, archives(path) if path else None).build(graph)
 
 
 class Builder:
@@ -83,6 +83,7 @@ class Builder:
         for seen, place in self._placed.items():
             if not self.is_state(self._seen_as[seen]):
                 leave_out_of_state_dict(result, place)
+        self.complete(result)
         result.graph.lint()
         return result
 
@@ -93,6 +94,9 @@ class Builder:
     def build_body(self, name: str, body: Graph) -> fx.GraphModule:
         """Of control flow."""
         raise NotImplementedError
+
+    def complete(self, module: fx.GraphModule) -> None:
+        """Adds what no node names."""
 
     def is_state(self, name: str) -> bool:
         """Whether a tensor belongs into the state_dict."""
@@ -192,7 +196,7 @@ class ModelBuilder(Builder):
         seen = target.replace("\\.", "_") if target else "root_module"
         if node.method is not None:
             return f"{seen}_{node.method}", f"{target}.{node.method}", _torchscript.Method(value, node.method)
-        if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not hasattr(value, "forward"):
+        if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not _torchscript.has_forward(value):
             value = _torchscript.Overloaded(value)
         return seen, target, value
 

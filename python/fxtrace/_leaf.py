@@ -67,10 +67,11 @@ class State:
     def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> "State":
         """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
         placeholders = [node for node in body_module.graph.nodes if node.op == "placeholder"]
-        if caller.target.name() in ("cond", "while_loop", "scan", "associative_scan", "map_impl"):
-            operands = pytree.tree_leaves(caller.args[-1])  # before these: carried values, slices of tensors
+        operator_of: Any = caller.target
+        if operator_of.name() in ("cond", "while_loop", "scan", "associative_scan", "map_impl"):
+            operands = pytree.tree_leaves(_args(caller)[-1])  # before these: carried values, slices of tensors
         else:
-            operands = pytree.tree_leaves(caller.args[caller.args.index(body) + 1 :])
+            operands = pytree.tree_leaves(_args(caller)[_args(caller).index(body) + 1 :])
         names = {}
         for placeholder, operand in zip(reversed(placeholders), reversed(operands)):
             name = self.lifted(operand) if isinstance(operand, fx.Node) else None
@@ -88,6 +89,11 @@ class State:
         return self.names[node.name]
 
 
+def _args(node: fx.Node) -> tuple[Any, ...]:
+    """The arguments of a node that is known to have such."""
+    return node.args
+
+
 def changed_argument(node: fx.Node) -> fx.Node | None:
     """The argument that a node gives back after changing it in place."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -99,7 +105,7 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
         return None
     for i, argument in enumerate(schema.arguments):
         if argument.alias_info and argument.alias_info.before_set == schema.returns[0].alias_info.before_set:
-            value = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
+            value = _args(node)[i] if i < len(_args(node)) else node.kwargs.get(argument.name)
             return value if isinstance(value, fx.Node) else None
     return None
 
@@ -111,7 +117,7 @@ def given_back(node: fx.Node) -> fx.Node | None:
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return None
     changed = changed_argument(node)
-    value, first = node.meta.get("val"), node.args[0] if node.args else None
+    value, first = node.meta.get("val"), _args(node)[0] if _args(node) else None
     if changed is not None or not isinstance(value, torch.Tensor) or not isinstance(first, fx.Node):
         return changed
     if not isinstance(first.meta.get("val"), torch.Tensor) or node.target.namespace != "aten":
@@ -119,32 +125,33 @@ def given_back(node: fx.Node) -> fx.Node | None:
     before = first.meta["val"]
     if str((before.shape, before.dtype, before.stride())) != str((value.shape, value.dtype, value.stride())):
         return None  # as text: a question about sizes that depend on data would raise
-    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda other: other.meta["val"])
-    with value.fake_mode, torch.no_grad():
+    args, kwargs = fx.map_arg((_args(node), node.kwargs), lambda other: other.meta["val"])
+    fake: Any = value
+    with fake.fake_mode, torch.no_grad():
         return first if node.target(*args, **kwargs) is before else None
 
 
 def given_back_in_list(item: fx.Node) -> fx.Node | None:
-    maker, index = item.args
+    maker, index = _args(item)
     if getattr(maker.target, "_opname", "") not in ("broadcast_tensors", "atleast_1d", "atleast_2d", "atleast_3d"):
         return None
     with item.meta["val"].fake_mode:
-        results = maker.target(*fx.map_arg(maker.args, lambda other: other.meta["val"]))
+        results = maker.target(*fx.map_arg(_args(maker), lambda other: other.meta["val"]))
     return next((other for other in maker.all_input_nodes if other.meta["val"] is results[index]), None)
 
 
 def handed_through(item: fx.Node) -> fx.Node | None:
     """The operand that a region (no_grad, autocast) hands through its body as this result."""
-    region, index = item.args
+    region, index = _args(item)
     if not isinstance(region, fx.Node) or not str(region.target).startswith("wrap"):
         return None
-    at = next(i for i, arg in enumerate(region.args) if isinstance(arg, fx.Node) and arg.op == "get_attr")
-    body = getattr(region.graph.owning_module, region.args[at].target)
+    at = next(i for i, arg in enumerate(_args(region)) if isinstance(arg, fx.Node) and arg.op == "get_attr")
+    body = getattr(region.graph.owning_module, _args(region)[at].target)
     node = next(node for node in body.graph.nodes if node.op == "output").args[0][index]
     while isinstance(node, fx.Node) and node.op != "placeholder":
         node = given_back(node)
     placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
-    return None if node is None else region.args[at + 1 + placeholders.index(node)]
+    return None if node is None else _args(region)[at + 1 + placeholders.index(node)]
 
 
 def changes_something(node: fx.Node) -> bool:
@@ -171,7 +178,7 @@ def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
 
 def operation(node: fx.Node) -> fx.Node:
     """Where an operator with several results has no name in the archive, its first result stands for it."""
-    return node.args[0] if node.target is operator.getitem else node
+    return _args(node)[0] if node.target is operator.getitem else node
 
 
 class Leaf:
@@ -200,7 +207,7 @@ class Leaf:
         listed = [operation(by_name[name]) for name in names]
         inside = set(listed)
         for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
-            if node.target is operator.getitem and node.args[0] in inside:
+            if node.target is operator.getitem and _args(node)[0] in inside:
                 inside.add(node)
         self.nodes = [node for node in graph_module.graph.nodes if node in inside]
         if [node for node in self.nodes if node in listed] != listed:
@@ -239,14 +246,14 @@ class Leaf:
         return paths
 
     @staticmethod
-    def _outside(node: fx.Node, inside: set) -> fx.Node | None:
+    def _outside(node: fx.Node, inside: set[fx.Node]) -> fx.Node | None:
         """The node outside of the leaf that this one hands on."""
         found: fx.Node | None = node
         while found is not None and found in inside:
             found = given_back(found)
         return found
 
-    def _enters(self, user: fx.Node, inside: set, paths: set[str]) -> list[fx.Node]:
+    def _enters(self, user: fx.Node, inside: set[fx.Node], paths: set[str]) -> list[fx.Node]:
         return [
             node
             for node in user.all_input_nodes
@@ -254,13 +261,13 @@ class Leaf:
         ]
 
     @staticmethod
-    def _is_used_outside(node: fx.Node, inside: set, mutations: dict) -> bool:
+    def _is_used_outside(node: fx.Node, inside: set[fx.Node], mutations: dict[str, list[str]]) -> bool:
         for user in node.users:
             if user in inside:
                 continue
             if user.op != "output":
                 return True
-            results = pytree.tree_leaves(user.args[0])
+            results = pytree.tree_leaves(_args(user)[0])
             if results.count(node) > len(mutations.get(node.name, [])):
                 return True
         return False
@@ -281,8 +288,9 @@ class Leaf:
         if any(isinstance(node.meta["val"], torch.Tensor) for node in entering.values()):
             raise RebuildError(f"{list(entering.values())} enter, but are not among the arguments {given}")
         again = {identity(node): node for node in self.entering}
-        self.entering = [node or again.get(identity(other)) for node, other in zip(found, given)]
-        if None in self.entering:
+        known = [node or again.get(identity(other)) for node, other in zip(found, given)]
+        self.entering = [node for node in known if node is not None]
+        if len(self.entering) != len(given):
             raise RebuildError(f"of the arguments {given} only {self.entering} enter")
         self.sizes = list(entering.values())
 
@@ -412,29 +420,29 @@ def nested(results: dict[tuple[int, ...], Any]) -> Any:
     """{(0,): a, (1, 1): b} -> (a, (None, b))"""
     if () in results:
         return results[()]
-    inner: dict[int, dict] = {}
+    inner: dict[int, dict[tuple[int, ...], Any]] = {}
     for (first, *rest), value in results.items():
         inner.setdefault(first, {})[tuple(rest)] = value
     return tuple(nested(inner[i]) if i in inner else None for i in range(max(inner, default=-1) + 1))
 
 
 def lstm_path(node: fx.Node) -> tuple[int, ...]:
-    index = behind_views(node).args[1]
+    index = _args(behind_views(node))[1]
     return (0,) if index == 0 else (1, index - 1)
 
 
 def pool_path(node: fx.Node) -> tuple[int, ...]:
     """Alone, the pooled tensor is the result; the indices never are."""
-    others = sum(bool(item.users) for item in node.args[0].users) if node.target is operator.getitem else 0
-    return () if others == 0 or (node.args[1] == 0 and others == 1) else (node.args[1],)
+    others = sum(bool(item.users) for item in _args(node)[0].users) if node.target is operator.getitem else 0
+    return () if others == 0 or (_args(node)[1] == 0 and others == 1) else (_args(node)[1],)
 
 
 # Modules of torch.nn whose results are nested, or whose arguments are in another order than that of their use.
 RESULTS: dict[str, Callable[[fx.Node], tuple[int, ...]]] = {
     "LSTM": lstm_path,
-    "GRU": lambda node: (behind_views(node).args[1],),
-    "RNN": lambda node: (behind_views(node).args[1],),
-    "LSTMCell": lambda node: (behind_views(node).args[1],),
+    "GRU": lambda node: (_args(behind_views(node))[1],),
+    "RNN": lambda node: (_args(behind_views(node))[1],),
+    "LSTMCell": lambda node: (_args(behind_views(node))[1],),
     **{f"{kind}MaxPool{dims}d": pool_path for kind in ("", "Adaptive") for dims in (1, 2, 3)},
     "MultiheadAttention": lambda node: (int("softmax" in str(behind_views(node).target)),),
 }

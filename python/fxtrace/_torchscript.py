@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -14,14 +15,24 @@ from ._errors import RebuildError
 from ._tree import tensor_of_constant
 
 
+_load: Any = torch.jit.load
+
+
 def load(path: str | os.PathLike[str]) -> torch.jit.ScriptModule:
     """The archive at `path`, on the CPU."""
-    model: torch.jit.ScriptModule = torch.jit.load(os.fspath(path), map_location="cpu")
-    for module in model.modules():
+    model: torch.jit.ScriptModule = _load(os.fspath(path), map_location="cpu")
+    modules: Iterable[Any] = model.modules()
+    for module in modules:
         # TorchScript makes overloads of torch.nn.LSTM's forward: no name is left to call the module by.
         if not module._c._has_method("forward") and module._c._has_method("forward__0"):
             module.__dict__["forward"] = module._c._get_method("forward__0")
     return model
+
+
+def has_forward(module: torch.jit.ScriptModule) -> bool:
+    """Not of those with overloads of it, such as nn.LSTM."""
+    methods: Any = module._c
+    return bool(methods._has_method("forward"))
 
 
 _HOLDER_CODE = """class Holder(Module):
@@ -58,7 +69,7 @@ class Archive:
             archive.writestr("holder/data.pkl", _HOLDER_PICKLE)
             archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=type_name, index=index))
         buffer.seek(0)
-        return torch.jit.load(buffer, map_location="cpu")()
+        return _load(buffer, map_location="cpu")()
 
 
 class Overloaded(torch.nn.Module):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, Union
@@ -106,6 +105,8 @@ def _config_file(config: Path | Mapping[str, Any] | None) -> Iterator[str | None
     if not isinstance(config, Mapping):
         yield None if config is None else os.fspath(config)
         return
+    import tempfile
+
     content = dict(config)
     if "op_library" in content:  # in a file, relative to its folder
         content["op_library"] = [os.path.abspath(path) for path in _texts(content["op_library"])]
@@ -180,11 +181,11 @@ def trace(
         content = path.read()
     name = "-" if content is not None else os.fspath(path)  # type: ignore[arg-type]
     file = None if content is not None else os.path.abspath(name)
-    if file is not None and name == "-":
-        name = "./-"
+    if file is not None and name.startswith("-"):  # neither stdin nor an option
+        name = "./" + name
     with _config_file(config) as config_path:
         arguments += _arguments("config", config_path)
-        output = run("trace", "--format=json", *arguments, "--", name, stdin=content)
+        output = run("trace", "--format=json", *arguments, name, stdin=content)
     collection = Collection.from_json(parse(output.stdout), file, output.messages)
     if output.exit_code == STRICT_FAILED:
         raise _modules_failed(collection)

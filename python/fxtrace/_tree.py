@@ -34,7 +34,7 @@ def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
             child = torch.nn.Module()
             place.add_module(folder, child)
         if type(child) is not torch.nn.Module:
-            if not isinstance(child, torch.jit.ScriptModule) and _has(root, path, value):
+            if _has(root, path, value):
                 return path
             return place_attribute(root, path.replace(".", "_"), value)
         place = child
@@ -55,6 +55,24 @@ def _own(module: torch.nn.Module, name: str) -> Any:
     return None
 
 
+def add_state(root: torch.nn.Module, path: str, value: torch.Tensor) -> None:
+    """A parameter or buffer under its qualified name, unless something is there."""
+    *folders, name = path.split(".")
+    place: Any = root
+    for folder in folders:
+        child = _own(place, folder)
+        if child is None:
+            child = torch.nn.Module()
+            place.add_module(folder, child)
+        place = child
+    if not isinstance(place, torch.nn.Module) or _own(place, name) is not None:
+        return
+    if isinstance(value, torch.nn.Parameter):
+        place.register_parameter(name, value)
+    else:
+        place.register_buffer(name, value)
+
+
 def leave_out_of_state_dict(root: torch.nn.Module, path: str) -> None:
     """What is a buffer only to be moved along with the others."""
     *folders, name = path.split(".")
@@ -64,10 +82,12 @@ def leave_out_of_state_dict(root: torch.nn.Module, path: str) -> None:
 
 
 def _has(root: torch.nn.Module, path: str, value: Any) -> bool:
+    """Whether the value is there already. Tensors may be others: a module may put new ones into its buffers."""
     try:
-        return resolve_attribute(root, path) is value
+        found = resolve_attribute(root, path)
     except AttributeError:
         return False
+    return found is value or not isinstance(value, torch.nn.Module)
 
 
 def tensor_of_constant(constant: Constant, name: str, record: Callable[[str], bytes]) -> torch.Tensor:
