@@ -86,6 +86,11 @@ __all__ = [
     "trace",
 ]
 
+for _name in __all__:
+    if hasattr(globals()[_name], "__module__"):  # where users find it
+        globals()[_name].__module__ = __name__
+del _name
+
 
 def __getattr__(name: str) -> str:
     if name == "__version__":
