@@ -11,16 +11,17 @@ import subprocess
 import sys
 from typing import Any
 
-import rebuild
-import rebuild_exported
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKAGE = os.path.join(ROOT, "python")
 SAMPLES = os.path.join(ROOT, "sample_models")
-sys.path.insert(0, SAMPLES)
+sys.path[:0] = [PACKAGE, SAMPLES]
 
+import fxtrace  # noqa: E402  (stands in python)
+from fxtrace import _exported, _graph_module, _leaf, _torchscript  # noqa: E402
 from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 
 __all__ = ["make_inputs"]
@@ -52,7 +53,7 @@ def load_exported(sample: dict) -> torch.export.ExportedProgram:
     importlib.import_module(
         "nets." + sample["net"]
     )  # it may have classes and libraries that the program needs
-    return rebuild_exported.load(sample_path(sample), sample.get("model", ""))
+    return _exported.load(sample_path(sample), sample.get("model", ""))
 
 
 def expected_failures(sample: dict, rules: str) -> list[str]:
@@ -93,6 +94,22 @@ class Program:
             f"{error.json_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)
         ]
         assert not errors, "schema: " + "; ".join(errors[:5])
+
+
+def rebuild(path: str, graph_json: dict, model: torch.nn.Module | None = None) -> fx.GraphModule:
+    """A graph of the archive at `path`, which is loaded anew unless `model` is given."""
+    return fxtrace.Graph.from_json(graph_json).graph_module(path if model is None else model, archive=path)
+
+
+def rebuild_exported(path: str, graph_json: dict, program: torch.export.ExportedProgram | None = None) -> fx.GraphModule:
+    """The same for exported programs."""
+    return fxtrace.Graph.from_json(graph_json).graph_module(program or _exported.load(path), archive=path)
+
+
+def rebuild_eager(path: str, graph_json: dict, model: torch.nn.Module) -> fx.GraphModule:
+    """The same with parameters and leaves of the model that was exported."""
+    graph = fxtrace.Graph.from_json(graph_json)
+    return _graph_module.ModelBuilder(model, _exported.Archive(path)).build(graph)
 
 
 def check_dot(dot: bytes) -> None:
@@ -145,20 +162,20 @@ def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kw
     """Runs the archive and the rebuilt graph, each on its own copy of the model and its inputs."""
     with torch.no_grad():
         torch.manual_seed(0)
-        model = rebuild.load(model_path)
+        model = _torchscript.load(model_path)
         run = (
             model if method == "forward" else getattr(model, method)
         )  # hooks run where the model itself is called
         given = copy.deepcopy((args, kwargs))
         expected = run(*given[0], **given[1])
-        rebuilt = rebuild.rebuild(model_path, graph_json)
+        rebuilt = rebuild(model_path, graph_json)
         torch.manual_seed(0)
         also_given = copy.deepcopy((args, kwargs))
         actual = rebuilt(*also_given[0], **also_given[1])
     text = difference(expected, actual) or difference(given, also_given, "inputs afterwards")
     if text:
         raise Different(f"{text}\n{rebuilt.code}")
-    check_guards(graph_json, rebuilt, rebuild.load(model_path), args, kwargs)
+    check_guards(graph_json, rebuilt, _torchscript.load(model_path), args, kwargs)
 
 
 class GraphRun:
@@ -173,9 +190,9 @@ class GraphRun:
 
     def _run(self, graph_json: dict) -> tuple[tuple, fx.GraphModule]:
         with torch.no_grad():
-            model = rebuild.load(self.path)
+            model = _torchscript.load(self.path)
             given = copy.deepcopy((self.args, self.kwargs))
-            rebuilt = rebuild.rebuild(self.path, graph_json, model)
+            rebuilt = rebuild(self.path, graph_json, model)
             torch.manual_seed(0)
             return (rebuilt(*given[0], **given[1]), given, dict(model.state_dict())), rebuilt
 
@@ -233,7 +250,7 @@ class ExportedRun:
 
     def __init__(self, path: str, program: torch.export.ExportedProgram, args: tuple, kwargs: dict):
         self.path, self.program, self.args, self.kwargs = path, program, args, kwargs
-        state = rebuild_exported.state_of(program)
+        state = _leaf.state_of(program)
         self.before = {
             name: value.detach().clone() for name, value in state.items() if isinstance(value, torch.Tensor)
         }
@@ -246,11 +263,11 @@ class ExportedRun:
         self._restore()
 
     def _state(self) -> dict[str, torch.Tensor]:
-        state = rebuild_exported.state_of(self.program)
+        state = _leaf.state_of(self.program)
         return {name: state[name].detach().clone() for name in self.before}
 
     def _restore(self) -> None:
-        state = rebuild_exported.state_of(self.program)
+        state = _leaf.state_of(self.program)
         with torch.no_grad():
             for name, value in self.before.items():
                 if difference(value, state[name]):
@@ -262,7 +279,7 @@ class ExportedRun:
 
     def compare(self, graph_json: dict) -> None:
         """The rebuilt graph gives the same results, and leaves the same in buffers and inputs."""
-        rebuilt = rebuild_exported.rebuild(self.path, graph_json, self.program)
+        rebuilt = rebuild_exported(self.path, graph_json, self.program)
         inputs = self._leaves(*copy.deepcopy((self.args, self.kwargs)))
         torch.manual_seed(0)
         try:

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import rebuild
+import harness
 import torch
 from torch import fx
 
@@ -172,7 +172,7 @@ def compare(
     grad: bool = False,
 ) -> tuple[Report, Any]:
     """Runs the rebuilt graph on the values of its placeholders; also gives what it returned."""
-    rebuilt = rebuild.rebuild(path, graph_json, model)
+    rebuilt = harness.rebuild(path, graph_json, model)
     recorder = Recorder(rebuilt, graph_json, values)
     torch.manual_seed(0)
     with torch.set_grad_enabled(grad):

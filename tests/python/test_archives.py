@@ -9,7 +9,6 @@ import re
 import archive_edit
 import harness
 import pytest
-import rebuild
 import torch
 from torch import Tensor, nn
 from torch.utils.mobile_optimizer import optimize_for_mobile
@@ -35,7 +34,7 @@ def replays(program, path: str, *inputs: Tensor, options: tuple = (), expected=N
     with torch.no_grad():
         if expected is None:
             expected = getattr(torch.jit.load(path, map_location="cpu"), method)(*inputs)
-        actual = rebuild.rebuild(path, collection["graphs"][0])(*inputs)
+        actual = harness.rebuild(path, collection["graphs"][0])(*inputs)
     assert harness.difference(expected, actual) is None
     return collection
 
@@ -84,7 +83,7 @@ def test_saved_on_a_device(program, tmp_path, device, inputs):
     x = torch.randn(3, 4)
     with torch.no_grad():
         expected = torch.jit.load(model)(x)
-        assert harness.difference(expected, rebuild.rebuild(model, same["graphs"][0])(x)) is None
+        assert harness.difference(expected, harness.rebuild(model, same["graphs"][0])(x)) is None
 
 
 def test_saved_on_the_cpu_says_nothing_of_devices(program, tmp_path):

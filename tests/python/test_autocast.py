@@ -2,8 +2,8 @@
 
 import harness
 import pytest
-import rebuild
 import torch
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 ENTER, EXIT = "torch.amp.autocast_mode._enter_autocast", "torch.amp.autocast_mode._exit_autocast"
@@ -80,11 +80,11 @@ def test_regions_replay(program, tmp_path, module, rules, options):
     assert harness.failed_modules(collection) == (["inner"] if module is FailsInside else [])
     entered = {Region: 1, Default: 2, FailsInside: 0}[module]
     assert targets(collection).count(ENTER) == targets(collection).count(EXIT) == entered
-    loaded = rebuild.load(path)
+    loaded = _torchscript.load(path)
     x = torch.rand(3, 4)
     with torch.no_grad():
         expected = loaded(x)
-        actual = rebuild.rebuild(path, collection["graphs"][0], loaded)(x)
+        actual = harness.rebuild(path, collection["graphs"][0], loaded)(x)
     assert harness.difference(expected, actual) is None
 
 

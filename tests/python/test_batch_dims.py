@@ -14,9 +14,9 @@ import warnings
 import harness
 import op_samples
 import pytest
-import rebuild_exported
 import torch
 import torch.nn.functional as F
+from fxtrace import _exported
 from torch import nn, vmap
 from torch.func import functional_call, stack_module_state
 from torch.utils import _pytree as pytree
@@ -385,7 +385,7 @@ def check(program, tmp_path, function, inputs, expected, dynamic=None) -> dict:
     exported = torch.export.export(Net(function).eval(), inputs, dynamic_shapes=dynamic)
     path = str(tmp_path / "program.pt2")
     torch.export.save(exported, path)
-    loaded = rebuild_exported.load(path)
+    loaded = _exported.load(path)
     run = harness.ExportedRun(path, loaded, inputs, {})
     for rules in ([], ["--no-default-leaves"]):
         before = program.trace(path, *rules)
@@ -399,7 +399,7 @@ def check(program, tmp_path, function, inputs, expected, dynamic=None) -> dict:
             assert graph == before["graphs"][0]
             continue
         assert not done.stderr and not vmap_nodes(graph), done.stderr.decode()
-        rebuilt = rebuild_exported.rebuild(path, graph, loaded)
+        rebuilt = harness.rebuild_exported(path, graph, loaded)
         check_shapes(graph, rebuilt, list(inputs))
         if expected == REMOVED:
             run.compare(graph)
@@ -458,7 +458,7 @@ def test_branches(program, tmp_path):
     torch.export.save(torch.export.export(net, inputs), path)
     graph = program.trace(path, "--pass", "remove-batch-dims")["graphs"][0]
     assert len(graph["subgraphs"]) == 2 and not vmap_nodes(graph)
-    rebuilt = rebuild_exported.rebuild(path, graph, rebuild_exported.load(path))
+    rebuilt = harness.rebuild_exported(path, graph, _exported.load(path))
     for given in (inputs, (-inputs[0], inputs[1])):
         weight = dict(rebuilt.named_parameters())["weight"]
         with torch.no_grad():
@@ -480,7 +480,7 @@ def test_out_dims_of_a_saved_collection(program, tmp_path, out_dim):
     saved.write_text(json.dumps(collection))
     graph = json.loads(program.stdout("render", str(saved), "--pass", "remove-batch-dims"))["graphs"][0]
     assert not vmap_nodes(graph)
-    rebuilt = rebuild_exported.rebuild(path, graph, rebuild_exported.load(path))
+    rebuilt = harness.rebuild_exported(path, graph, _exported.load(path))
     assert harness.difference(expected, rebuilt(x)) is None
 
 
@@ -522,12 +522,12 @@ def test_operators(program, tmp_path, batched):
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             torch.export.save(torch.export.export(group, inputs), path)
-            loaded = rebuild_exported.load(path)
+            loaded = _exported.load(path)
             expected = group(*copy.deepcopy(inputs))
         before = program.trace(path, "--no-default-leaves")["graphs"][0]
         graph = program.trace(path, "--no-default-leaves", "--pass", "remove-batch-dims")["graphs"][0]
         removed += len(vmap_nodes(before)) - len(vmap_nodes(graph))
-        rebuilt = rebuild_exported.rebuild(path, graph, loaded)
+        rebuilt = harness.rebuild_exported(path, graph, loaded)
         check_shapes(graph, rebuilt, list(inputs))
         with torch.no_grad():
             actual = rebuilt(*copy.deepcopy(inputs))

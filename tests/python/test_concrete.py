@@ -7,9 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import harness
 import pytest
-import rebuild
-import rebuild_exported
 import torch
+from fxtrace import _exported, _torchscript
 from torch import Tensor, nn
 
 
@@ -143,8 +142,8 @@ def test_results_are_the_models_own(program, archive, case, rules):
         given["named"] = {3: 4.0}
     given["factor"] = float(given.get("factor", 1.0))
     with torch.no_grad():
-        expected = rebuild.load(archive)(**copy.deepcopy(given))
-        actual = rebuild.rebuild(archive, graph)(*leaves(remaining, copy.deepcopy(given)))
+        expected = _torchscript.load(archive)(**copy.deepcopy(given))
+        actual = harness.rebuild(archive, graph)(*leaves(remaining, copy.deepcopy(given)))
     assert harness.difference(expected, actual) is None
 
 
@@ -179,8 +178,8 @@ def test_input_names(program, archive):
     assert remaining == TENSORS
     given = values()
     with torch.no_grad():
-        expected = rebuild.load(archive)(**copy.deepcopy(given))
-        actual = rebuild.rebuild(archive, graph)(*leaves(remaining, given))
+        expected = _torchscript.load(archive)(**copy.deepcopy(given))
+        actual = harness.rebuild(archive, graph)(*leaves(remaining, given))
     assert harness.difference(expected, actual) is None
 
 
@@ -302,10 +301,10 @@ def test_integers_of_an_exported_program(program, exported):
     targets = [node["target"] for node in graph["nodes"]]
     assert targets == ["x", "linear", "aten.slice.Tensor", "aten.mul.Tensor", "output"]
     x = torch.randn(20, 4)
-    loaded = rebuild_exported.load(exported)
+    loaded = _exported.load(exported)
     with torch.no_grad():
         expected = loaded.module()(x, 4, False)
-        actual = rebuild_exported.rebuild(exported, graph, loaded)(x)
+        actual = harness.rebuild_exported(exported, graph, loaded)(x)
     assert harness.difference(tuple(expected), tuple(actual)) is None
 
 

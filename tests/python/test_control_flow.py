@@ -80,7 +80,6 @@ def test_with_shapes(program, archives, name):
 
 def check_shapes(path: str, graph: dict, args: tuple) -> None:
     """Of the graph's own nodes: sizes that are numbers are those of the run, in every turn."""
-    import rebuild
 
     class Nodes(torch.fx.Interpreter):
         def run_node(self, n):
@@ -95,7 +94,7 @@ def check_shapes(path: str, graph: dict, args: tuple) -> None:
 
     known = {node["name"]: node["meta"] for node in graph["nodes"]}
     with torch.no_grad():
-        Nodes(rebuild.rebuild(path, graph)).run(*args)
+        Nodes(harness.rebuild(path, graph)).run(*args)
 
 
 @pytest.mark.parametrize("name", WITH_FORM)
@@ -109,7 +108,6 @@ def test_passes_keep_it(program, archives, name):
 
 def conditions(path: str, graph: dict, args: tuple) -> dict:
     """Of each cond in the graph the condition that it gets."""
-    import rebuild
 
     found = {}
 
@@ -120,7 +118,7 @@ def conditions(path: str, graph: dict, args: tuple) -> dict:
             return super().run_node(n)
 
     with torch.no_grad():
-        Nodes(rebuild.rebuild(path, graph)).run(*copy.deepcopy(args))
+        Nodes(harness.rebuild(path, graph)).run(*copy.deepcopy(args))
     return found
 
 

@@ -11,9 +11,9 @@ import weakref
 
 import harness
 import pytest
-import rebuild_exported
 import torch
 import zoo
+from fxtrace import _exported
 from shapes import evaluate, names_in
 from test_exported_zoo import prepare
 from test_shapes import options_for, trace
@@ -239,7 +239,7 @@ def test_the_peak_is_that_of_a_run(program, request, name):
     path = zoo_archive(request, name)
     prepare(name)
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt")
-    module = rebuild_exported.load(path).module()
+    module = _exported.load(path).module()
     given = [tensor for tensor in tree_leaves(inputs) if isinstance(tensor, torch.Tensor)]
     with torch.no_grad(), Storages([*module.parameters(), *module.buffers(), *given]) as seen:
         result = module(*inputs)

@@ -2,9 +2,9 @@
 
 import harness
 import pytest
-import rebuild_exported
 import torch
 import zoo
+from fxtrace import _exported
 from test_exported_zoo import prepare
 from test_random_programs import writes
 from test_zoo import zoo_archive
@@ -29,4 +29,4 @@ def test_no_write_and_no_more_calls(program, request, name):
     prepare(name)
     after = program.trace(path, "--no-default-leaves", "--pass", "functional")
     assert writes(after) == 0
-    assert calls(after) <= calls_of_torch(rebuild_exported.load(path))
+    assert calls(after) <= calls_of_torch(_exported.load(path))

@@ -7,8 +7,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import harness
 import pytest
-import rebuild
 import torch
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 
@@ -223,13 +223,13 @@ def test_the_call_without_them(program, tmp_path, case):
     assert placeholders(graph) == case.remaining
     assert sorted(guards(graph)) == sorted(case.guards)
 
-    model = rebuild.load(path)
+    model = _torchscript.load(path)
     schema = {argument.name: argument for argument in model.forward.schema.arguments}
     x = torch.rand(4, 4)
     remaining = [x if name == "x" else schema[name].default_value for name in case.remaining]
     with torch.no_grad():
         expected = model(x)
-        actual = rebuild.rebuild(path, graph)(*copy.deepcopy(remaining))
+        actual = harness.rebuild(path, graph)(*copy.deepcopy(remaining))
     assert harness.difference(expected, actual) is None
 
     fixed = [name for name in list(schema)[1:] if name not in case.remaining]
@@ -275,7 +275,7 @@ def test_a_tensor_is_no_default_that_a_placeholder_can_have(program, tmp_path):
     graph = collection["graphs"][0]
     assert [(node["target"], node["args"]) for node in graph["nodes"][:3]] == [("x", []), ("state", []), ("scale", [2.0])]
     x, state = torch.rand(3), torch.rand(2)
-    assert harness.difference(rebuild.load(path)(x, state), rebuild.rebuild(path, graph)(x, state)) is None
+    assert harness.difference(_torchscript.load(path)(x, state), harness.rebuild(path, graph)(x, state)) is None
 
 
 def test_never(program, tmp_path):

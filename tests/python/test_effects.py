@@ -4,7 +4,6 @@ import math
 
 import harness
 import pytest
-import rebuild
 import torch
 from torch import Tensor, nn
 
@@ -75,7 +74,7 @@ def test_what_is_not_carried_out_stays_in_the_graph(program, tmp_path):
     model = str(tmp_path / "model.pt")
     torch.jit.script(SavesText(str(written))).save(model)
     collection = program.trace(model)
-    rebuild.rebuild(model, collection["graphs"][0])(torch.ones(2))
+    harness.rebuild(model, collection["graphs"][0])(torch.ones(2))
     assert torch.load(written) == "text"
 
 

@@ -1,7 +1,7 @@
 """Exported programs with operators of the user's own: one without a result, with two, with a list, with a number."""
 
+import harness
 import pytest
-import rebuild_exported
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
@@ -68,7 +68,7 @@ def test_operators_of_the_users_own(program, tmp_path, strict, options):
         f"fxtrace_test_own.{name}.default" for name in ("two", "each", "rows")
     ]
     assert {entry["name"] for entry in collection["parameters"]} == {"state", "linear.weight", "linear.bias"}
-    rebuilt = rebuild_exported.rebuild(str(path), graph)
+    rebuilt = harness.rebuild_exported(str(path), graph)
     model = torch.export.load(path).module()
     for ours, theirs in zip(pytree.tree_leaves(rebuilt(x)), pytree.tree_leaves(model(x)), strict=True):
         assert torch.equal(ours, theirs)

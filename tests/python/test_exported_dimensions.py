@@ -6,9 +6,9 @@ import logging
 
 import harness
 import pytest
-import rebuild_exported
 import shapes
 import torch
+from fxtrace import _exported
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -139,7 +139,7 @@ def expressions(graph: dict):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_at_one_size_the_graph_gives_what_the_program_gives(program, programs, name, rules):
     path = programs[name]
-    loaded = rebuild_exported.load(path)
+    loaded = _exported.load(path)
     whole = program.trace(path, *harness.RULES[rules])["graphs"][0]
     for inputs in PROGRAMS[name][2]:
         run = harness.ExportedRun(path, loaded, inputs, {})
@@ -158,7 +158,7 @@ def test_at_one_size_the_graph_gives_what_the_program_gives(program, programs, n
 
 
 def check_shapes(path: str, graph: dict, inputs: tuple, values: dict[str, int], loaded) -> None:
-    rebuilt = rebuild_exported.rebuild(path, graph, loaded)
+    rebuilt = harness.rebuild_exported(path, graph, loaded)
     recorder = shapes.Recorder(rebuilt, without_conditions(graph), values)
     with torch.no_grad():
         recorder.run(*inputs)
@@ -214,18 +214,18 @@ def test_a_size_that_data_decides(program, programs):
     graph = program.trace(path, "--dim", "u0=2")["graphs"][0]
     assert "aten.item.default" not in [node["target"] for node in graph["nodes"]]
     assert "u0 == 2" in [guard["expr"] for guard in graph["guards"]]
-    harness.ExportedRun(path, rebuild_exported.load(path), inputs, {}).compare(graph)
+    harness.ExportedRun(path, _exported.load(path), inputs, {}).compare(graph)
 
 
 def test_concrete_integers_are_sizes_too(program, programs):
     path = programs["sizes"]
     x, y, n = PROGRAMS["sizes"][2][0]
-    loaded = rebuild_exported.load(path)
+    loaded = _exported.load(path)
     graph = program.trace(path, "--concrete", f"n={n}")["graphs"][0]
     assert [node["target"] for node in nodes_of(graph, "placeholder")] == ["x", "y"]
     with torch.no_grad():
         expected = loaded.module()(x, y, n)
-        actual = rebuild_exported.rebuild(path, graph, loaded)(x, y)
+        actual = harness.rebuild_exported(path, graph, loaded)(x, y)
     assert harness.difference(tuple(expected), tuple(actual)) is None
     names = {word for text in expressions(graph) for word in shapes.names_in(text)}
     fixed = [guard["expr"] for guard in graph["guards"] if guard["expr"].endswith(f" == {n}")]
@@ -297,7 +297,7 @@ def test_errors(program, programs, options, messages):
 def test_a_wrong_number_is_noticed(program, programs):
     path = programs["sizes"]
     inputs = PROGRAMS["sizes"][2][0]
-    loaded = rebuild_exported.load(path)
+    loaded = _exported.load(path)
     run = harness.ExportedRun(path, loaded, inputs, {})
     values = values_of(program.trace(path)["graphs"][0], inputs)
     graph = program.trace(path, *(f"--dim={name}={value}" for name, value in values.items()))["graphs"][0]

@@ -7,8 +7,8 @@ import os
 import harness
 import leaf_modules
 import pytest
-import rebuild_exported
 import torch
+from fxtrace import _exported
 from torch.utils import _pytree as pytree
 
 MODES = ("nonstrict", "strict", "decomposed")
@@ -44,9 +44,9 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
     graph = collection["graphs"][0]
     leaves = [node["target"] for node in graph["nodes"] if node["op"] == "call_module"]
     assert set(case.leaves) <= set(leaves)
-    run = harness.ExportedRun(path, rebuild_exported.load(path), case.args(), case.kwargs)
+    run = harness.ExportedRun(path, _exported.load(path), case.args(), case.kwargs)
     run.compare(graph)  # leaves run the program's own nodes
-    rebuilt = rebuild_exported.rebuild_eager(path, graph, model, run.program)
+    rebuilt = harness.rebuild_eager(path, graph, model)
     with torch.no_grad():
         actual = rebuilt(*run._leaves(*copy.deepcopy((case.args(), case.kwargs))))
     text = harness.difference(pytree.tree_leaves(run.expected), pytree.tree_leaves(actual))
@@ -65,8 +65,8 @@ def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, 
     graph = program.trace(path, *case.options)["graphs"][0]
     leaves = {node["target"] for node in graph["nodes"] if node["op"] == "call_module"}
     assert set(case.leaves) <= leaves
-    loaded = rebuild_exported.load(path)
-    rebuilt = rebuild_exported.rebuild_eager(path, graph, model, loaded)
+    loaded = _exported.load(path)
+    rebuilt = harness.rebuild_eager(path, graph, model)
     arguments = harness.ExportedRun(path, loaded, case.args(), case.kwargs)._leaves(case.args(), case.kwargs)
     with torch.no_grad():
         actual = rebuilt(*arguments)

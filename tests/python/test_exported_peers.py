@@ -6,8 +6,8 @@ from unittest import mock
 
 import harness
 import pytest
-import rebuild_exported
 import torch
+from fxtrace import _leaf
 from test_exported_roundtrip import SAMPLES, options_of
 
 unflatten_module = importlib.import_module(
@@ -59,7 +59,7 @@ def compare_scopes(program: torch.export.ExportedProgram, collection: dict) -> i
                 return first + path[len(alias) :]
         return path
 
-    program_nodes = rebuild_exported.nodes_by_name(program.graph_module)
+    program_nodes = _leaf.nodes_by_name(program.graph_module)
     expected = unflattened_paths(program) | outside_of_their_caller(program)
     compared = 0
     for node in collection["graphs"][0]["nodes"]:
@@ -113,7 +113,7 @@ def test_signature_and_parameters_are_the_programs(program, name):
     assert [item[0] for item in ours(signature["outputs"])] == [
         item[0] for item in entries(theirs.output_specs, False)
     ]
-    state = rebuild_exported.state_of(exported)
+    state = _leaf.state_of(exported)
     for parameter in collection["parameters"]:
         value = state[parameter["name"]]
         if parameter["kind"] == "custom_object":
@@ -126,7 +126,7 @@ def test_signature_and_parameters_are_the_programs(program, name):
         assert first is None or state[first].data_ptr() == value.data_ptr()
     # Strict mode leaves unused tensors and second names out of the signature.
     names = {parameter["name"] for parameter in collection["parameters"]}
-    lifted = {spec.target for spec in theirs.input_specs if spec.kind in rebuild_exported.LIFTED}
+    lifted = {spec.target for spec in theirs.input_specs if spec.kind in _leaf.LIFTED}
     assert lifted <= names <= state.keys()
 
 
@@ -135,7 +135,7 @@ def test_shapes_and_dtypes_are_the_programs(program, name):
     sample = SAMPLES[name]
     exported = harness.load_exported(sample)
     collection = program.trace(harness.sample_path(sample), *options_of(sample, "no-default-leaves"))
-    nodes = rebuild_exported.nodes_by_name(exported.graph_module)
+    nodes = _leaf.nodes_by_name(exported.graph_module)
     for node in collection["graphs"][0]["nodes"]:
         value = nodes[node["name"]].meta.get("val") if node["name"] in nodes else None
         if node["op"] not in ("placeholder", "call_function") or not isinstance(value, torch.Tensor):

@@ -1,8 +1,9 @@
 """Every exported sample, under three sets of rules: the graph, rebuilt, gives the program's own results."""
 
+import fxtrace
 import harness
 import pytest
-import rebuild_exported
+from fxtrace import _exported
 
 SAMPLES = {sample["file"].removesuffix(".pt2"): sample for sample in harness.samples("exported_program")}
 runs: dict[str, list[harness.ExportedRun]] = {}  # the programs' own results, which no rule changes
@@ -51,7 +52,7 @@ def test_each_of_several_programs(program):
     graphs = {}
     for model in ("encoder", "decoder"):
         graphs[model] = program.trace(path, "--model", model)["graphs"][0]
-    rebuild_exported.rebuild(path, graphs["encoder"], rebuild_exported.load(path, "encoder"))
+    harness.rebuild_exported(path, graphs["encoder"], _exported.load(path, "encoder"))
     assert [node["target"] for node in graphs["encoder"]["nodes"] if node["op"] == "placeholder"] == [
         "tokens"
     ]
@@ -140,5 +141,5 @@ def test_a_wrong_graph_is_noticed(program, change, name, rules):
     sample = SAMPLES[name]
     graph = program.trace(harness.sample_path(sample), *options_of(sample, rules))["graphs"][0]
     change(graph)
-    with pytest.raises((harness.Different, rebuild_exported.RebuildError, RuntimeError)):
+    with pytest.raises((harness.Different, fxtrace.RebuildError, RuntimeError)):
         runs_of(name)[0].compare(graph)

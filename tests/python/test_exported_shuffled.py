@@ -9,8 +9,8 @@ import random
 
 import harness
 import pytest
-import rebuild_exported
 import torch
+from fxtrace import _exported
 from test_exported_roundtrip import SAMPLES
 from torch.export import ExportedProgram
 
@@ -67,7 +67,7 @@ def test_leaves_are_split_where_they_must_be(program, tmp_path, name, seed):
         move_to_other_modules(exported, chance)
     path = os.fspath(tmp_path / (name + ".pt2"))
     torch.export.save(exported, path)
-    run = harness.ExportedRun(path, rebuild_exported.load(path), *harness.make_inputs(sample["inputs"][0]))
+    run = harness.ExportedRun(path, _exported.load(path), *harness.make_inputs(sample["inputs"][0]))
     for options in RULES.values():
         collection = program.trace(path, *options)
         harness.check_collection(collection)

@@ -4,10 +4,10 @@ import importlib
 
 import harness
 import pytest
-import rebuild_exported
 import torch
 import tvcompat
 import zoo
+from fxtrace import _exported
 from test_exported_peers import compare_scopes
 from test_zoo import package_of, zoo_archive
 
@@ -32,7 +32,7 @@ def test_outputs_are_the_programs_own(program, request, name):
     path = zoo_archive(request, name)
     prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
-    exported = rebuild_exported.load(path)
+    exported = _exported.load(path)
     runs = [harness.ExportedRun(path, exported, inputs, {})]
     if zoo.split(name)[1] == "exported_dynamic":
         runs.append(harness.ExportedRun(path, exported, (other_size(inputs[0]), *inputs[1:]), {}))

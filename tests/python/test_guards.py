@@ -4,8 +4,8 @@ from typing import Any, List, Optional
 
 import harness
 import pytest
-import rebuild
 import torch
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 
@@ -140,16 +140,16 @@ def test_guards_tell_which_inputs_a_graph_is_for(program, tmp_path, module, good
     graph = collection["graphs"][0]
     assert graph["guards"]
     assert max(len(guard["expr"]) for guard in graph["guards"]) < 20_000
-    rebuilt = rebuild.rebuild(path, graph)
+    rebuilt = harness.rebuild(path, graph)
     for args in good:
         harness.compare_runs(path, graph, "forward", args, {})
         values = harness.guard_values(rebuilt, graph, args, {})
-        assert holds(graph["guards"], values, rebuild.load(path)), args
+        assert holds(graph["guards"], values, _torchscript.load(path)), args
     for args in bad:
         with pytest.raises(Exception):
             model(*args)
         values = dict(zip([node["target"] for node in graph["nodes"] if node["op"] == "placeholder"], args))
-        assert not holds(graph["guards"], values, rebuild.load(path)), args
+        assert not holds(graph["guards"], values, _torchscript.load(path)), args
 
 
 class Many(nn.Module):

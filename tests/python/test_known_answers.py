@@ -5,10 +5,10 @@ from typing import Dict, List, Optional, Tuple
 
 import harness
 import pytest
-import rebuild
 import shapes
 import torch
 import torch.nn.functional as F
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 
@@ -127,7 +127,7 @@ def test_every_node_is_known(program, tmp_path, name):
     harness.check_collection(collection)
     assert [m["failure"] for m in collection["modules"] if m["failure"]] == []
     values = tuple(torch.randn([int(size) for size in text[8:-1].split(",")]) for text in inputs)
-    model = rebuild.load(path)
+    model = _torchscript.load(path)
     report, actual = shapes.compare(path, collection["graphs"][0], values, {}, model)
     assert not report.unknown, report.unknown
     with torch.no_grad():
@@ -151,7 +151,7 @@ def test_lists_made_while_tracing_need_no_sizes(program, tmp_path):
     collection = program.trace(path)
     assert harness.failed_modules(collection) == []
     values = (torch.randn(3), torch.randn(3))
-    rebuilt = rebuild.rebuild(path, collection["graphs"][0], rebuild.load(path))
+    rebuilt = harness.rebuild(path, collection["graphs"][0], _torchscript.load(path))
     assert harness.difference(Made()(*values), rebuilt(*values)) is None
 
 
@@ -345,7 +345,7 @@ def test_conditions_that_are_assumed_are_decided(program, tmp_path):
     graph = collection["graphs"][0]
     assert [guard["expr"] for guard in graph["guards"]].count("n > 0") == 1
     values = (torch.randn(2), 1, torch.randn(2))
-    rebuilt = rebuild.rebuild(path, graph, rebuild.load(path))
+    rebuilt = harness.rebuild(path, graph, _torchscript.load(path))
     assert harness.difference(Agrees()(*values), rebuilt(*values)) is None
 
 

@@ -4,8 +4,8 @@ import copy
 from typing import List, Optional
 
 import harness
-import rebuild
 import torch
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 
@@ -98,8 +98,8 @@ def test_results(program, tmp_path):
     graph = graphs(program.trace(path))["before"]
     given = (torch.rand(4, 4), False, None, "double", [0, 1], 2.0)
     with torch.no_grad():
-        expected = rebuild.load(path).before(*copy.deepcopy(given))
-        actual = rebuild.rebuild(path, graph)(*given)
+        expected = _torchscript.load(path).before(*copy.deepcopy(given))
+        actual = harness.rebuild(path, graph)(*given)
     assert harness.difference(expected, actual) is None
 
 

@@ -5,10 +5,10 @@ import pathlib
 
 import harness
 import pytest
-import rebuild_exported
 import torch
 import tvcompat
 import zoo
+from fxtrace import _exported
 from test_exported_zoo import prepare
 from test_zoo import zoo_archive
 
@@ -148,7 +148,7 @@ def test_switches_of_exported_programs(program, tmp_path, each):
     regions = [sum("wrap_with" in target for target in targets(traced)) for traced in (before, after)]
     assert regions[0] > regions[1] == 2
     harness.ExportedRun(path, exported, (x,), {}).compare(after["graphs"][0])
-    results = [rebuild_exported.rebuild(path, traced["graphs"][0], exported)(x) for traced in (before, after)]
+    results = [harness.rebuild_exported(path, traced["graphs"][0], exported)(x) for traced in (before, after)]
     assert [[y.requires_grad for y in each] for each in results] == [[True, True, False, True]] * 2
 
 
@@ -191,6 +191,6 @@ def test_exported_models(program, request, tmp_path, name):
     path = zoo_archive(request, name)
     prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
-    run = harness.ExportedRun(path, rebuild_exported.load(path), inputs, {})
+    run = harness.ExportedRun(path, _exported.load(path), inputs, {})
     for rules in RULES:
         check_passes(program, tmp_path / "saved.json", path, harness.RULES[rules], lambda _: run)

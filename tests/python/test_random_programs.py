@@ -5,8 +5,8 @@ import importlib.util
 import harness
 import pytest
 import random_programs
-import rebuild_exported
 import torch
+from fxtrace import _exported
 
 PROGRAMS, TOGETHER = 2000, 100
 EXPORTED, EXPORTED_TOGETHER = 300, 20
@@ -58,7 +58,7 @@ def test_exported(program, tmp_path, first):
     model = make_model(first, EXPORTED_TOGETHER, tmp_path, same_sizes=True)
     inputs = tuple(torch.rand(4, 4) for _ in model.children())
     torch.export.save(torch.export.export(model, inputs), path)
-    run = harness.ExportedRun(path, rebuild_exported.load(path), inputs, {})
+    run = harness.ExportedRun(path, _exported.load(path), inputs, {})
     before = program.trace(path)
     after = program.trace(path, "--pass", "functional")
     run.compare(after["graphs"][0])

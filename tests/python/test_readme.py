@@ -1,19 +1,30 @@
-"""What README tells its readers to type, typed: Python runs, and commands print what stands there.
+"""What README and docs/python.md tell their readers to type, typed: Python runs, and commands print what stands there.
 
-    test_readme.py FXTRACE     # writes what the program prints now into README
+    test_readme.py FXTRACE     # writes what the program prints now into the pages
 
 A block of Python is run as a script; in a block of `console`, a line that begins with "$ " is a command and what
-follows is its output, on stdout and stderr.  All run in one folder, in the order of the page.
+follows is its output, on stdout and stderr.  A block of `pycon` is typed into one Python, line by line.  All run in
+one folder, in the order of the page.
 """
 
+import contextlib
+import doctest
+import io
 import os
 import re
 import subprocess
 import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+
+import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 README = os.path.join(ROOT, "README.md")
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = {"README": README, "python": os.path.join(ROOT, "docs", "python.md")}
+PACKAGE = os.path.join(ROOT, "python")
+BLOCK = re.compile(r"^```(python|console|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -33,15 +44,54 @@ def run_command(command: str, program: str, folder: str) -> str:
     return done.stdout
 
 
-def run_python(text: str, folder: str, number: int) -> str:
+def run_python(text: str, program: str, folder: str, number: int) -> str:
     script = os.path.join(folder, f"block_{number}.py")  # TorchScript reads its source
     with open(script, "w", encoding="utf-8") as file:
         file.write(text)
     done = subprocess.run(
-        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, timeout=300
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": PACKAGE, "FXTRACE": program},
     )
     assert done.returncode == 0, f"{text}\n{done.stdout}"
     return done.stdout
+
+
+@contextlib.contextmanager
+def entered(folder: str, program: str) -> Iterator[None]:
+    before = os.getcwd(), os.environ.get("FXTRACE")
+    os.chdir(folder)
+    os.environ["FXTRACE"] = program
+    try:
+        yield
+    finally:
+        os.chdir(before[0])
+        os.environ.pop("FXTRACE")
+        if before[1] is not None:
+            os.environ["FXTRACE"] = before[1]
+
+
+def run_session(text: str, scope: dict) -> str:
+    """The block as it reads when its lines are typed now."""
+    shown = []
+    for example in doctest.DocTestParser().get_examples(text):
+        first, *others = example.source.rstrip("\n").split("\n")
+        shown += [f">>> {first}", *(f"... {line}" for line in others)]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = lambda message, kind, *_, **__: print(f"{kind.__name__}: {message}")
+            try:
+                exec(compile(example.source, "<stdin>", "single"), scope)
+            except Exception as error:
+                lines = traceback.format_exception_only(error)
+                print("Traceback (most recent call last):\n  ...\n" + "".join(lines), end="")
+        shown += output.getvalue().splitlines()
+    return "".join(f"{line}\n" for line in shown)
 
 
 def prepare(folder: str) -> None:
@@ -50,16 +100,20 @@ def prepare(folder: str) -> None:
 
 
 def rerun(text: str, program: str, folder: str) -> str:
-    """README with the outputs of now."""
+    """The page with the outputs of now."""
     number = 0
+    scope: dict = {}
 
     def replace(match: re.Match) -> str:
         nonlocal number
         number += 1
         kind, body = match.groups()
         if kind == "python":
-            run_python(body, folder, number)
+            run_python(body, program, folder, number)
             return match.group()
+        if kind == "pycon":
+            with entered(folder, program):
+                return f"```pycon\n{run_session(body, scope)}```"
         now = "".join(
             f"$ {command}\n{run_command(command, program, folder)}" for command, _ in commands(body)
         )
@@ -69,10 +123,11 @@ def rerun(text: str, program: str, folder: str) -> str:
     return BLOCK.sub(replace, text)
 
 
-def test_readme_is_true(program, tmp_path):
-    with open(README, encoding="utf-8") as file:
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_true(program, tmp_path, page):
+    with open(PAGES[page], encoding="utf-8") as file:
         text = file.read()
-    assert len(BLOCK.findall(text)) > 5
+    assert len(BLOCK.findall(text)) >= 5
     assert rerun(text, program.path, str(tmp_path)).splitlines() == text.splitlines()
 
 
@@ -94,9 +149,11 @@ def test_options_of_readme_exist(program):
 if __name__ == "__main__":
     import tempfile
 
-    with open(README, encoding="utf-8") as file:
-        before = file.read()
-    with tempfile.TemporaryDirectory() as folder:
-        after = rerun(before, os.path.abspath(sys.argv[1]), folder)
-    with open(README, "w", encoding="utf-8") as file:
-        file.write(after)
+    sys.path.insert(0, PACKAGE)
+    for page in PAGES.values():
+        with open(page, encoding="utf-8") as file:
+            before = file.read()
+        with tempfile.TemporaryDirectory() as folder:
+            after = rerun(before, os.path.abspath(sys.argv[1]), folder)
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(after)

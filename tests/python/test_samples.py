@@ -10,7 +10,7 @@ import zipfile
 
 import harness
 import pytest
-import rebuild
+from fxtrace import _torchscript
 
 EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
 SAMPLES = {sample["file"]: sample for sample in harness.samples()} | EXPORTED
@@ -49,7 +49,7 @@ def test_runs_on_its_inputs(name):
     for inputs in sample["inputs"]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = rebuild.load(harness.sample_path(sample))
+            model = _torchscript.load(harness.sample_path(sample))
             args, kwargs = harness.make_inputs(inputs)
             getattr(model, sample["method"])(*args, **kwargs)
 

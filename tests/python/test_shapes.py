@@ -13,13 +13,13 @@ from typing import Any
 import harness
 import op_samples
 import pytest
-import rebuild
 import shapes
 import size_modules
 import test_zoo
 import torch
 import tvcompat
 import zoo
+from fxtrace import _torchscript
 
 MIN_KNOWN = 0.98
 TRANSFORMERS = (
@@ -95,7 +95,7 @@ class Zoo:
 
     def model(self, path: str) -> torch.nn.Module:
         if self.last is None or self.last[0] != path:
-            self.last = (path, rebuild.load(path))
+            self.last = (path, _torchscript.load(path))
         return self.last[1]
 
 
@@ -202,7 +202,7 @@ def test_no_module_fails_for_its_sizes(program, models, name, rules):
         assert re.search(allowed.get(module, "(?!)"), message), f"{module!r} still fails: {message}"
     with torch.no_grad():
         expected = models.model(path)(*inputs)
-        actual = rebuild.rebuild(path, after["graphs"][0], models.model(path))(*flat(inputs))
+        actual = harness.rebuild(path, after["graphs"][0], models.model(path))(*flat(inputs))
     assert harness.difference(expected, actual) is None
 
 
@@ -283,7 +283,7 @@ def test_random_ranges(program, scripted, case, seed):
                 assert size in guards, f"{said}: guards are {guards}"
     for dims in rng.sample(allowed, min(3, len(allowed))):
         inputs = values_for(case, dims)
-        model = rebuild.load(path)
+        model = _torchscript.load(path)
         with torch.no_grad():
             expected = model(*inputs)
         report, actual = shapes.compare(path, graph, inputs, dims, model, check=False)

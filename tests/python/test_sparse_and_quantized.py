@@ -6,11 +6,11 @@ import json
 import warnings
 
 import pytest
-import rebuild
 import shapes
 import test_shapes
 import torch
 import torch.ao.quantization as quantization
+from fxtrace import _torchscript
 from torch import Tensor, nn
 
 
@@ -125,7 +125,7 @@ def test_shapes_are_those_of_a_run(program, tmp_path, name, way):
     collection = json.loads(program.stdout("trace", path, "--no-default-leaves", *test_shapes.options_for(inputs)))
     graph = collection["graphs"][0]
     assert all(module["status"] != "failed" for module in collection["modules"])
-    report, actual = shapes.compare(path, graph, inputs, {}, rebuild.load(path))
+    report, actual = shapes.compare(path, graph, inputs, {}, _torchscript.load(path))
     assert report.tensors > 0 and not report.unknown, report.unknown
     expected = archive(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)

@@ -14,10 +14,10 @@ import termios
 import harness
 import jsonschema
 import pytest
-import rebuild_exported
 import torch
 import torchinfo
 import zoo
+from fxtrace import _exported
 from test_exported_zoo import prepare
 from test_shapes import options_for
 from test_zoo import zoo_archive
@@ -41,7 +41,7 @@ def summarize(program, path: str, *options: str) -> dict:
 def tensors(path: str) -> dict[str, torch.Tensor]:
     """The parameters by all their names."""
     if path.endswith(".pt2"):
-        exported = rebuild_exported.load(path)
+        exported = _exported.load(path)
         return {name: exported.state_dict[name] for name in exported.graph_signature.parameters}
     model = torch.jit.load(path)
     return {

@@ -1,0 +1,100 @@
+"""torch.fx graphs of TorchScript archives and exported programs, as the program fxtrace traces them.
+
+    collection = fxtrace.trace("model.pt2")
+    for node in collection.root:
+        print(node.name, node.op, node.target, node.shape)
+    module = collection.graph_module()  # a torch.fx.GraphModule that runs
+"""
+
+from ._collection import (
+    Collection,
+    Constant,
+    Cost,
+    Execution,
+    Failure,
+    Graph,
+    GraphSignature,
+    Guard,
+    Meta,
+    Model,
+    Module,
+    ModuleUses,
+    NamedItems,
+    Node,
+    Parameter,
+    Scope,
+    SignatureEntry,
+    Source,
+    TensorInfo,
+    load,
+)
+from ._errors import (
+    Error,
+    FxtraceWarning,
+    InputError,
+    InternalError,
+    ModulesFailed,
+    NotFound,
+    ProgramNotFound,
+    RebuildError,
+    UsageError,
+)
+from ._program import Message, find_program
+from ._trace import PH, trace
+from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
+
+__all__ = [
+    "PH",
+    "Collection",
+    "Constant",
+    "Cost",
+    "Device",
+    "Dtype",
+    "Error",
+    "Execution",
+    "Failure",
+    "FunctionRef",
+    "FxtraceWarning",
+    "Graph",
+    "GraphRef",
+    "GraphSignature",
+    "Guard",
+    "InputError",
+    "InternalError",
+    "Layout",
+    "MemoryFormat",
+    "Message",
+    "Meta",
+    "Model",
+    "Module",
+    "ModuleUses",
+    "ModulesFailed",
+    "NamedItems",
+    "Node",
+    "NodeRef",
+    "NotFound",
+    "Parameter",
+    "ProgramNotFound",
+    "RebuildError",
+    "Scope",
+    "SignatureEntry",
+    "Source",
+    "TensorInfo",
+    "UsageError",
+    "find_program",
+    "load",
+    "trace",
+]
+
+for _name in __all__:
+    if hasattr(globals()[_name], "__module__"):  # where users find it
+        globals()[_name].__module__ = __name__
+del _name
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("fxtrace")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,57 @@
+"""What can go wrong, by whose business it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._collection import Collection
+
+
+class Error(Exception):
+    """What is wrong, in one line; `hints` say what to do."""
+
+    def __init__(self, message: str, hints: Iterable[str] = ()):
+        super().__init__(message)
+        self.hints = tuple(hints)
+        if hasattr(self, "add_note"):  # Python 3.11: a traceback shows them
+            for hint in self.hints:
+                self.add_note(f"hint: {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UsageError(Error):
+    """The options are wrong (exit code 2)."""
+
+
+class InputError(Error):
+    """A file cannot be read or is not supported, or the output cannot be written (exit code 3)."""
+
+
+class ModulesFailed(Error):
+    """`strict=True` and some module failed to trace (exit code 4); `collection` is what was traced all the same."""
+
+    collection: Collection
+
+
+class InternalError(Error):
+    """A defect of the program (exit code 70, or a signal)."""
+
+
+class ProgramNotFound(Error):
+    """The program is not installed where this package looks for it."""
+
+
+class RebuildError(Error):
+    """The graph cannot be made a torch.fx.GraphModule with this model."""
+
+
+class NotFound(Error, LookupError):
+    """The collection or graph holds nothing of this name."""
+
+
+class FxtraceWarning(UserWarning):
+    """The program had something to say that needs attention."""

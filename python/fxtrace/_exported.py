@@ -1,0 +1,204 @@
+"""Graphs of exported programs: their leaves run the nodes of the program that the collection says they stand for."""
+
+from __future__ import annotations
+
+import io
+import logging
+import operator
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
+
+from ._collection import Constant, Graph, Node
+from ._errors import RebuildError
+from ._graph_module import Builder
+from ._leaf import ARGUMENTS, Leaf, State, nodes_by_name
+from ._tree import add_state, tensor_of_constant
+from ._values import NodeRef
+
+
+def load(path: str | os.PathLike[str], model: str = "") -> ExportedProgram:
+    """The program in the archive at `path`; `model` is its name where there are several."""
+    for name in ("torch.export", "torch._export"):  # they warn of old layouts, and of classes in sample inputs
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not model:
+        return torch.export.load(path)
+    from torch.export.pt2_archive._package import load_pt2
+
+    return load_pt2(os.fspath(path)).exported_programs[model]
+
+
+class Archive:
+    """The constants in the archive at `path`."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def constant(self, constant: Constant, name: str) -> Any:
+        return tensor_of_constant(constant, name, lambda record: self._record(record, name))
+
+    def _record(self, record: str, name: str) -> bytes:
+        """The bytes of a record such as data/constants/tensor_0; of one that torch.save wrote, those of a tensor."""
+        with zipfile.ZipFile(self._path) as archive:
+            found = [item for item in archive.namelist() if item == record or item.endswith("/" + record)]
+            if len(found) != 1:
+                raise RebuildError(f"the archive has {found} for record {record}")
+            content = archive.read(found[0])
+        if record.endswith(".pt"):
+            return bytes(torch.load(io.BytesIO(content))[name].untyped_storage())
+        return content
+
+
+class ProgramBuilder(Builder):
+    """Parameters and buffers are the program's own. Inputs are the leaves of the program's inputs, one after the other."""
+
+    def __init__(
+        self,
+        program: ExportedProgram,
+        archive: Archive | None,
+        body: fx.GraphModule | None = None,
+        state: State | None = None,
+    ):
+        """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
+        self._program = program
+        self._archive = archive
+        self._source = body or program.graph_module
+        self._is_body = body is not None
+        self._state = state or State.of_program(program)
+        self._leaves: dict[str, Leaf] = {}
+
+    def is_state(self, name: str) -> bool:
+        return name in self._state.persistent
+
+    def find_attribute(self, node: Node) -> tuple[str, str, Any]:
+        target, values = node.target, self._state.values
+        if node.op == "call_module":
+            return self._leaf_name(node), node.name, self._leaf(node)
+        if target not in values:
+            raise RebuildError(f"the program has no {target!r}")
+        if target in self.graph.constants:
+            self._check_constant(target)
+        return target, target, values[target]
+
+    def complete(self, module: fx.GraphModule) -> None:
+        """What the program has and no operation uses is in the state_dict all the same."""
+        if self._is_body:
+            return
+        for name, value in self._program.state_dict.items():
+            if self.is_state(name):
+                add_state(module, name, value)
+
+    @staticmethod
+    def _leaf_name(node: Node) -> str:
+        """As torch.export.unflatten names the calls of one module: fc, fc@1, ..."""
+        name = node.target or "root_module"
+        return name if node.scope.call == 1 else f"{name}@{node.scope.call - 1}"
+
+    def _check_constant(self, target: str) -> None:
+        """The collection has the program's values; the program's tensor itself is used, which leaves share."""
+        constant, theirs = self.graph.constants[target], self._state.values[target].detach().contiguous()
+        if constant.data is not None:
+            ours = tensor_of_constant(constant, target, lambda record: b"")
+        elif self._archive is not None:
+            ours = self._archive.constant(constant, target).contiguous()
+        else:
+            return
+        if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape) or not torch.equal(
+            ours.reshape(-1).view(torch.uint8), theirs.reshape(-1).view(torch.uint8)
+        ):
+            raise RebuildError(f"the values of {target} are not the program's")
+
+    def _leaf(self, node: Node) -> fx.GraphModule:
+        of_torch = re.fullmatch(r"torch\.nn\.modules\.\w+\.(\w+)", node.scope.module_type or "")
+        leaf = Leaf(
+            list(node.program_nodes),
+            self._source,
+            self._state,
+            self._unwritten_mutations(),
+            self._signature(node),
+            node.target,
+            of_torch[1] if of_torch else "",
+        )
+        given = [name for _, name in node.input_places()]
+        if leaf.module_type in ARGUMENTS and leaf.signature is None:
+            known = {node.name for node in self._source.graph.nodes}
+            tensors = [node for node in leaf.entering if isinstance(node.meta["val"], torch.Tensor)]
+            if len(given) == len(tensors) == 1 and given[0] not in known:  # a node that a pass has made
+                leaf.reorder(tensors)
+            else:
+                leaf.reorder([self._program_node(name) for name in given])
+        self._leaves[node.name] = leaf
+        results = len(leaf.leaving)
+        positions = [user.args[1] for user in self._parts_of(node)]
+        if leaf.signature is None and results > 1 and not all(0 <= i < results for i in positions):
+            raise RebuildError(f"results {positions} are used, but {results} leave")
+        return leaf.build(node)
+
+    def _parts_of(self, node: Node) -> Iterator[Node]:
+        for name in node.users:
+            user = self.graph[name]
+            if user.target == "operator.getitem" and user.args[0] == NodeRef(node.name):
+                yield user
+
+    def _program_node(self, name: str) -> fx.Node:
+        """The node of the program that a node of the graph stands for."""
+        node = self.graph[name]
+        if node.op == "get_attr":
+            name = next(key for key, target in self._state.names.items() if target == node.target)
+        path: tuple[int, ...] = ()
+        while node.target == "operator.getitem":
+            path = (node.args[1], *path)
+            node = self.graph[node.args[0].name]
+        if node.op != "call_module":
+            return nodes_by_name(self._source)[name]
+        leaf = self._leaves[node.name]
+        return next(node for node, where in leaf.result_paths().items() if where == path)
+
+    def _unwritten_mutations(self) -> dict[str, list[str]]:
+        """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
+        if self._is_body:
+            return {}
+        written = {
+            self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"
+        }
+        found: dict[str, list[str]] = {}
+        for spec in self._program.graph_signature.output_specs:
+            kinds = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+            if spec.kind in kinds and spec.target not in written:
+                found.setdefault(spec.arg.name, []).append(str(spec.target))
+        return found
+
+    def _signature(self, node: Node) -> Any:
+        """The recorded signature of this call: the one whose results are made by its nodes."""
+        if self._is_body:
+            return None
+        names = set(node.program_nodes)
+        for item in self._source.graph.find_nodes(op="call_function", target=operator.getitem):
+            if item.args[0].name in names:
+                names.add(item.name)
+        fitting = [
+            entry.signature
+            for entry in self._program.module_call_graph
+            if entry.signature is not None
+            and entry.fqn.partition("@")[0] == node.target != ""
+            and any(getattr(item, "name", None) in names for item in entry.signature.outputs)
+        ]
+        if len(fitting) > 1:
+            raise RebuildError("several recorded calls give results of these nodes")
+        return fitting[0] if fitting else None
+
+    def build_body(self, name: str, body: Graph) -> fx.GraphModule:
+        source = getattr(self._source, name, None)
+        if not isinstance(source, fx.GraphModule):
+            raise RebuildError(f"the program has no body {name!r}")
+        (reader,) = self._source.graph.find_nodes(op="get_attr", target=name)
+        (caller,) = reader.users
+        state = self._state.of_body(caller, reader, source)
+        return ProgramBuilder(self._program, self._archive, source, state).build(body)

@@ -1,0 +1,212 @@
+"""A graph as a torch.fx.GraphModule, node by node.
+
+Nothing is repaired on the way: a name that torch.fx would not give, users that are not what torch.fx derives, or a
+target that Python does not know is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import fx
+
+from . import _torchscript
+from ._collection import Constant, Graph, Node
+from ._errors import RebuildError
+from ._functions import resolve_function
+from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
+from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
+
+
+class Archive(Protocol):
+    """What the model's file holds beside modules."""
+
+    def constant(self, constant: Constant, name: str) -> Any: ...
+
+
+def graph_module(
+    graph: Graph,
+    model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
+    archive: str | os.PathLike[str] | None,
+) -> fx.GraphModule:
+    """See Collection.graph_module."""
+    from . import _exported
+
+    collection = graph.collection
+    if isinstance(model, (str, os.PathLike)):
+        model, archive = None, model
+    elif archive is None and collection is not None:
+        archive = collection.path
+    path = None if archive is None else os.fspath(archive)
+    if model is None and path is None:
+        raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
+    kind = collection.model.kind if collection is not None else None
+    if model is None and kind == "exported_program":
+        name = collection.options.get("model", "") if collection is not None else ""
+        model = _exported.load(str(path), str(name))
+    if isinstance(model, torch.export.ExportedProgram):
+        if kind == "torchscript":
+            raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
+        return _exported.ProgramBuilder(model, _exported.Archive(path) if path else None).build(graph)
+    if model is None:
+        model = _torchscript.load(str(path))
+    if not isinstance(model, torch.nn.Module):
+        raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
+    archives: Callable[[str], Archive] = _exported.Archive if kind == "exported_program" else _torchscript.Archive
+    return ModelBuilder(model, archives(path) if path else None).build(graph)
+
+
+class Builder:
+    """Makes the nodes; where modules and attributes come from is its subclasses' business."""
+
+    graph: Graph
+
+    def build(self, graph: Graph) -> fx.GraphModule:
+        self.graph = graph
+        self._attributes: dict[str, Any] = {}  # by the name that fx sees
+        self._seen_as: dict[str, str] = {}  # that name: what it stands for
+        self._new = fx.Graph()
+        self._nodes: dict[str, fx.Node] = {}
+        types = graph.collection.modules if graph.collection is not None else ()
+        self._types = {module.path: module.type for module in types}
+        for node in graph:
+            try:
+                self._append(node)
+            except (RebuildError, ValueError) as error:
+                raise RebuildError(f"node {node.name}: {error}") from None
+        self._check_users()
+        name = (graph.type or "").split(".")[-1] or "Graph"
+        result = fx.GraphModule(self._root(), self._new, name)
+        for seen, place in self._placed.items():
+            if not self.is_state(self._seen_as[seen]):
+                leave_out_of_state_dict(result, place)
+        self.complete(result)
+        result.graph.lint()
+        return result
+
+    def find_attribute(self, node: Node) -> tuple[str, str, Any]:
+        """Of a call_module or get_attr node: the name to give to what it names, what it is, and its value."""
+        raise NotImplementedError
+
+    def build_body(self, name: str, body: Graph) -> fx.GraphModule:
+        """Of control flow."""
+        raise NotImplementedError
+
+    def complete(self, module: fx.GraphModule) -> None:
+        """Adds what no node names."""
+
+    def is_state(self, name: str) -> bool:
+        """Whether a tensor belongs into the state_dict."""
+        return name not in self.graph.constants
+
+    def _append(self, node: Node) -> None:
+        if node.name in self._nodes:
+            raise RebuildError("the name is taken")
+        args, kwargs = map_values((node.args, node.kwargs), self._argument)
+        target: Any = node.target
+        if node.op == "call_function":
+            target = resolve_function(node.target)
+        elif node.op in ("call_module", "get_attr"):
+            target = self._keep(*self.find_attribute(node))
+        made = self._new.create_node(node.op, target, args, kwargs, name=node.name)
+        if made.name != node.name:
+            raise RebuildError(f"torch.fx would name it {made.name}")
+        made.meta.update(self._meta(node))
+        self._nodes[node.name] = made
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, NodeRef):
+            if value.name not in self._nodes:
+                raise RebuildError(f"uses {value.name}, which does not stand before it")
+            return self._nodes[value.name]
+        if isinstance(value, GraphRef):
+            body = self.build_body(value.name, self.graph.subgraphs[value.name])
+            return self._new.create_node("get_attr", self._keep(value.name, value.name, body))
+        if isinstance(value, FunctionRef):
+            return resolve_function(value.target)
+        if isinstance(value, (Dtype, Device, Layout, MemoryFormat)):
+            return value.to_torch()
+        return value
+
+    def _meta(self, node: Node) -> dict[str, Any]:
+        """`fxtrace` is the node with all that is known; the others have torch.fx's own keys and meaning."""
+        meta: dict[str, Any] = {"fxtrace": node}
+        if node.shape is not None:
+            meta["shape"] = node.shape
+        if isinstance(dtype := getattr(torch, node.dtype or "", None), torch.dtype):
+            meta["dtype"] = dtype
+        parts = node.scope.module_path.split(".")
+        paths = ["", *(".".join(parts[: i + 1]) for i in range(len(parts)) if node.scope.module_path)]
+        stack = {path: (path, self._types[path]) for path in paths if path in self._types}
+        if stack:
+            meta["nn_module_stack"] = stack
+        if node.source is not None:
+            source = node.source
+            line = "" if source.line is None else f", line {source.line}"
+            meta["stack_trace"] = f'File "{source.file}"{line}, in {source.function}\n    {source.text}'
+        return meta
+
+    def _keep(self, seen: str, target: str, value: Any) -> str:
+        if self._seen_as.setdefault(seen, target) != target:
+            raise RebuildError(f"{target!r} and {self._seen_as[seen]!r} would both be called {seen}")
+        self._attributes.setdefault(seen, value)
+        return seen
+
+    def _root(self) -> torch.nn.Module:
+        """A module that has each attribute under its qualified name, or under that which its nodes get here."""
+        root = torch.nn.Module()
+        modules_first = sorted(
+            self._attributes, key=lambda path: (path.count("."), not isinstance(self._attributes[path], torch.nn.Module))
+        )
+        self._placed = {path: place_attribute(root, path, self._attributes[path]) for path in modules_first}
+        for node in self._new.nodes:
+            if node.op in ("call_module", "get_attr"):
+                node.target = self._placed[str(node.target)]
+        return root
+
+    def _check_users(self) -> None:
+        for node in self.graph:
+            users = tuple(user.name for user in self._nodes[node.name].users)
+            if users != node.users:
+                raise RebuildError(f"node {node.name}: users are {list(node.users)}, torch.fx derives {list(users)}")
+
+
+class ModelBuilder(Builder):
+    """Leaves and attributes are those of `model`: the archive, loaded, or the module that it was made of."""
+
+    def __init__(self, model: torch.nn.Module, archive: Archive | None):
+        self._model = model
+        self._archive = archive
+
+    def find_attribute(self, node: Node) -> tuple[str, str, Any]:
+        op, target = node.op, node.target
+        if op == "get_attr" and target in self.graph.constants:
+            value: Any = self._constant(target)
+        else:
+            try:
+                value = resolve_attribute(self._model, target)
+            except AttributeError:
+                raise RebuildError(f"the model has no {target!r}") from None
+        if op == "call_module" and not isinstance(value, torch.nn.Module):
+            raise RebuildError(f"{target!r} is no module")
+        # torch.fx has no name for the root, and none with a dot inside.
+        seen = target.replace("\\.", "_") if target else "root_module"
+        if node.method is not None:
+            return f"{seen}_{node.method}", f"{target}.{node.method}", _torchscript.Method(value, node.method)
+        if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not _torchscript.has_forward(value):
+            value = _torchscript.Overloaded(value)
+        return seen, target, value
+
+    def _constant(self, name: str) -> Any:
+        constant = self.graph.constants[name]
+        if constant.data is not None:
+            return tensor_of_constant(constant, name, lambda record: b"")
+        if self._archive is None:
+            raise RebuildError(f"constant {name} is in the model's file: give it, archive=PATH")
+        return self._archive.constant(constant, name)
+
+    def build_body(self, name: str, body: Graph) -> fx.GraphModule:
+        return type(self)(self._model, self._archive).build(body)

@@ -1,0 +1,125 @@
+"""Where the program is, and how it is run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from ._errors import Error, InputError, InternalError, ProgramNotFound, UsageError
+
+STRICT_FAILED = 4
+
+
+class Message(NamedTuple):
+    """A line that the program wrote on stderr: a "warning", "note" or "hint", or "info"."""
+
+    kind: str
+    text: str
+
+
+class Output(NamedTuple):
+    stdout: bytes
+    messages: tuple[Message, ...]
+    exit_code: int
+
+
+def _candidates() -> Iterator[str]:
+    """Files where an installation has it, the nearest first."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    schemes = dict.fromkeys((sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")))
+    for scheme in schemes:
+        yield os.path.join(sysconfig.get_path("scripts", scheme), "fxtrace")
+    yield os.path.join(package, "bin", "fxtrace")
+    yield os.path.join(os.path.dirname(package), "bin", "fxtrace")  # pip install --target
+    on_path = shutil.which("fxtrace")
+    if on_path is not None:
+        yield on_path
+
+
+def _is_program(path: str) -> bool:
+    """Also that it is no script that starts this package, which would start itself for ever."""
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        return False
+    try:
+        with open(path, "rb") as file:
+            head = file.read(2000)
+    except OSError:  # a program may be one that cannot be read
+        return True
+    return not (head.startswith(b"#!") and b"from fxtrace" in head)
+
+
+def find_program() -> str:
+    """$FXTRACE; else the scripts folder of this Python, beside this package, and PATH."""
+    given = os.environ.get("FXTRACE")
+    if given:
+        if not os.path.isfile(given) or not os.access(given, os.X_OK):
+            raise ProgramNotFound(f"FXTRACE is {given}, which is no program that can be run")
+        return os.path.abspath(given)
+    for path in _candidates():
+        if _is_program(path):
+            return path
+    raise ProgramNotFound(
+        "the program fxtrace is neither in the scripts folder of this Python, "
+        f"{sysconfig.get_path('scripts')}, nor beside the package, nor on PATH",
+        ["install it, or let the environment variable FXTRACE name it"],
+    )
+
+
+def environment() -> dict[str, str]:
+    """The program's: FXTRACE_LIBTORCH names the LibTorch of the torch that this Python has, unless it is set."""
+    variables = dict(os.environ)
+    if not variables.get("FXTRACE_LIBTORCH"):
+        torch = sys.modules.get("torch")
+        try:
+            spec = torch.__spec__ if torch is not None else find_spec("torch")
+        except (ImportError, ValueError):
+            spec = None
+        for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+            library = os.path.join(folder, "lib")
+            if os.path.isdir(library):
+                variables["FXTRACE_LIBTORCH"] = library
+                break
+    return variables
+
+
+def _message(line: str) -> Message:
+    line = line.removeprefix("fxtrace: ")
+    for kind in ("error", "warning", "note", "hint"):
+        if line.startswith(kind + ": "):
+            return Message(kind, line.removeprefix(kind + ": "))
+    return Message("info", line)
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> Output:
+    """What the program gives for these arguments; wrong usage, bad input and defects are raised."""
+    try:
+        done = subprocess.run(
+            [find_program(), *arguments],
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            input=stdin,
+            capture_output=True,
+            env=environment(),
+        )
+    except OSError as error:
+        raise ProgramNotFound(f"{find_program()} cannot be run: {error.strerror}") from None
+    except ValueError as error:  # a NUL character in an argument
+        raise UsageError(str(error)) from None
+    messages = tuple(map(_message, done.stderr.decode("utf-8", errors="replace").splitlines()))
+    if done.returncode not in (0, STRICT_FAILED):
+        raise _error(done.returncode, messages)
+    return Output(done.stdout, messages, done.returncode)
+
+
+def _error(exit_code: int, messages: tuple[Message, ...]) -> Error:
+    kind: type[Error] = {2: UsageError, 3: InputError}.get(exit_code, InternalError)
+    texts = [message.text for message in messages if message.kind == "error"]
+    if not texts:
+        texts = [f"fxtrace ended with signal {-exit_code}" if exit_code < 0 else f"fxtrace ended with code {exit_code}"]
+        texts += [message.text for message in messages]
+    return kind("; ".join(texts), [message.text for message in messages if message.kind == "hint"])

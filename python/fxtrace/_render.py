@@ -1,0 +1,69 @@
+"""What the program makes of a collection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ._collection import Collection, Graph, parse
+from ._errors import Error
+from ._program import run
+from ._trace import warn_of
+
+
+def render(collection: Collection, format: str, max_label: int | None, show_parameters: bool) -> str:
+    options = [] if max_label is None else [f"--max-label={max_label}"]
+    options += ["--show-parameters"] if show_parameters else []
+    return _render(collection, f"--format={format}", *options).decode()
+
+
+def _render(collection: Collection, *options: str) -> bytes:
+    output = run("render", "-", *options, stdin=collection._content())
+    return output.stdout
+
+
+def run_passes(collection: Collection, names: Iterable[str]) -> Collection:
+    output = run(
+        "render", "-", "--format=json", *(f"--pass={name}" for name in names), stdin=collection._content()
+    )
+    warn_of(output.messages, stacklevel=4)
+    return Collection.from_json(parse(output.stdout), collection.path, output.messages)
+
+
+def summary(collection: Collection, *options: str) -> dict[str, Any]:
+    output = run("summary", "-", "--json", *options, stdin=collection._content())
+    found: dict[str, Any] = json.loads(output.stdout)
+    return found
+
+
+def text_of_graph(graph: Graph) -> str:
+    if graph.collection is None:
+        raise Error("this graph belongs to no collection")
+    place = next(
+        place for i, top in enumerate(graph.collection.graphs) if (place := _place(top, graph, (i,))) is not None
+    )
+    lines = render(graph.collection, "text", None, False).splitlines()
+    for depth, position in enumerate(place):
+        head = "  " * depth + ("graph " if depth == 0 else "subgraph ")
+        lines = _section(lines, head, position)
+    indent = "  " * (len(place) - 1)
+    return "\n".join(line.removeprefix(indent) for line in lines)
+
+
+def _place(top: Graph, graph: Graph, path: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Positions of the graphs on the way to `graph`."""
+    if top is graph:
+        return path
+    found = (_place(body, graph, (*path, i)) for i, body in enumerate(top.subgraphs.values()))
+    return next((place for place in found if place is not None), None)
+
+
+def _section(lines: list[str], head: str, position: int) -> list[str]:
+    """From the line with this number of those that begin with `head`, up to the next line as far to the left."""
+    start = [i for i, line in enumerate(lines) if line.startswith(head)][position]
+    indent = len(head) - len(head.lstrip())
+    for end in range(start + 1, len(lines)):
+        if not lines[end].startswith(" " * (indent + 1)):
+            return lines[start:end]
+    return lines[start:]

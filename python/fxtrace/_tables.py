@@ -1,0 +1,156 @@
+"""Graphs for networkx, tables for pandas."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._collection import Collection, Graph, Node
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"this needs {name}: pip install {name} ({error})", name=name) from None
+
+
+def to_networkx(graph: Graph) -> networkx.MultiDiGraph[str]:
+    result: networkx.MultiDiGraph[str] = _import("networkx").MultiDiGraph(module=graph.module)
+    for node in graph:
+        known = {
+            "shape": node.shape,
+            "dtype": node.dtype,
+            "module_type": node.scope.module_type,
+            "source": str(node.source) if node.source else None,
+        }
+        given = {key: value for key, value in known.items() if value is not None}
+        result.add_node(node.name, op=node.op, target=node.target, module=node.scope.module_path, **given)
+    for node in graph:
+        for place, name in node.input_places():
+            result.add_edge(name, node.name, key=place, place=place)
+    return result
+
+
+def nodes_table(graphs: Iterable[Graph]) -> pandas.DataFrame:
+    return _frame(_NODE_COLUMNS, [_node_row(top, owner, node) for top in graphs for owner, node in top.walk()])
+
+
+def _frame(columns: Sequence[str], rows: list[tuple[Any, ...]]) -> pandas.DataFrame:
+    """Integers stay integers where some are missing; a column with expressions of dimensions holds Python objects."""
+    pandas = _import("pandas")
+    table: dict[str, Any] = {}
+    for i, name in enumerate(columns):
+        values = [row[i] for row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        table[name] = pandas.Series(values, dtype="Int64" if kinds == {int} else "boolean" if kinds == {bool} else object)
+    return pandas.DataFrame(table)  # type: ignore[no-any-return]
+
+
+_NODE_COLUMNS = (
+    *("graph", "subgraph", "name", "op", "target", "inputs", "module", "module_type", "call"),
+    *("type", "shape", "dtype", "macs", "parameter_bytes", "activation_bytes", "source"),
+)
+
+
+def _node_row(top: Graph, owner: Graph, node: Node) -> tuple[Any, ...]:
+    meta, cost = node.meta, node.cost
+    return (
+        top.module,
+        None if owner is top else _name_of_body(top, owner),
+        *(node.name, node.op, node.target, node.inputs),
+        *(node.scope.module_path, node.scope.module_type, node.scope.call),
+        *((meta.type, meta.shape, meta.dtype) if meta else (None, None, None)),
+        *((cost.macs, cost.parameter_bytes, cost.activation_bytes) if cost else (None, None, None)),
+        str(node.source) if node.source else None,
+    )
+
+
+def _name_of_body(graph: Graph, body: Graph) -> str | None:
+    """"true_graph_0", or of one inside another "true_graph_0.false_graph_0"."""
+    for name, inner in graph.subgraphs.items():
+        if inner is body:
+            return name
+        if (found := _name_of_body(inner, body)) is not None:
+            return f"{name}.{found}"
+    return None
+
+
+def to_pandas(collection: Collection, table: str) -> pandas.DataFrame:
+    if table == "nodes":
+        return nodes_table(collection.graphs)
+    if table == "modules":
+        return _frame(_MODULE_COLUMNS, _module_rows(collection))
+    if table == "parameters":
+        return _frame(_PARAMETER_COLUMNS, _parameter_rows(collection))
+    raise UsageError(f"no table {table!r}: there are nodes, modules, parameters")
+
+
+_MODULE_COLUMNS = (
+    *("path", "type", "status", "alias_of", "rule", "calls", "failure"),
+    *("own_parameters", "parameters", "parameter_bytes", "buffer_bytes", "macs", "activation_bytes"),
+)
+
+
+def _module_rows(collection: Collection) -> list[tuple[Any, ...]]:
+    from ._render import summary
+
+    costs = {row["path"]: row for row in summary(collection)["modules"]}
+    rows: list[tuple[Any, ...]] = []
+    for module in collection.modules:
+        own = (module.path, module.type, module.status, module.alias_of, module.rule, module.calls)
+        failure = module.failure.message if module.failure else None
+        row = costs.get(module.path)
+        if row is None:
+            rows.append((*own, failure, *[None] * 6))
+            continue
+        parameters, buffers = row["parameters"], row["buffers"]
+        counts = (parameters["own_elements"], parameters["elements"], parameters["bytes"], buffers["bytes"])
+        rows.append((*own, failure, *counts, row["macs"], row["activation_bytes"]))
+    return rows
+
+
+_PARAMETER_COLUMNS = (
+    *("name", "kind", "module", "shape", "dtype", "device", "alias_of"),
+    *("elements", "bytes", "used", "forward_order"),
+)
+
+
+def _parameter_rows(collection: Collection) -> list[tuple[Any, ...]]:
+    order = {name: i for i, name in enumerate(_forward_order(collection))}
+    unused = set(collection.unused_parameters)
+    rows: list[tuple[Any, ...]] = []
+    for parameter in collection.parameters:
+        name, shape = parameter.name, parameter.shape
+        elements = None if shape is None else math.prod(shape)
+        size = _bytes_of(parameter.dtype or "")
+        device = None if shape is None else parameter.device or "cpu"
+        rows.append(
+            (
+                *(name, parameter.kind, name.rpartition(".")[0], shape, parameter.dtype, device, parameter.alias_of),
+                *(elements, None if elements is None or size is None else elements * size),
+                *(name not in unused, order.get(parameter.alias_of or name)),
+            )
+        )
+    return rows
+
+
+def _forward_order(collection: Collection) -> list[str]:
+    execution = collection.root.execution if collection.graphs else None
+    return list(execution.param_forward_order) if execution else []
+
+
+def _bytes_of(dtype: str) -> int | None:
+    """Of an element, by the bits that the dtype's name has; None for those that share a byte."""
+    if dtype == "bool":
+        return 1
+    bits = re.search(r"\d+", dtype)
+    return int(bits[0]) // 8 if bits and int(bits[0]) % 8 == 0 else None

@@ -1,0 +1,106 @@
+"""TorchScript archives: loading them, and what is in them beside the modules."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from ._collection import Constant
+from ._errors import RebuildError
+from ._tree import tensor_of_constant
+
+
+_load: Any = torch.jit.load
+
+
+def load(path: str | os.PathLike[str]) -> torch.jit.ScriptModule:
+    """The archive at `path`, on the CPU."""
+    model: torch.jit.ScriptModule = _load(os.fspath(path), map_location="cpu")
+    modules: Iterable[Any] = model.modules()
+    for module in modules:
+        # TorchScript makes overloads of torch.nn.LSTM's forward: no name is left to call the module by.
+        if not module._c._has_method("forward") and module._c._has_method("forward__0"):
+            module.__dict__["forward"] = module._c._get_method("forward__0")
+    return model
+
+
+def has_forward(module: torch.jit.ScriptModule) -> bool:
+    """Not of those with overloads of it, such as nn.LSTM."""
+    methods: Any = module._c
+    return bool(methods._has_method("forward"))
+
+
+_HOLDER_CODE = """class Holder(Module):
+  __parameters__ = []
+  __buffers__ = []
+  def forward(self: __torch__.Holder) -> __torch__.{type}:
+    return CONSTANTS.c{index}
+"""
+_HOLDER_PICKLE = b"\x80\x02c__torch__\nHolder\n)\x81}b."
+
+
+class Archive:
+    """The constants of the code of the archive at `path`."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def constant(self, constant: Constant, name: str) -> Any:
+        if constant.index is not None:
+            return self._object(constant.index, str(constant.type))
+        return tensor_of_constant(constant, name, lambda record: bytes(self._reader().get_record(record)))
+
+    def _reader(self) -> Any:
+        return torch._C.PyTorchFileReader(self._path)
+
+    def _object(self, index: int, type_name: str) -> Any:
+        """A script object: TorchScript itself reads it, for a module that returns one."""
+        reader = self._reader()
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for record in reader.get_all_records():
+                if record in ("version", "constants.pkl", "byteorder") or record.startswith("constants/"):
+                    archive.writestr(f"holder/{record}", reader.get_record(record))
+            archive.writestr("holder/data.pkl", _HOLDER_PICKLE)
+            archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=type_name, index=index))
+        buffer.seek(0)
+        return _load(buffer, map_location="cpu")()
+
+
+class Overloaded(torch.nn.Module):
+    """A scripted module whose forward has overloads, such as nn.LSTM: it has forward__0 and forward__1."""
+
+    def __init__(self, module: torch.jit.ScriptModule):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        overloads = [name for name in self.module._c._method_names() if name.startswith("forward__")]
+        for method in (getattr(self.module, name) for name in overloads):
+            names = [argument.name for argument in method.schema.arguments[1:]]
+            types_of = {argument.name: str(argument.type) for argument in method.schema.arguments}
+            given = {**dict(zip(names, args)), **kwargs}
+            if all(
+                isinstance(value, torch.Tensor) == (types_of[name] in ("Tensor", "Optional[Tensor]"))
+                for name, value in given.items()
+                if value is not None
+            ):
+                return method(*args, **kwargs)
+        raise RebuildError("no overload of forward takes these arguments")
+
+
+class Method(torch.nn.Module):
+    """A module that is called by another method than forward."""
+
+    def __init__(self, module: torch.nn.Module, method: str):
+        super().__init__()
+        self.module = module
+        self.method = method
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.module, self.method)(*args, **kwargs)

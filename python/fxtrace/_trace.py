@@ -1,0 +1,206 @@
+"""fxtrace.trace: the options of the command line as keywords."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Literal, Union
+
+from ._collection import Collection, parse
+from ._errors import FxtraceWarning, InputError, ModulesFailed, UsageError
+from ._program import STRICT_FAILED, Message, run
+
+PH = "$PH"  # inside a concrete value: what stays an input
+
+Texts = Union[str, Iterable[str]]
+Path = Union[str, "os.PathLike[str]"]
+Range = Union[str, int, "tuple[int | None, int | None]"]
+
+
+def _texts(value: Any) -> list[str]:
+    items = [value] if isinstance(value, (str, os.PathLike)) else list(value)
+    texts = [os.fspath(item) if isinstance(item, (str, os.PathLike)) else item for item in items]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return texts
+
+
+def _concrete(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={json.dumps(value, allow_nan=False)}" for name, value in values.items()]
+
+
+def _input_spec(value: Any) -> str:
+    if isinstance(value, (str, int)):
+        return str(value)
+    sizes = ",".join(map(str, value.shape))
+    device = str(getattr(value, "device", "cpu"))
+    return str(value.dtype).removeprefix("torch.") + f"[{sizes}]" + ("" if device == "cpu" else f"@{device}")
+
+
+def _inputs(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{name}={_input_spec(item)}" for name, item in value.items()]
+    items = [value] if isinstance(value, str) or hasattr(value, "shape") else value
+    return [_input_spec(item) for item in items]
+
+
+def _range(value: Range) -> str:
+    if isinstance(value, (str, int)):
+        return str(value)
+    low, high = ("" if end is None else str(end) for end in value)
+    return f"{low}..{high}"
+
+
+def _dims(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{name}={_range(item)}" for name, item in value.items()]
+    return _texts(value)
+
+
+def _one(value: Any) -> list[str]:
+    if not isinstance(value, (str, int, os.PathLike)) or isinstance(value, bool):
+        raise TypeError
+    return [str(value)]
+
+
+# Keyword: (option, values of the option, what the keyword takes)
+_OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
+    **{
+        name: ("--" + name.replace("_", "-"), _texts, "a text or several")
+        for name in ("leaf", "no_leaf", "wrap", "no_wrap", "op_library", "op_schema")
+    },
+    **{
+        name: ("--" + name.replace("_", "-"), _one, "one value")
+        for name in ("method", "model", "hooks", "defaults", "control_flow", "config", "max_depth")
+        + ("max_iterations", "max_nodes", "max_call_depth", "max_memory", "max_time")
+    },
+    "concrete": ("--concrete", _concrete, "a dict of values that JSON has"),
+    "input_names": ("--input-names", lambda value: [",".join(_texts(value))], "a text or several"),
+    "input": ("--input", _inputs, "a dict or list of texts, tensors or integers"),
+    "dim": ("--dim", _dims, "a dict of texts, integers or pairs"),
+    "passes": ("--pass", _texts, "a text or several"),
+}
+
+
+def _arguments(name: str, value: Any) -> list[str]:
+    """The words of the command line for a keyword and its value; none where nothing is given."""
+    if value is None or value is False:
+        return []
+    if name not in _OPTIONS:
+        return ["--" + name.replace("_", "-")]
+    option, convert, expected = _OPTIONS[name]
+    try:
+        texts = convert(value)
+    except (TypeError, ValueError, AttributeError):
+        raise UsageError(f"{name} takes {expected}, not {value!r:.80}") from None
+    return [word for text in texts for word in ((f"{option}={text}",) if text else (option, ""))]
+
+
+@contextlib.contextmanager
+def _config_file(config: Path | Mapping[str, Any] | None) -> Iterator[str | None]:
+    """The configuration as a file; what is wrong with a dict is said of "config"."""
+    if not isinstance(config, Mapping):
+        yield None if config is None else os.fspath(config)
+        return
+    import tempfile
+
+    content = dict(config)
+    if "op_library" in content:  # in a file, relative to its folder
+        content["op_library"] = [os.path.abspath(path) for path in _texts(content["op_library"])]
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
+        path = os.path.join(folder, "config.json")
+        try:
+            text = json.dumps(content, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"config: {error}") from None
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        try:
+            yield path
+        except UsageError as error:
+            raise UsageError(str(error).replace(path, "config"), error.hints) from None
+        except InputError as error:
+            raise InputError(str(error).replace(path, "config"), error.hints) from None
+
+
+def trace(
+    path: Path | bytes | IO[bytes],
+    *,
+    method: str | None = None,
+    model: str | None = None,
+    hooks: Literal["run", "skip"] | None = None,
+    concrete: Mapping[str, Any] | None = None,
+    input_names: Texts | None = None,
+    defaults: Literal["needed", "never"] | None = None,
+    control_flow: Literal["fail", "subgraph"] | None = None,
+    config: Path | Mapping[str, Any] | None = None,
+    strict: bool = False,
+    input: Mapping[str, Any] | Sequence[Any] | str | None = None,
+    dim: Mapping[str, Range] | Texts | None = None,
+    param_shapes_constant: bool = False,
+    leaf: Texts | None = None,
+    no_leaf: Texts | None = None,
+    no_default_leaves: bool = False,
+    max_depth: int | None = None,
+    wrap: Texts | None = None,
+    no_wrap: Texts | None = None,
+    op_library: Path | Iterable[Path] | None = None,
+    op_schema: Texts | None = None,
+    max_iterations: int | None = None,
+    max_nodes: int | None = None,
+    max_call_depth: int | None = None,
+    passes: Texts | None = None,
+    max_memory: int | None = None,
+    max_time: int | None = None,
+    no_isolation: bool = False,
+) -> Collection:
+    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may also be an open file or bytes.
+
+    The keywords are the options of the command line, which `fxtrace trace --help` explains, with these values:
+
+    - options that may be repeated take one text or several: leaf="torch.nn.Linear", no_leaf=["@encoder.*", "@head"];
+      rules of no_leaf come after those of leaf, and both after those of a config;
+    - concrete={"training": False, "mask": None}: values are written as JSON; fxtrace.PH stays an input;
+    - input={"x": "float32[1,3,224,224]"}, or a list by position; a tensor stands for its shape, dtype and device;
+    - dim={"batch": (1, 64), "seq": (8, None), "heads": 8, "time": "1..64"};
+    - config is a file, or a dict of what stands in one, such as the `options` of a collection;
+    - passes is --pass.
+
+    What the program says is in `messages` of the result; its warnings, and that modules failed, are warnings of
+    Python too (FxtraceWarning). Errors are UsageError, InputError, InternalError, and with strict=True ModulesFailed.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("path", "config")}
+    arguments = [word for name, value in given.items() for word in _arguments(name, value)]
+    content: bytes | None = None
+    if isinstance(path, bytes):
+        content = path
+    elif not isinstance(path, (str, os.PathLike)):
+        content = path.read()
+    name = "-" if content is not None else os.fspath(path)  # type: ignore[arg-type]
+    file = None if content is not None else os.path.abspath(name)
+    if file is not None and name.startswith("-"):  # neither stdin nor an option
+        name = "./" + name
+    with _config_file(config) as config_path:
+        arguments += _arguments("config", config_path)
+        output = run("trace", "--format=json", *arguments, name, stdin=content)
+    collection = Collection.from_json(parse(output.stdout), file, output.messages)
+    if output.exit_code == STRICT_FAILED:
+        raise _modules_failed(collection)
+    warn_of(output.messages, stacklevel=3)
+    return collection
+
+
+def _modules_failed(collection: Collection) -> ModulesFailed:
+    texts = {kind: [message.text for message in collection.messages if message.kind == kind] for kind in ("error", "hint")}
+    error = ModulesFailed("; ".join(texts["error"]) or "some module failed to trace", texts["hint"])
+    error.collection = collection
+    return error
+
+
+def warn_of(messages: Iterable[Message], stacklevel: int) -> None:
+    for message in messages:
+        if message.kind in ("warning", "info"):
+            warnings.warn(message.text, FxtraceWarning, stacklevel=stacklevel)

@@ -1,0 +1,101 @@
+"""Modules, parameters and buffers by their qualified names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ._collection import Constant
+from ._errors import RebuildError
+from ._values import Dtype
+
+
+def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
+    """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
+    value: Any = model
+    for part in re.split(r"(?<!\\)\.", path) if path else []:
+        name = part.replace("\\.", ".")
+        children = getattr(value, "_modules", {})
+        value = children[name] if name in children else getattr(value, name)
+    return value
+
+
+def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
+    """Puts the value under `root` where its qualified name says, and gives the name that it has there: another where
+    it would stand inside a module that is a value of its own and has no such attribute."""
+    *folders, name = path.split(".")
+    place = root
+    for folder in folders:
+        child = _own(place, folder)
+        if child is None:
+            child = torch.nn.Module()
+            place.add_module(folder, child)
+        if type(child) is not torch.nn.Module:
+            if _has(root, path, value):
+                return path
+            return place_attribute(root, path.replace(".", "_"), value)
+        place = child
+    if (own := _own(place, name)) is not None and own is not value:
+        raise RebuildError(f"two values would both be called {path}")
+    if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+        place.register_buffer(name, value)
+    else:
+        setattr(place, name, value)
+    return path
+
+
+def _own(module: torch.nn.Module, name: str) -> Any:
+    """What the module has by this name, its class left out."""
+    for table in (module._modules, module._parameters, module._buffers, module.__dict__):
+        if name in table:
+            return table[name]
+    return None
+
+
+def add_state(root: torch.nn.Module, path: str, value: torch.Tensor) -> None:
+    """A parameter or buffer under its qualified name, unless something is there."""
+    *folders, name = path.split(".")
+    place: Any = root
+    for folder in folders:
+        child = _own(place, folder)
+        if child is None:
+            child = torch.nn.Module()
+            place.add_module(folder, child)
+        place = child
+    if not isinstance(place, torch.nn.Module) or _own(place, name) is not None:
+        return
+    if isinstance(value, torch.nn.Parameter):
+        place.register_parameter(name, value)
+    else:
+        place.register_buffer(name, value)
+
+
+def leave_out_of_state_dict(root: torch.nn.Module, path: str) -> None:
+    """What is a buffer only to be moved along with the others."""
+    *folders, name = path.split(".")
+    owner = resolve_attribute(root, ".".join(folders))
+    if isinstance(owner, torch.nn.Module) and name in owner._buffers:
+        owner.register_buffer(name, owner._buffers[name], persistent=False)
+
+
+def _has(root: torch.nn.Module, path: str, value: Any) -> bool:
+    """Whether the value is there already. Tensors may be others: a module may put new ones into its buffers."""
+    try:
+        found = resolve_attribute(root, path)
+    except AttributeError:
+        return False
+    return found is value or not isinstance(value, torch.nn.Module)
+
+
+def tensor_of_constant(constant: Constant, name: str, record: Callable[[str], bytes]) -> torch.Tensor:
+    """`record` gives the bytes of a record of the model's file."""
+    dtype, shape = Dtype(str(constant.dtype)).to_torch(), constant.shape or ()
+    if constant.data is not None:
+        return torch.tensor(constant.data, dtype=dtype).reshape(shape)
+    if constant.record is None or constant.stride is None:
+        raise RebuildError(f"constant {name} has neither data nor a record")
+    storage = torch.frombuffer(bytearray(record(constant.record)), dtype=dtype)
+    return storage.as_strided(shape, constant.stride, constant.storage_offset)

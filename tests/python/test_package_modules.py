@@ -1,0 +1,311 @@
+"""Collection.graph_module: graphs as torch.fx modules that run, from files and from models in memory.
+
+That graphs mean what their models mean is tested wherever harness.rebuild is; here is how users get and use them.
+"""
+
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import fxtrace
+import harness
+import pytest
+import torch
+from torch import fx, nn
+
+EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
+SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
+FAILING = os.path.join(harness.SAMPLES, "failing_nested.pt")
+SEVERAL = os.path.join(harness.SAMPLES, "exported_several.pt2")
+
+
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+    warnings.simplefilter("ignore", fxtrace.FxtraceWarning)
+    torch.manual_seed(0)
+
+
+class Block(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.scale = nn.Parameter(torch.rand(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.norm(self.linear(x)) * self.scale
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Block(6)
+        self.again = nn.Linear(6, 6)
+        self.recurrent = nn.GRU(6, 5)
+        self.register_buffer("shift", torch.rand(6))
+        self.register_buffer("hidden", torch.rand(1, 5), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = self.again(torch.relu(self.again(self.first(x)))) + self.shift + torch.tensor([1.0])
+        output, hidden = self.recurrent(x, self.hidden)
+        return output, hidden
+
+
+@pytest.fixture(scope="module")
+def net() -> Net:
+    model = Net()
+    model(torch.rand(8, 6))  # statistics of BatchNorm that are not those of a new one
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def files(net, tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("models")
+    x = torch.rand(3, 6)
+    paths = {kind: str(folder / f"{kind}.pt{'2' if kind == 'exported' else ''}") for kind in ("exported", "scripted", "traced")}
+    torch.export.save(torch.export.export(net, (x,)), paths["exported"])
+    torch.jit.script(net).save(paths["scripted"])
+    torch.jit.trace(net, x).save(paths["traced"])
+    return paths
+
+
+KINDS = ("exported", "scripted", "traced")
+
+
+def loaded(path: str):
+    return torch.export.load(path) if path.endswith("2") else torch.jit.load(path)
+
+
+def trace(path: str, **options) -> fxtrace.Collection:
+    if not path.endswith("2"):
+        options.setdefault("input", ["float32[3,6]"])
+    return fxtrace.trace(path, **options)
+
+
+@pytest.mark.parametrize("source", ["traced file", "path", "loaded", "own model"])
+@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_source_of_parameters(net, files, kind, leaves, source):
+    collection = trace(files[kind], **leaves)
+    if kind == "traced" and source == "own model" and not leaves.get("no_default_leaves"):
+        pytest.skip("traced modules take their inputs in the order of their use: a GRU its state first")
+    model = {"traced file": None, "path": files[kind], "own model": net, "loaded": loaded(files[kind])}[source]
+    module = collection.graph_module(model)
+    x = torch.rand(3, 6)
+    assert isinstance(module, fx.GraphModule)
+    assert [node.name for node in module.graph.nodes] == [node.name for node in collection.root]
+    with torch.no_grad():
+        assert harness.difference(net(x), module(x)) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_collection_that_was_saved_needs_a_model(net, files, kind, tmp_path):
+    trace(files[kind]).save(tmp_path / "graph.json")
+    collection = fxtrace.load(tmp_path / "graph.json")
+    with pytest.raises(fxtrace.RebuildError, match="say what the modules and parameters come from"):
+        collection.graph_module()
+    x = torch.rand(3, 6)
+    for model in (files[kind], loaded(files[kind]), *([net] if kind != "traced" else [])):
+        with torch.no_grad():
+            assert harness.difference(net(x), collection.graph_module(model)(x)) is None
+
+
+def test_state_is_the_models_own(net, files):
+    module = trace(files["exported"]).graph_module()
+    expected = net.state_dict()
+    assert {"first.norm.running_mean", "again.weight", "shift"} <= set(module.state_dict())
+    assert set(expected) <= set(module.state_dict())
+    assert {name.partition("@1.")[0] for name in set(module.state_dict()) - set(expected)} <= {"again"}
+    for name, value in expected.items():
+        assert torch.equal(module.state_dict()[name], value), name
+    assert dict(module.named_parameters()).keys() == dict(net.named_parameters()).keys()
+    assert module.again.weight is getattr(module, "again@1").weight
+
+
+def test_training_steps_are_the_models(net, files):
+    """Gradients reach the parameters, and the optimizer's steps the results."""
+    module, model, x = trace(files["exported"]).graph_module(), copy.deepcopy(net), torch.rand(3, 6)
+    for trained in (module, model):
+        optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            trained(x)[0].sum().backward()
+            optimizer.step()
+    for name, value in model.named_parameters():
+        assert torch.allclose(dict(module.named_parameters())[name], value, atol=1e-6), name
+
+
+@pytest.mark.parametrize("how", ["deepcopy", "pickle", "torch.save"])
+@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+def test_copies_run(net, files, how, leaves):
+    module, x = trace(files["exported"], **leaves).graph_module(), torch.rand(3, 6)
+    with torch.no_grad():
+        expected = module(x)
+    if how == "deepcopy":
+        other = copy.deepcopy(module)
+    elif how == "pickle":
+        other = pickle.loads(pickle.dumps(module))
+    else:
+        buffer = io.BytesIO()
+        torch.save(module, buffer)
+        buffer.seek(0)
+        other = torch.load(buffer, weights_only=False)
+    with torch.no_grad():
+        assert harness.difference(expected, other(x)) is None
+        next(other.parameters()).zero_()
+        assert harness.difference(expected, module(x)) is None  # nothing is shared
+
+
+def test_copies_of_scripted_models_run(net, files):
+    for model in (None, net):
+        module, x = trace(files["scripted"]).graph_module(model), torch.rand(3, 6)
+        with torch.no_grad():
+            assert harness.difference(module(x), copy.deepcopy(module)(x)) is None
+    with torch.no_grad():
+        assert harness.difference(module(x), pickle.loads(pickle.dumps(module))(x)) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_dtypes_and_devices(net, files, kind):
+    x = torch.rand(3, 6, dtype=torch.float64)
+    module = trace(files[kind]).graph_module().to(torch.float64)
+    expected = copy.deepcopy(net).to(torch.float64)
+    with torch.no_grad():
+        for ours, theirs in zip(module(x), expected(x)):
+            assert ours.dtype == torch.float64 and torch.allclose(ours, theirs)
+    if kind == "exported":
+        module = trace(files[kind], no_default_leaves=True).graph_module().to("meta")
+        assert all(value.device.type == "meta" for value in module.state_dict().values())
+
+
+def test_meta_of_nodes(files):
+    collection = trace(files["exported"])
+    nodes = {node.name: node for node in collection.graph_module().graph.nodes}
+    node = nodes["first_linear"]
+    assert node.meta["fxtrace"] is collection.root["first_linear"]
+    assert node.meta["shape"] == (3, 6) and node.meta["dtype"] is torch.float32
+    assert list(node.meta["nn_module_stack"].values()) == [
+        ("", collection.model.type),
+        ("first", collection.modules["first"].type),
+        ("first.linear", "torch.nn.modules.linear.Linear"),
+    ]
+    assert node.meta["stack_trace"].startswith('File "') and "self.norm(self.linear(x))" in node.meta["stack_trace"]
+    assert "stack_trace" not in nodes["x"].meta
+
+
+def test_torch_fx_can_go_on_with_it(net, files):
+    """Transformers, passes and printing of torch.fx take it as any graph module."""
+    from torch.fx.passes.shape_prop import ShapeProp
+
+    module, x = trace(files["exported"], no_default_leaves=True).graph_module(), torch.rand(3, 6)
+    ShapeProp(module).propagate(x)
+    assert all("tensor_meta" in node.meta for node in module.graph.nodes if node.op == "call_function")
+    transformed = fx.Transformer(module).transform()
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.relu.default:
+            node.target = torch.ops.aten.neg.default
+    module.recompile()
+    with torch.no_grad():
+        assert harness.difference(net(x), transformed(x)) is None
+        assert harness.difference(net(x), module(x)) is not None
+    assert "aten.neg" in module.code and "aten.linear" in module.print_readable(print_output=False)
+
+
+def test_leaves_are_graphs_too(files):
+    module = trace(files["exported"]).graph_module()
+    leaf = module.get_submodule("first.norm")
+    assert isinstance(leaf, fx.GraphModule)
+    assert [node.target for node in leaf.graph.nodes if node.op == "get_attr"] == [
+        *("weight", "bias", "running_mean", "running_var")
+    ]
+
+
+def test_graphs_of_submodules():
+    collection = fxtrace.trace(FAILING)
+    model = torch.jit.load(FAILING)
+    for path, original in (("outer.good", model.outer.good), ("outer.inner.step", model.outer.inner.step)):
+        x = torch.rand(2, 4)
+        for module in (collection.graph_module(module=path), collection.graph(path).graph_module(model)):
+            assert torch.equal(module(x), original(x))
+
+
+def test_one_of_several_programs():
+    collection = fxtrace.trace(SEVERAL, model="decoder")
+    module = collection.graph_module()
+    assert [node.name for node in module.graph.nodes] == [node.name for node in collection.root]
+
+
+def test_a_graph_without_a_collection():
+    graph = fxtrace.Graph.from_json(fxtrace.trace(SCRIPTED).to_json()["graphs"][0])
+    x = torch.rand(2, 4)
+    assert torch.equal(graph.graph_module(SCRIPTED)(x), torch.jit.load(SCRIPTED)(x))
+    with pytest.raises(fxtrace.RebuildError, match="say what"):
+        graph.graph_module()
+
+
+def test_large_constants(tmp_path):
+    """They are read from the file, which trace() remembers and a model in memory does not."""
+    large = torch.rand(2000)
+
+    class WithConstant(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + large
+
+    path, x = str(tmp_path / "traced.pt"), torch.rand(2000)
+    torch.jit.trace(WithConstant(), x).save(path)
+    collection = fxtrace.trace(path)
+    model = torch.jit.load(path)
+    saved = fxtrace.load(collection.to_json())
+    for module in (collection.graph_module(), collection.graph_module(model), saved.graph_module(model, archive=path)):
+        assert torch.equal(module(x), x + large)
+        assert module.state_dict() == {}
+    with pytest.raises(fxtrace.RebuildError, match="is in the model's file: give it, archive=PATH"):
+        saved.graph_module(model)
+
+
+@pytest.mark.parametrize(
+    "change, text",
+    [
+        (lambda node: node.update(target="no.such"), "node stem: the model has no 'no.such'"),
+        (lambda node: node.update(args=[{"node": "output"}]), "node stem: uses output, which does not stand before it"),
+        (lambda node: node.update(name="lambda"), "node lambda: torch.fx would name it"),
+        (lambda node: node.update(users=[]), "node stem: users are"),
+        (lambda node: node.update(op="call_function", target="aten.no.such"), "node stem: no such function: aten.no.such"),
+        (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is no dtype of torch"),
+    ],
+)
+def test_what_does_not_fit_is_one_error(change, text):
+    document = fxtrace.trace(SCRIPTED).to_json()
+    change(document["graphs"][0]["nodes"][1])
+    with pytest.raises(fxtrace.RebuildError) as caught:
+        fxtrace.load(document).graph_module(SCRIPTED)
+    assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
+
+
+def test_models_of_another_kind():
+    exported, scripted = fxtrace.trace(EXPORTED), fxtrace.trace(SCRIPTED)
+    program = torch.export.load(EXPORTED)
+    for collection, model in ((scripted, program), (scripted, nn.Linear(2, 2)), (exported, nn.Linear(2, 2)), (scripted, 4)):
+        with pytest.raises(fxtrace.RebuildError) as caught:
+            collection.graph_module(model)
+        assert "\n" not in str(caught.value)
+
+
+def test_readers_of_the_graph_need_no_torch():
+    """Everything but graph_module works in a Python that has no torch."""
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import fxtrace\n"
+        f"collection = fxtrace.trace({EXPORTED!r})\n"
+        "collection._repr_html_(); str(collection); collection.root.find(op='call_module')\n"
+        "try: collection.graph_module()\n"
+        "except ImportError as error: print(error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": harness.PACKAGE}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("graph_module needs torch: pip install torch"), done.stderr
