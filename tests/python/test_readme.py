@@ -10,6 +10,7 @@ one folder, in the order of the page.
 import contextlib
 import doctest
 import io
+import json
 import os
 import re
 import subprocess
@@ -129,6 +130,47 @@ def test_pages_are_true(program, tmp_path, page):
         text = file.read()
     assert len(BLOCK.findall(text)) >= 5
     assert rerun(text, program.path, str(tmp_path)).splitlines() == text.splitlines()
+
+
+def found_in(part: object, whole: object) -> bool:
+    """Whether what the page shows of an object is there, at any depth."""
+    if isinstance(part, dict):
+        if isinstance(whole, dict) and all(key in whole and found_in(value, whole[key]) for key, value in part.items()):
+            return True
+    elif part == whole:
+        return True
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return any(found_in(part, item) for item in whole.values())
+    return isinstance(part, dict) and isinstance(whole, list) and any(found_in(part, item) for item in whole)
+
+
+def test_other_blocks_of_readme(program, tmp_path):
+    """Commands without output run; JSON is a configuration that is accepted, or stands in a collection."""
+    with open(README, encoding="utf-8") as file:
+        text = file.read()
+    rerun(text, program.path, str(tmp_path))  # makes the files
+    blocks = re.findall(r"^```(json)?\n(.*?)^```$", re.sub(BLOCK, "", text), re.MULTILINE | re.DOTALL)
+    ran = shown = 0
+    collections = [
+        program.trace(os.path.join(ROOT, "sample_models", f"{name}.pt")) for name in ("nested_scripted", "failing_nested")
+    ]
+    for kind, block in blocks:
+        if kind == "json":
+            value = json.loads(block)
+            shown += 1
+            if "rules" in value:
+                (tmp_path / "rules.json").write_text(block)
+                program.stdout("trace", str(tmp_path / "model.pt"), "--config", str(tmp_path / "rules.json"))
+            else:
+                assert found_in(value, collections), block
+            continue
+        for line in block.splitlines():
+            if line.startswith("fxtrace ") or line.startswith("python -m fxtrace "):
+                script = f"set -eo pipefail\nfxtrace() {{ '{program.path}' \"$@\"; }}\n{line}"
+                done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+                assert done.returncode == 0, f"{line}\n{done.stderr}"
+                ran += 1
+    assert ran >= 8 and shown >= 3
 
 
 def test_options_of_readme_exist(program):
