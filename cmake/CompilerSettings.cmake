@@ -5,7 +5,8 @@ if(FXTRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(FXTRACE_CCACHE_PROGRAM)
   if(FXTRACE_CCACHE_PROGRAM)
     # Without this sloppiness, and -fpch-preprocess for g++, ccache declines files that use a precompiled header.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    # Without NOHASHDIR it takes the same file in another build folder (the wheel's) for another.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
                                     ${FXTRACE_CCACHE_PROGRAM})
   endif()
 endif()
