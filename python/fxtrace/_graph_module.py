@@ -15,7 +15,7 @@ from torch import fx
 
 from . import _torchscript
 from ._collection import Constant, Graph, Node
-from ._errors import RebuildError
+from ._errors import InputError, RebuildError
 from ._functions import resolve_function
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
@@ -43,6 +43,8 @@ def graph_module(
     path = None if archive is None else os.fspath(archive)
     if model is None and path is None:
         raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
+    if model is None and not os.path.isfile(str(path)):
+        raise InputError(f"{path}: no such file")
     kind = collection.model.kind if collection is not None else None
     if model is None and kind == "exported_program":
         name = collection.options.get("model", "") if collection is not None else ""

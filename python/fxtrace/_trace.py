@@ -178,6 +178,10 @@ def trace(
     if isinstance(path, bytes):
         content = path
     elif not isinstance(path, (str, os.PathLike)):
+        if not hasattr(path, "read"):
+            raise UsageError(
+                f"a model is given by its file, not as {type(path).__name__}", ["torch.export.save and torch.jit.save write files"]
+            )
         content = path.read()
     name = "-" if content is not None else os.fspath(path)  # type: ignore[arg-type]
     file = None if content is not None else os.path.abspath(name)

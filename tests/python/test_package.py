@@ -164,6 +164,7 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
         (SCRIPTED, {"dim": {"x": (1, 2, 3)}}, fxtrace.UsageError, "dim takes", ""),
         (SCRIPTED, {"leaf": "a\0b"}, fxtrace.UsageError, "null byte", ""),
         (b"", {}, fxtrace.InputError, "empty", ""),
+        (4, {}, fxtrace.UsageError, "a model is given by its file, not as int", "torch.export.save and torch.jit.save write files"),
     ],
 )
 def test_errors(path, options, kind, text, hint):

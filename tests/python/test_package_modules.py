@@ -296,6 +296,21 @@ def test_models_of_another_kind():
         assert "\n" not in str(caught.value)
 
 
+def test_loading_leaves_loggers_alone():
+    import logging
+
+    before = logging.getLogger("torch.export").level
+    fxtrace.trace(EXPORTED).graph_module()
+    assert logging.getLogger("torch.export").level == before
+
+
+@pytest.mark.parametrize("path", [EXPORTED, SCRIPTED])
+def test_a_file_that_is_gone(path):
+    collection = fxtrace.trace(path)
+    with pytest.raises(fxtrace.InputError, match="^/none/such.pt: no such file$"):
+        collection.graph_module("/none/such.pt")
+
+
 def test_readers_of_the_graph_need_no_torch():
     """Everything but graph_module works in a Python that has no torch."""
     code = (
