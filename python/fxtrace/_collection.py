@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, Union, cast, overload
 
 from ._errors import InputError, NotFound
+from ._printable import printable
 from ._program import Message
 from ._values import NodeRef, decode, decode_complex, decode_float, values_in
 
@@ -111,7 +112,7 @@ class Source:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line is not None else self.file
+        return printable(f"{self.file}:{self.line}" if self.line is not None else self.file)
 
     @classmethod
     def from_json(cls, value: Json) -> Source:
@@ -213,7 +214,7 @@ class Node:
         return hash((self.name, self.op, self.target))
 
     def __repr__(self) -> str:
-        return f"<Node {self.name} = {self.op}[{self.target}]>"
+        return printable(f"<Node {self.name} = {self.op}[{self.target}]>")
 
     @property
     def shape(self) -> tuple[Size, ...] | None:
@@ -249,7 +250,7 @@ class Failure:
     source: Source | None
 
     def __str__(self) -> str:
-        return self.message + (f" ({self.source})" if self.source else "")
+        return printable(self.message) + (f" ({self.source})" if self.source else "")
 
     @classmethod
     def from_json(cls, value: Json) -> Failure:
@@ -283,7 +284,7 @@ class Module:
         return hash((self.path, self.type, self.status))
 
     def __repr__(self) -> str:
-        return f"<Module {self.path or '(root)'}: {self.type}, {self.status}>"
+        return printable(f"<Module {self.path or '(root)'}: {self.type}, {self.status}>")
 
     @classmethod
     def from_json(cls, value: Json) -> Module:
@@ -528,7 +529,7 @@ class Graph:
         return self.nodes[-1]
 
     def __repr__(self) -> str:
-        return f"<Graph {self.module or '(root)'}: {self.type}, {len(self)} nodes>"
+        return printable(f"<Graph {self.module or '(root)'}: {self.type}, {len(self)} nodes>")
 
     def __str__(self) -> str:
         """The graph as `fxtrace render -f text` writes it."""
@@ -667,7 +668,7 @@ class Collection:
         counts = [f"{len(self.graphs)} graph{'s' if len(self.graphs) > 1 else ''}", f"{self.count_nodes()} nodes"]
         failed = len(self.failures)
         counts += [f"{failed} failed module{'s' if failed > 1 else ''}"] if failed else []
-        return f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>"
+        return printable(f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>")
 
     def __str__(self) -> str:
         """The collection as `fxtrace render -f text` writes it."""

@@ -6,6 +6,7 @@ target that Python does not know is an error.
 
 from __future__ import annotations
 
+import keyword
 import os
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -80,8 +81,8 @@ class Builder:
             except (RebuildError, ValueError) as error:
                 raise RebuildError(f"node {node.name}: {error}") from None
         self._check_users()
-        name = (graph.type or "").split(".")[-1] or "Graph"
-        result = fx.GraphModule(self._root(), self._new, name)
+        name = (graph.type or "").split(".")[-1]
+        result = fx.GraphModule(self._root(), self._new, name if name.isidentifier() else "Graph")
         for seen, place in self._placed.items():
             if not self.is_state(self._seen_as[seen]):
                 leave_out_of_state_dict(result, place)
@@ -107,6 +108,7 @@ class Builder:
     def _append(self, node: Node) -> None:
         if node.name in self._nodes:
             raise RebuildError("the name is taken")
+        self._check_names(node)
         args, kwargs = map_values((node.args, node.kwargs), self._argument)
         target: Any = node.target
         if node.op == "call_function":
@@ -118,6 +120,18 @@ class Builder:
             raise RebuildError(f"torch.fx would name it {made.name}")
         made.meta.update(self._meta(node))
         self._nodes[node.name] = made
+
+    @staticmethod
+    def _check_names(node: Node) -> None:
+        """torch.fx writes these into Python code as they are."""
+        names = [*node.kwargs, *([node.target] if node.op in ("placeholder", "call_method") else [])]
+        for name in names:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise RebuildError(f"{name!r} is no name in Python")
+        if node.target == "builtins.getattr":
+            attribute = node.args[1] if len(node.args) > 1 else None
+            if not isinstance(attribute, str) or attribute.startswith("_"):
+                raise RebuildError(f"{attribute!r} is no attribute that a graph reads")
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, NodeRef):

@@ -421,6 +421,32 @@ def test_short_texts():
     assert len(repr(collection.modules["gate"])) < 100
 
 
+def test_nothing_that_is_shown_moves_the_cursor():
+    evil = "\x1b[31m\n\u202e\x00"
+    document = quiet_trace(FAILING).to_json()
+    document["model"].update(file=evil, type=evil)
+    for graph in document["graphs"]:
+        graph["type"] = evil
+        for node in graph["nodes"]:
+            node["target"] += evil
+            node["args"].append({"dtype": evil})
+            node["source"] = {"file": evil, "line": 1, "function": evil, "text": evil}
+    for module in document["modules"]:
+        module["type"] = evil
+        if module["failure"]:
+            module["failure"]["message"] = evil
+    collection = fxtrace.load(document)
+    node = collection.root["stem"]
+    shown = [repr(collection), repr(collection.root), repr(node), repr(node.args), repr(node.scope), str(node.source)]
+    shown += [repr(collection.modules[0]), str(collection.failures["gate"]), repr(collection.failures["gate"])]
+    for use in (lambda: collection.graph_module(FAILING), lambda: collection.render("text"), lambda: collection.graph(evil)):
+        with pytest.raises(fxtrace.Error) as caught:
+            use()
+        shown.append(str(caught.value))
+    assert sum("31m" in text for text in shown) >= 8
+    assert all(text.isprintable() for text in shown), shown
+
+
 def test_objects_are_plain(program):
     """They compare, hash, copy, pickle, and do not change."""
     import copy

@@ -287,6 +287,49 @@ def test_what_does_not_fit_is_one_error(change, text):
     assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
 
 
+def with_constant(name: str):
+    constant = {"dtype": "int64", "shape": [1], "data": [1]}
+
+    def change(node: dict, graph: dict) -> None:
+        graph["constants"][name] = constant
+        node.update(op="get_attr", target=name, args=[])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *map(with_constant, ('a", open("run", "w")) or getattr(self, "b', "forward", "__class__", "a.forward", "a\nb", "a..b")),
+        lambda node: node.update(op="placeholder", target="x=open('run', 'w')", args=[]),
+        lambda node: node.update(op="call_method", target="a();open('run', 'w')"),
+        lambda node: node.update(kwargs={"a=open('run', 'w'), b": 1}),
+        lambda node: node.update(op="call_function", target="builtins.exec", args=["open('run', 'w')"]),
+        lambda node: node.update(op="call_function", target="builtins.__import__", args=["os"]),
+        lambda node: node.update(op="call_function", target="torch.os.system", args=["touch run"]),
+        lambda node: node.update(op="call_function", target="torch.hub.load", args=["a", "b"]),
+        lambda node: node.update(op="call_function", target="torch.load", args=["run"]),
+        lambda node: node.update(op="call_function", target="load_library", args=["./run.so"]),
+        lambda node: node.update(op="call_function", target="import_module", args=["run"]),
+        lambda node: node.update(op="call_function", target="operator.methodcaller", args=["run"]),
+        lambda node: node.update(op="call_function", target="builtins.getattr", args=[{"node": "x"}, "__class__"]),
+        lambda node: node.update(op="call_function", target="operator.__loader__.load_module", args=["os"]),
+        lambda node: node.update(op="get_attr", target="__class__.__init__.__globals__", args=[]),
+        lambda node: node.update(name="a;open('run', 'w')"),
+    ],
+)
+def test_collections_of_strangers_run_no_code(tmp_path, monkeypatch, change):
+    """torch.fx writes Python code; a collection names what stands in it."""
+    monkeypatch.chdir(tmp_path)
+    document = fxtrace.trace(SCRIPTED).to_json()
+    graph = document["graphs"][0]
+    node = graph["nodes"][1]
+    change(*(node, graph)[: change.__code__.co_argcount])
+    with pytest.raises(fxtrace.RebuildError):
+        fxtrace.load(document).graph_module(SCRIPTED)(torch.rand(2, 4))
+    assert os.listdir(tmp_path) == []
+
+
 def test_models_of_another_kind():
     exported, scripted = fxtrace.trace(EXPORTED), fxtrace.trace(SCRIPTED)
     program = torch.export.load(EXPORTED)
