@@ -290,6 +290,37 @@ def test_loading_loses_nothing(path, tmp_path):
         assert fxtrace.load(text) == fxtrace.load(binary) == fxtrace.load(document) == collection
 
 
+@pytest.mark.parametrize(
+    "names, kind",
+    [
+        (["node"], fxtrace.Node),
+        (["cost"], fxtrace.Cost),
+        (["source"], fxtrace.Source),
+        (["failure"], fxtrace.Failure),
+        (["module"], fxtrace.Module),
+        (["parameter"], fxtrace.Parameter),
+        (["tensor_constant", "object_constant"], fxtrace.Constant),
+        (["graph", "root_graph"], fxtrace.Graph),
+        (["graph_signature"], fxtrace.GraphSignature),
+        (["signature_entry"], fxtrace.SignatureEntry),
+        (["execution"], fxtrace.Execution),
+        (["node/scope"], fxtrace.Scope),
+        (["node/meta"], fxtrace.Meta),
+    ],
+    ids=lambda value: None if isinstance(value, list) else value.__name__,
+)
+def test_every_field_of_the_schema_has_a_place(names, kind):
+    import dataclasses
+
+    with open(os.path.join(harness.ROOT, "schemas", "graph_collection.schema.json"), encoding="utf-8") as file:
+        definitions = json.load(file)["$defs"]
+    fields = {field.name for field in dataclasses.fields(kind)} | {"graph_signature"}
+    for name in names:
+        outer, _, inner = name.partition("/")
+        schema = definitions[outer]["properties"][inner] if inner else definitions[outer]
+        assert set(schema["properties"]) <= fields, name
+
+
 def test_there_are_goldens():
     assert len(GOLDENS) > 40
 
