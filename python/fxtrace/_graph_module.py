@@ -22,6 +22,9 @@ from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, 
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
 
+_OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
+
+
 class Archive(Protocol):
     """What the model's file holds beside modules."""
 
@@ -124,6 +127,8 @@ class Builder:
     @staticmethod
     def _check_names(node: Node) -> None:
         """torch.fx writes these into Python code as they are."""
+        if node.op not in _OPS:
+            raise RebuildError(f"torch.fx has no {node.op!r}")
         names = [*node.kwargs, *([node.target] if node.op in ("placeholder", "call_method") else [])]
         for name in names:
             if not name.isidentifier() or keyword.iskeyword(name):
@@ -139,6 +144,8 @@ class Builder:
                 raise RebuildError(f"uses {value.name}, which does not stand before it")
             return self._nodes[value.name]
         if isinstance(value, GraphRef):
+            if value.name not in self.graph.subgraphs:
+                raise RebuildError(f"there is no graph {value.name!r}")
             body = self.build_body(value.name, self.graph.subgraphs[value.name])
             return self._new.create_node("get_attr", self._keep(value.name, value.name, body))
         if isinstance(value, FunctionRef):

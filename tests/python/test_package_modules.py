@@ -276,6 +276,8 @@ def test_large_constants(tmp_path):
         (lambda node: node.update(name="lambda"), "node lambda: torch.fx would name it"),
         (lambda node: node.update(users=[]), "node stem: users are"),
         (lambda node: node.update(op="call_function", target="aten.no.such"), "node stem: no such function: aten.no.such"),
+        (lambda node: node.update(args=[{"graph": "body_9"}]), "node stem: there is no graph 'body_9'"),
+        (lambda node: node.update(op="jump"), "node stem: torch.fx has no 'jump'"),
         (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is no dtype of torch"),
     ],
 )
