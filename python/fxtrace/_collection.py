@@ -96,8 +96,7 @@ def _similar(name: str, names: Mapping[str, object]) -> str:
 def _glob(pattern: str) -> re.Pattern[str]:
     """As in the program's rules: * matches within one dotted part, ** across parts, ? one character."""
     parts = (
-        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part))
-        for part in re.split(r"(\*\*|[*?])", pattern)
+        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part)) for part in re.split(r"(\*\*|[*?])", pattern)
     )
     return re.compile("".join(parts), re.DOTALL)
 
@@ -332,7 +331,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor: its elements nested by shape, or where they are in the model's file. Or, with `type`, a script object."""
+    """A tensor: its elements nested by shape, or where they are in the file. Or, with `type`, a script object."""
 
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
@@ -644,7 +643,9 @@ class Collection:
                 f"module {module!r} has no graph of its own: its nodes are in the graph that calls it, "
                 f"graph.find(module={module!r})"
             )
-        raise NotFound(f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}")
+        raise NotFound(
+            f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}"
+        )
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -698,9 +699,7 @@ class Collection:
         text = json.dumps(self._document, ensure_ascii=False) + "\n"
         return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
 
-    def render(
-        self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False
-    ) -> str:
+    def render(self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False) -> str:
         """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot" or "json"."""
         from ._render import render
 
@@ -780,7 +779,9 @@ def _at(place: str, make: Callable[[Any], T], value: Any) -> T:
 def _check_format(value: Any) -> None:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else None
-        raise _Malformed("", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace")
+        raise _Malformed(
+            "", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace"
+        )
     if value.get("version") != VERSION:
         raise _Malformed("/version", f"version {value.get('version')!r} is not supported, only {VERSION}")
 

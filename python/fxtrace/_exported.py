@@ -71,7 +71,7 @@ class Archive:
 
 
 class ProgramBuilder(Builder):
-    """Parameters and buffers are the program's own. Inputs are the leaves of the program's inputs, one after the other."""
+    """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
     def __init__(
         self,
@@ -179,9 +179,7 @@ class ProgramBuilder(Builder):
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
         if self._is_body:
             return {}
-        written = {
-            self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"
-        }
+        written = {self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"}
         found: dict[str, list[str]] = {}
         for spec in self._program.graph_signature.output_specs:
             kinds = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)

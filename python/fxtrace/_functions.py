@@ -11,14 +11,13 @@ import torch
 
 from ._errors import RebuildError
 
-
 # What Python itself does in graphs; what could run other code than the graph's is not among it.
 _BUILTINS = frozenset(
-    "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max min oct ord "
-    "pow range reversed round set slice sorted str sum tuple type zip".split()
+    "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max min "
+    "oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
-_NOT_OF_TORCH = ("load", "save", "hub", "jit", "package", "serialization", "utils", "compile", "classes", "ops", "multiprocessing")
+_NOT_OF_TORCH = frozenset("classes compile hub jit load multiprocessing ops package save serialization utils".split())
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
@@ -64,7 +63,9 @@ def _of_torch(names: list[str]) -> Any:
             except ImportError:
                 return None
         value = inside
-        origin = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or "torch"
+        origin = (
+            value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or "torch"
+        )
         if name.startswith("__") or origin.partition(".")[0] != "torch":
             return None
     return value

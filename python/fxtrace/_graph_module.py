@@ -21,7 +21,6 @@ from ._functions import resolve_function
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
-
 _OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
 
@@ -182,7 +181,8 @@ class Builder:
         """A module that has each attribute under its qualified name, or under that which its nodes get here."""
         root = torch.nn.Module()
         modules_first = sorted(
-            self._attributes, key=lambda path: (path.count("."), not isinstance(self._attributes[path], torch.nn.Module))
+            self._attributes,
+            key=lambda path: (path.count("."), not isinstance(self._attributes[path], torch.nn.Module)),
         )
         self._placed = {path: place_attribute(root, path, self._attributes[path]) for path in modules_first}
         for node in self._new.nodes:

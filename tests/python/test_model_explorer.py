@@ -35,9 +35,7 @@ def server(program, tmp_path_factory):
 
     def ask(path: str, body: dict | None = None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"}
-        )
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=120) as answer:
             return json.load(answer)

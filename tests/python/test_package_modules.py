@@ -67,7 +67,10 @@ def net() -> Net:
 def files(net, tmp_path_factory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
     x = torch.rand(3, 6)
-    paths = {kind: str(folder / f"{kind}.pt{'2' if kind == 'exported' else ''}") for kind in ("exported", "scripted", "traced")}
+    paths = {
+        kind: str(folder / f"{kind}.pt{'2' if kind == 'exported' else ''}")
+        for kind in ("exported", "scripted", "traced")
+    }
     torch.export.save(torch.export.export(net, (x,)), paths["exported"])
     torch.jit.script(net).save(paths["scripted"])
     torch.jit.trace(net, x).save(paths["traced"])
@@ -88,7 +91,9 @@ def trace(path: str, **options) -> fxtrace.Collection:
 
 
 @pytest.mark.parametrize("source", ["traced file", "path", "loaded", "own model"])
-@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+@pytest.mark.parametrize(
+    "leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_of_parameters(net, files, kind, leaves, source):
     collection = trace(files[kind], **leaves)
@@ -141,7 +146,9 @@ def test_training_steps_are_the_models(net, files):
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle", "torch.save"])
-@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+@pytest.mark.parametrize(
+    "leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default"
+)
 def test_copies_run(net, files, how, leaves):
     module, x = trace(files["exported"], **leaves).graph_module(), torch.rand(3, 6)
     with torch.no_grad():
@@ -275,7 +282,10 @@ def test_large_constants(tmp_path):
         (lambda node: node.update(args=[{"node": "output"}]), "node stem: uses output, which does not stand before it"),
         (lambda node: node.update(name="lambda"), "node lambda: torch.fx would name it"),
         (lambda node: node.update(users=[]), "node stem: users are"),
-        (lambda node: node.update(op="call_function", target="aten.no.such"), "node stem: no such function: aten.no.such"),
+        (
+            lambda node: node.update(op="call_function", target="aten.no.such"),
+            "node stem: no such function: aten.no.such",
+        ),
         (lambda node: node.update(args=[{"graph": "body_9"}]), "node stem: there is no graph 'body_9'"),
         (lambda node: node.update(op="jump"), "node stem: torch.fx has no 'jump'"),
         (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is no dtype of torch"),
@@ -302,7 +312,10 @@ def with_constant(name: str):
 @pytest.mark.parametrize(
     "change",
     [
-        *map(with_constant, ('a", open("run", "w")) or getattr(self, "b', "forward", "__class__", "a.forward", "a\nb", "a..b")),
+        *map(
+            with_constant,
+            ('a", open("run", "w")) or getattr(self, "b', "forward", "__class__", "a.forward", "a\nb", "a..b"),
+        ),
         lambda node: node.update(op="placeholder", target="x=open('run', 'w')", args=[]),
         lambda node: node.update(op="call_method", target="a();open('run', 'w')"),
         lambda node: node.update(kwargs={"a=open('run', 'w'), b": 1}),
@@ -335,7 +348,12 @@ def test_collections_of_strangers_run_no_code(tmp_path, monkeypatch, change):
 def test_models_of_another_kind():
     exported, scripted = fxtrace.trace(EXPORTED), fxtrace.trace(SCRIPTED)
     program = torch.export.load(EXPORTED)
-    for collection, model in ((scripted, program), (scripted, nn.Linear(2, 2)), (exported, nn.Linear(2, 2)), (scripted, 4)):
+    for collection, model in (
+        (scripted, program),
+        (scripted, nn.Linear(2, 2)),
+        (exported, nn.Linear(2, 2)),
+        (scripted, 4),
+    ):
         with pytest.raises(fxtrace.RebuildError) as caught:
             collection.graph_module(model)
         assert "\n" not in str(caught.value)

@@ -39,9 +39,7 @@ class FxtraceAdapter(model_explorer.Adapter):  # type: ignore[misc]
 def graphs_of(collection: fxtrace.Collection) -> list[graph_builder.Graph]:
     """The root's first; bodies of control flow are graphs that the nodes which run them lead to."""
     costs = {row["path"]: row for row in collection.summary()["modules"]}
-    made = [
-        graph for top in collection for graph in _Graphs(collection, costs).of(top, top.module or "(root)")
-    ]
+    made = [graph for top in collection for graph in _Graphs(collection, costs).of(top, top.module or "(root)")]
     made[0].groupNodeAttributes[""] = _model_attributes(collection)
     return made
 
