@@ -13,8 +13,8 @@ from ._errors import RebuildError
 
 # What Python itself does in graphs; what could run other code than the graph's is not among it.
 _BUILTINS = frozenset(
-    "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max min "
-    "oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
+    "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max "
+    "min oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
 _NOT_OF_TORCH = frozenset("classes compile hub jit load multiprocessing ops package save serialization utils".split())

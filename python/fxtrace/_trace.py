@@ -157,7 +157,7 @@ def trace(
     max_time: int | None = None,
     no_isolation: bool = False,
 ) -> Collection:
-    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may be an open file or bytes too.
+    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may be an open file or bytes.
 
     The keywords are the options of the command line, which `fxtrace trace --help` explains, with these values:
 
