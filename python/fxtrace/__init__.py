@@ -1,9 +1,9 @@
 """torch.fx graphs of TorchScript archives and exported programs, as the program fxtrace traces them.
 
-    collection = fxtrace.trace("model.pt2")
-    for node in collection.root:
-        print(node.name, node.op, node.target, node.shape)
-    module = collection.graph_module()  # a torch.fx.GraphModule that runs
+collection = fxtrace.trace("model.pt2")
+for node in collection.root:
+    print(node.name, node.op, node.target, node.shape)
+module = collection.graph_module()  # a torch.fx.GraphModule that runs
 """
 
 from ._collection import (

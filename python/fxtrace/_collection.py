@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, Union, cast, overload
 
 from ._errors import InputError, NotFound
+from ._printable import printable
 from ._program import Message
 from ._values import NodeRef, decode, decode_complex, decode_float, values_in
 
@@ -95,8 +96,7 @@ def _similar(name: str, names: Mapping[str, object]) -> str:
 def _glob(pattern: str) -> re.Pattern[str]:
     """As in the program's rules: * matches within one dotted part, ** across parts, ? one character."""
     parts = (
-        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part))
-        for part in re.split(r"(\*\*|[*?])", pattern)
+        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part)) for part in re.split(r"(\*\*|[*?])", pattern)
     )
     return re.compile("".join(parts), re.DOTALL)
 
@@ -111,7 +111,7 @@ class Source:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line is not None else self.file
+        return printable(f"{self.file}:{self.line}" if self.line is not None else self.file)
 
     @classmethod
     def from_json(cls, value: Json) -> Source:
@@ -213,7 +213,7 @@ class Node:
         return hash((self.name, self.op, self.target))
 
     def __repr__(self) -> str:
-        return f"<Node {self.name} = {self.op}[{self.target}]>"
+        return printable(f"<Node {self.name} = {self.op}[{self.target}]>")
 
     @property
     def shape(self) -> tuple[Size, ...] | None:
@@ -249,7 +249,7 @@ class Failure:
     source: Source | None
 
     def __str__(self) -> str:
-        return self.message + (f" ({self.source})" if self.source else "")
+        return printable(self.message) + (f" ({self.source})" if self.source else "")
 
     @classmethod
     def from_json(cls, value: Json) -> Failure:
@@ -283,7 +283,7 @@ class Module:
         return hash((self.path, self.type, self.status))
 
     def __repr__(self) -> str:
-        return f"<Module {self.path or '(root)'}: {self.type}, {self.status}>"
+        return printable(f"<Module {self.path or '(root)'}: {self.type}, {self.status}>")
 
     @classmethod
     def from_json(cls, value: Json) -> Module:
@@ -331,7 +331,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor: its elements nested by shape, or where they are in the model's file. Or, with `type`, a script object."""
+    """A tensor: its elements nested by shape, or where they are in the file. Or, with `type`, a script object."""
 
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
@@ -528,7 +528,7 @@ class Graph:
         return self.nodes[-1]
 
     def __repr__(self) -> str:
-        return f"<Graph {self.module or '(root)'}: {self.type}, {len(self)} nodes>"
+        return printable(f"<Graph {self.module or '(root)'}: {self.type}, {len(self)} nodes>")
 
     def __str__(self) -> str:
         """The graph as `fxtrace render -f text` writes it."""
@@ -643,7 +643,9 @@ class Collection:
                 f"module {module!r} has no graph of its own: its nodes are in the graph that calls it, "
                 f"graph.find(module={module!r})"
             )
-        raise NotFound(f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}")
+        raise NotFound(
+            f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}"
+        )
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -667,7 +669,7 @@ class Collection:
         counts = [f"{len(self.graphs)} graph{'s' if len(self.graphs) > 1 else ''}", f"{self.count_nodes()} nodes"]
         failed = len(self.failures)
         counts += [f"{failed} failed module{'s' if failed > 1 else ''}"] if failed else []
-        return f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>"
+        return printable(f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>")
 
     def __str__(self) -> str:
         """The collection as `fxtrace render -f text` writes it."""
@@ -697,9 +699,7 @@ class Collection:
         text = json.dumps(self._document, ensure_ascii=False) + "\n"
         return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
 
-    def render(
-        self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False
-    ) -> str:
+    def render(self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False) -> str:
         """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot" or "json"."""
         from ._render import render
 
@@ -779,7 +779,9 @@ def _at(place: str, make: Callable[[Any], T], value: Any) -> T:
 def _check_format(value: Any) -> None:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else None
-        raise _Malformed("", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace")
+        raise _Malformed(
+            "", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace"
+        )
     if value.get("version") != VERSION:
         raise _Malformed("/version", f"version {value.get('version')!r} is not supported, only {VERSION}")
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: the graph drawn by Graphviz, or a table where that is missing or the picture would be large."""
+"""What a notebook shows: the graph drawn by Graphviz, or a table without it or where the picture would be large."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_NODES = 150  # of a picture: Graphviz takes seconds for more, and no screen
 MOST_BYTES = 400_000
 MOST_ROWS = 100
 SECONDS = 15
-_ELEMENTS = {"svg", "g", "a", "title", "text", "path", "polygon", "polyline", "ellipse", "defs", "linearGradient", "stop"}
+_ELEMENTS = frozenset("svg g a title text path polygon polyline ellipse defs linearGradient stop".split())
 
 
 def html_of_collection(collection: Collection) -> str:
@@ -52,7 +52,7 @@ def _picture(collection: Collection) -> str | None:
     if done.returncode != 0 or len(svg) > MOST_BYTES or not _is_picture(svg):
         return None
     start = re.search(r"<svg\b", svg)
-    return f'<div style="overflow:auto;max-height:50em">{svg[start.start():]}</div>' if start else None
+    return f'<div style="overflow:auto;max-height:50em">{svg[start.start() :]}</div>' if start else None
 
 
 def _is_picture(svg: str) -> bool:

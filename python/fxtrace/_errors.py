@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ._printable import printable
+
 if TYPE_CHECKING:
     from ._collection import Collection
 
@@ -13,8 +15,8 @@ class Error(Exception):
     """What is wrong, in one line; `hints` say what to do."""
 
     def __init__(self, message: str, hints: Iterable[str] = ()):
-        super().__init__(message)
-        self.hints = tuple(hints)
+        super().__init__(printable(message))
+        self.hints = tuple(map(printable, hints))
         if hasattr(self, "add_note"):  # Python 3.11: a traceback shows them
             for hint in self.hints:
                 self.add_note(f"hint: {hint}")

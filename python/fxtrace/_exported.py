@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import operator
@@ -26,13 +27,26 @@ from ._values import NodeRef
 
 def load(path: str | os.PathLike[str], model: str = "") -> ExportedProgram:
     """The program in the archive at `path`; `model` is its name where there are several."""
-    for name in ("torch.export", "torch._export"):  # they warn of old layouts, and of classes in sample inputs
-        logging.getLogger(name).setLevel(logging.ERROR)
-    if not model:
-        return torch.export.load(path)
-    from torch.export.pt2_archive._package import load_pt2
+    with _quiet("torch.export", "torch._export"):  # they warn of old layouts, and of classes in sample inputs
+        if not model:
+            return torch.export.load(path)
+        from torch.export.pt2_archive._package import load_pt2
 
-    return load_pt2(os.fspath(path)).exported_programs[model]
+        return load_pt2(os.fspath(path)).exported_programs[model]
+
+
+@contextlib.contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    """Loggers say errors only."""
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before):
+            logger.setLevel(level)
 
 
 class Archive:
@@ -57,7 +71,7 @@ class Archive:
 
 
 class ProgramBuilder(Builder):
-    """Parameters and buffers are the program's own. Inputs are the leaves of the program's inputs, one after the other."""
+    """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
     def __init__(
         self,
@@ -165,9 +179,7 @@ class ProgramBuilder(Builder):
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
         if self._is_body:
             return {}
-        written = {
-            self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"
-        }
+        written = {self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"}
         found: dict[str, list[str]] = {}
         for spec in self._program.graph_signature.output_specs:
             kinds = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)

@@ -6,6 +6,7 @@ target that Python does not know is an error.
 
 from __future__ import annotations
 
+import keyword
 import os
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,10 +16,12 @@ from torch import fx
 
 from . import _torchscript
 from ._collection import Constant, Graph, Node
-from ._errors import RebuildError
+from ._errors import InputError, RebuildError
 from ._functions import resolve_function
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
+
+_OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
 
 class Archive(Protocol):
@@ -43,6 +46,8 @@ def graph_module(
     path = None if archive is None else os.fspath(archive)
     if model is None and path is None:
         raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
+    if model is None and not os.path.isfile(str(path)):
+        raise InputError(f"{path}: no such file")
     kind = collection.model.kind if collection is not None else None
     if model is None and kind == "exported_program":
         name = collection.options.get("model", "") if collection is not None else ""
@@ -78,8 +83,8 @@ class Builder:
             except (RebuildError, ValueError) as error:
                 raise RebuildError(f"node {node.name}: {error}") from None
         self._check_users()
-        name = (graph.type or "").split(".")[-1] or "Graph"
-        result = fx.GraphModule(self._root(), self._new, name)
+        name = (graph.type or "").split(".")[-1]
+        result = fx.GraphModule(self._root(), self._new, name if name.isidentifier() else "Graph")
         for seen, place in self._placed.items():
             if not self.is_state(self._seen_as[seen]):
                 leave_out_of_state_dict(result, place)
@@ -105,6 +110,7 @@ class Builder:
     def _append(self, node: Node) -> None:
         if node.name in self._nodes:
             raise RebuildError("the name is taken")
+        self._check_names(node)
         args, kwargs = map_values((node.args, node.kwargs), self._argument)
         target: Any = node.target
         if node.op == "call_function":
@@ -117,12 +123,28 @@ class Builder:
         made.meta.update(self._meta(node))
         self._nodes[node.name] = made
 
+    @staticmethod
+    def _check_names(node: Node) -> None:
+        """torch.fx writes these into Python code as they are."""
+        if node.op not in _OPS:
+            raise RebuildError(f"torch.fx has no {node.op!r}")
+        names = [*node.kwargs, *([node.target] if node.op in ("placeholder", "call_method") else [])]
+        for name in names:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise RebuildError(f"{name!r} is no name in Python")
+        if node.target == "builtins.getattr":
+            attribute = node.args[1] if len(node.args) > 1 else None
+            if not isinstance(attribute, str) or attribute.startswith("_"):
+                raise RebuildError(f"{attribute!r} is no attribute that a graph reads")
+
     def _argument(self, value: Any) -> Any:
         if isinstance(value, NodeRef):
             if value.name not in self._nodes:
                 raise RebuildError(f"uses {value.name}, which does not stand before it")
             return self._nodes[value.name]
         if isinstance(value, GraphRef):
+            if value.name not in self.graph.subgraphs:
+                raise RebuildError(f"there is no graph {value.name!r}")
             body = self.build_body(value.name, self.graph.subgraphs[value.name])
             return self._new.create_node("get_attr", self._keep(value.name, value.name, body))
         if isinstance(value, FunctionRef):
@@ -159,7 +181,8 @@ class Builder:
         """A module that has each attribute under its qualified name, or under that which its nodes get here."""
         root = torch.nn.Module()
         modules_first = sorted(
-            self._attributes, key=lambda path: (path.count("."), not isinstance(self._attributes[path], torch.nn.Module))
+            self._attributes,
+            key=lambda path: (path.count("."), not isinstance(self._attributes[path], torch.nn.Module)),
         )
         self._placed = {path: place_attribute(root, path, self._attributes[path]) for path in modules_first}
         for node in self._new.nodes:

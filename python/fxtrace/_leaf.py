@@ -39,16 +39,14 @@ def is_same(a: Any, b: Any) -> bool:
 class State:
     """What inputs of a graph stand for a parameter, buffer, constant or object: by the placeholder's name."""
 
-    def __init__(
-        self, values: dict[str, Any], names: dict[str, str], constants: set[str], persistent: set[str]
-    ):
+    def __init__(self, values: dict[str, Any], names: dict[str, str], constants: set[str], persistent: set[str]):
         self.values = values
         self.names = names  # of the placeholder: qualified name
         self.constants = constants
         self.persistent = persistent  # what is in the model's state_dict
 
     @classmethod
-    def of_program(cls, program: ExportedProgram) -> "State":
+    def of_program(cls, program: ExportedProgram) -> State:
         specs = program.graph_signature.input_specs
         names = {spec.arg.name: spec.target for spec in specs if spec.kind in LIFTED}
         constants = set(program.constants) - set(program.graph_signature.buffers)
@@ -64,7 +62,7 @@ class State:
         names = [name] + [other for other, tensor in self.values.items() if is_same(tensor, value)]
         return any(name.startswith(path + ".") for name in names for path in paths)
 
-    def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> "State":
+    def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> State:
         """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
         placeholders = [node for node in body_module.graph.nodes if node.op == "placeholder"]
         operator_of: Any = caller.target
@@ -216,9 +214,7 @@ class Leaf:
         self.state = state
         self.signature = signature
         paths = self._paths(path)
-        self.entering = list(
-            dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside, paths))
-        )
+        self.entering = list(dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside, paths)))
         self.writes = []
         used = []
         for node in self.nodes:
@@ -228,9 +224,7 @@ class Leaf:
                 used.append(node)
         from_outside = [node for node in self.nodes if self._outside(node, inside) is not None]
         self.leaving = [node for node in used if node not in from_outside]
-        if not self.leaving and not any(
-            changes_something(node) for node in self.nodes if node not in from_outside
-        ):
+        if not self.leaving and not any(changes_something(node) for node in self.nodes if node not in from_outside):
             self.leaving = used
 
     def _paths(self, path: str) -> set[str]:
@@ -355,14 +349,19 @@ class Leaf:
                 raise RebuildError(f"keyword arguments {list(kwargs)}, but the call signature has {order}")
             kwargs = {name: kwargs[name] for name in order}
         names = [node.name for node in self.entering] if plain else [f"arg{i}" for i in range(len(args))]
-        inputs = ([self._new.placeholder(name) for name in names], {name: self._new.placeholder(name) for name in kwargs})
+        inputs = (
+            [self._new.placeholder(name) for name in names],
+            {name: self._new.placeholder(name) for name in kwargs},
+        )
         if plain:
             self._values.update(zip(self.entering, inputs[0]))
             return
         found, spec = pytree.tree_flatten_with_path((args, kwargs))
         if self.signature is not None:
             if spec != self.signature.in_spec:
-                raise RebuildError(f"the arguments are nested as {spec}, the call signature says {self.signature.in_spec}")
+                raise RebuildError(
+                    f"the arguments are nested as {spec}, the call signature says {self.signature.in_spec}"
+                )
             for item, (path, _) in zip(self.signature.inputs, found):
                 if hasattr(item, "name") and item.name in self.by_name:
                     self._values[self.by_name[item.name]] = self._unpack(inputs, path)
@@ -452,5 +451,3 @@ ARGUMENTS = {
     *("TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer"),
     *("TripletMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MSELoss", "CrossEntropyLoss"),
 }
-
-

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from ._errors import Error, InputError, InternalError, ProgramNotFound, UsageError
@@ -31,6 +27,9 @@ class Output(NamedTuple):
 
 def _candidates() -> Iterator[str]:
     """Files where an installation has it, the nearest first."""
+    import shutil
+    import sysconfig
+
     package = os.path.dirname(os.path.abspath(__file__))
     schemes = dict.fromkeys((sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")))
     for scheme in schemes:
@@ -66,13 +65,15 @@ def find_program() -> str:
             return path
     raise ProgramNotFound(
         "the program fxtrace is neither in the scripts folder of this Python, "
-        f"{sysconfig.get_path('scripts')}, nor beside the package, nor on PATH",
+        f"{os.path.dirname(next(_candidates()))}, nor beside the package, nor on PATH",
         ["install it, or let the environment variable FXTRACE name it"],
     )
 
 
 def environment() -> dict[str, str]:
     """The program's: FXTRACE_LIBTORCH names the LibTorch of the torch that this Python has, unless it is set."""
+    from importlib.util import find_spec
+
     variables = dict(os.environ)
     if not variables.get("FXTRACE_LIBTORCH"):
         torch = sys.modules.get("torch")
@@ -98,6 +99,8 @@ def _message(line: str) -> Message:
 
 def run(*arguments: str, stdin: bytes | None = None) -> Output:
     """What the program gives for these arguments; wrong usage, bad input and defects are raised."""
+    import subprocess
+
     try:
         done = subprocess.run(
             [find_program(), *arguments],

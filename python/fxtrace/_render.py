@@ -24,9 +24,7 @@ def _render(collection: Collection, *options: str) -> bytes:
 
 
 def run_passes(collection: Collection, names: Iterable[str]) -> Collection:
-    output = run(
-        "render", "-", "--format=json", *(f"--pass={name}" for name in names), stdin=collection._content()
-    )
+    output = run("render", "-", "--format=json", *(f"--pass={name}" for name in names), stdin=collection._content())
     warn_of(output.messages, stacklevel=4)
     return Collection.from_json(parse(output.stdout), collection.path, output.messages)
 

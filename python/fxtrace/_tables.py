@@ -51,7 +51,9 @@ def _frame(columns: Sequence[str], rows: list[tuple[Any, ...]]) -> pandas.DataFr
     for i, name in enumerate(columns):
         values = [row[i] for row in rows]
         kinds = {type(value) for value in values if value is not None}
-        table[name] = pandas.Series(values, dtype="Int64" if kinds == {int} else "boolean" if kinds == {bool} else object)
+        table[name] = pandas.Series(
+            values, dtype="Int64" if kinds == {int} else "boolean" if kinds == {bool} else object
+        )
     return pandas.DataFrame(table)  # type: ignore[no-any-return]
 
 
@@ -75,7 +77,7 @@ def _node_row(top: Graph, owner: Graph, node: Node) -> tuple[Any, ...]:
 
 
 def _name_of_body(graph: Graph, body: Graph) -> str | None:
-    """"true_graph_0", or of one inside another "true_graph_0.false_graph_0"."""
+    """ "true_graph_0", or of one inside another "true_graph_0.false_graph_0"."""
     for name, inner in graph.subgraphs.items():
         if inner is body:
             return name

@@ -14,7 +14,6 @@ from ._collection import Constant
 from ._errors import RebuildError
 from ._tree import tensor_of_constant
 
-
 _load: Any = torch.jit.load
 
 

@@ -157,7 +157,7 @@ def trace(
     max_time: int | None = None,
     no_isolation: bool = False,
 ) -> Collection:
-    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may also be an open file or bytes.
+    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may be an open file or bytes.
 
     The keywords are the options of the command line, which `fxtrace trace --help` explains, with these values:
 
@@ -178,6 +178,11 @@ def trace(
     if isinstance(path, bytes):
         content = path
     elif not isinstance(path, (str, os.PathLike)):
+        if not hasattr(path, "read"):
+            raise UsageError(
+                f"a model is given by its file, not as {type(path).__name__}",
+                ["torch.export.save and torch.jit.save write files"],
+            )
         content = path.read()
     name = "-" if content is not None else os.fspath(path)  # type: ignore[arg-type]
     file = None if content is not None else os.path.abspath(name)
@@ -194,7 +199,9 @@ def trace(
 
 
 def _modules_failed(collection: Collection) -> ModulesFailed:
-    texts = {kind: [message.text for message in collection.messages if message.kind == kind] for kind in ("error", "hint")}
+    texts = {
+        kind: [message.text for message in collection.messages if message.kind == kind] for kind in ("error", "hint")
+    }
     error = ModulesFailed("; ".join(texts["error"]) or "some module failed to trace", texts["hint"])
     error.collection = collection
     return error

@@ -18,6 +18,8 @@ def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
     value: Any = model
     for part in re.split(r"(?<!\\)\.", path) if path else []:
         name = part.replace("\\.", ".")
+        if name.startswith("__"):
+            raise AttributeError(name)
         children = getattr(value, "_modules", {})
         value = children[name] if name in children else getattr(value, name)
     return value
@@ -26,13 +28,15 @@ def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
 def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
     """Puts the value under `root` where its qualified name says, and gives the name that it has there: another where
     it would stand inside a module that is a value of its own and has no such attribute."""
+    if '"' in path or "\\" in path or not path.isprintable():  # torch.fx writes it into Python code
+        raise RebuildError(f"{path!r} is no name of an attribute")
     *folders, name = path.split(".")
     place = root
     for folder in folders:
         child = _own(place, folder)
         if child is None:
             child = torch.nn.Module()
-            place.add_module(folder, child)
+            _set(place, folder, child)
         if type(child) is not torch.nn.Module:
             if _has(root, path, value):
                 return path
@@ -40,11 +44,20 @@ def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
         place = child
     if (own := _own(place, name)) is not None and own is not value:
         raise RebuildError(f"two values would both be called {path}")
-    if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
-        place.register_buffer(name, value)
-    else:
-        setattr(place, name, value)
+    _set(place, name, value)
     return path
+
+
+def _set(module: torch.nn.Module, name: str, value: Any) -> None:
+    try:
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+            module.register_buffer(name, value)
+        elif name.startswith("__"):
+            raise KeyError
+        else:
+            setattr(module, name, value)
+    except KeyError:  # such as forward
+        raise RebuildError(f"{name!r} is taken in every module") from None
 
 
 def _own(module: torch.nn.Module, name: str) -> Any:

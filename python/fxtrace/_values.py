@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ._printable import printable
+
 
 @dataclass(frozen=True)
 class NodeRef:
@@ -15,7 +17,7 @@ class NodeRef:
     name: str
 
     def __repr__(self) -> str:
-        return f"%{self.name}"
+        return printable(f"%{self.name}")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class GraphRef:
     name: str
 
     def __repr__(self) -> str:
-        return f"<graph {self.name}>"
+        return printable(f"<graph {self.name}>")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class FunctionRef:
     target: str
 
     def __repr__(self) -> str:
-        return f"<function {self.target}>"
+        return printable(f"<function {self.target}>")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class _OfTorch:
     _kind: ClassVar[str]
 
     def __repr__(self) -> str:
-        return f"torch.{self.name}"
+        return printable(f"torch.{self.name}")
 
     def to_torch(self) -> Any:
         import torch

@@ -67,7 +67,10 @@ def net() -> Net:
 def files(net, tmp_path_factory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
     x = torch.rand(3, 6)
-    paths = {kind: str(folder / f"{kind}.pt{'2' if kind == 'exported' else ''}") for kind in ("exported", "scripted", "traced")}
+    paths = {
+        kind: str(folder / f"{kind}.pt{'2' if kind == 'exported' else ''}")
+        for kind in ("exported", "scripted", "traced")
+    }
     torch.export.save(torch.export.export(net, (x,)), paths["exported"])
     torch.jit.script(net).save(paths["scripted"])
     torch.jit.trace(net, x).save(paths["traced"])
@@ -88,7 +91,9 @@ def trace(path: str, **options) -> fxtrace.Collection:
 
 
 @pytest.mark.parametrize("source", ["traced file", "path", "loaded", "own model"])
-@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+@pytest.mark.parametrize(
+    "leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_of_parameters(net, files, kind, leaves, source):
     collection = trace(files[kind], **leaves)
@@ -141,7 +146,9 @@ def test_training_steps_are_the_models(net, files):
 
 
 @pytest.mark.parametrize("how", ["deepcopy", "pickle", "torch.save"])
-@pytest.mark.parametrize("leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default")
+@pytest.mark.parametrize(
+    "leaves", [{}, {"no_default_leaves": True}, {"max_depth": 1}], ids=lambda leaves: "".join(leaves) or "default"
+)
 def test_copies_run(net, files, how, leaves):
     module, x = trace(files["exported"], **leaves).graph_module(), torch.rand(3, 6)
     with torch.no_grad():
@@ -275,7 +282,12 @@ def test_large_constants(tmp_path):
         (lambda node: node.update(args=[{"node": "output"}]), "node stem: uses output, which does not stand before it"),
         (lambda node: node.update(name="lambda"), "node lambda: torch.fx would name it"),
         (lambda node: node.update(users=[]), "node stem: users are"),
-        (lambda node: node.update(op="call_function", target="aten.no.such"), "node stem: no such function: aten.no.such"),
+        (
+            lambda node: node.update(op="call_function", target="aten.no.such"),
+            "node stem: no such function: aten.no.such",
+        ),
+        (lambda node: node.update(args=[{"graph": "body_9"}]), "node stem: there is no graph 'body_9'"),
+        (lambda node: node.update(op="jump"), "node stem: torch.fx has no 'jump'"),
         (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is no dtype of torch"),
     ],
 )
@@ -287,13 +299,79 @@ def test_what_does_not_fit_is_one_error(change, text):
     assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
 
 
+def with_constant(name: str):
+    constant = {"dtype": "int64", "shape": [1], "data": [1]}
+
+    def change(node: dict, graph: dict) -> None:
+        graph["constants"][name] = constant
+        node.update(op="get_attr", target=name, args=[])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *map(
+            with_constant,
+            ('a", open("run", "w")) or getattr(self, "b', "forward", "__class__", "a.forward", "a\nb", "a..b"),
+        ),
+        lambda node: node.update(op="placeholder", target="x=open('run', 'w')", args=[]),
+        lambda node: node.update(op="call_method", target="a();open('run', 'w')"),
+        lambda node: node.update(kwargs={"a=open('run', 'w'), b": 1}),
+        lambda node: node.update(op="call_function", target="builtins.exec", args=["open('run', 'w')"]),
+        lambda node: node.update(op="call_function", target="builtins.__import__", args=["os"]),
+        lambda node: node.update(op="call_function", target="torch.os.system", args=["touch run"]),
+        lambda node: node.update(op="call_function", target="torch.hub.load", args=["a", "b"]),
+        lambda node: node.update(op="call_function", target="torch.load", args=["run"]),
+        lambda node: node.update(op="call_function", target="load_library", args=["./run.so"]),
+        lambda node: node.update(op="call_function", target="import_module", args=["run"]),
+        lambda node: node.update(op="call_function", target="operator.methodcaller", args=["run"]),
+        lambda node: node.update(op="call_function", target="builtins.getattr", args=[{"node": "x"}, "__class__"]),
+        lambda node: node.update(op="call_function", target="operator.__loader__.load_module", args=["os"]),
+        lambda node: node.update(op="get_attr", target="__class__.__init__.__globals__", args=[]),
+        lambda node: node.update(name="a;open('run', 'w')"),
+    ],
+)
+def test_collections_of_strangers_run_no_code(tmp_path, monkeypatch, change):
+    """torch.fx writes Python code; a collection names what stands in it."""
+    monkeypatch.chdir(tmp_path)
+    document = fxtrace.trace(SCRIPTED).to_json()
+    graph = document["graphs"][0]
+    node = graph["nodes"][1]
+    change(*(node, graph)[: change.__code__.co_argcount])
+    with pytest.raises(fxtrace.RebuildError):
+        fxtrace.load(document).graph_module(SCRIPTED)(torch.rand(2, 4))
+    assert os.listdir(tmp_path) == []
+
+
 def test_models_of_another_kind():
     exported, scripted = fxtrace.trace(EXPORTED), fxtrace.trace(SCRIPTED)
     program = torch.export.load(EXPORTED)
-    for collection, model in ((scripted, program), (scripted, nn.Linear(2, 2)), (exported, nn.Linear(2, 2)), (scripted, 4)):
+    for collection, model in (
+        (scripted, program),
+        (scripted, nn.Linear(2, 2)),
+        (exported, nn.Linear(2, 2)),
+        (scripted, 4),
+    ):
         with pytest.raises(fxtrace.RebuildError) as caught:
             collection.graph_module(model)
         assert "\n" not in str(caught.value)
+
+
+def test_loading_leaves_loggers_alone():
+    import logging
+
+    before = logging.getLogger("torch.export").level
+    fxtrace.trace(EXPORTED).graph_module()
+    assert logging.getLogger("torch.export").level == before
+
+
+@pytest.mark.parametrize("path", [EXPORTED, SCRIPTED])
+def test_a_file_that_is_gone(path):
+    collection = fxtrace.trace(path)
+    with pytest.raises(fxtrace.InputError, match="^/none/such.pt: no such file$"):
+        collection.graph_module("/none/such.pt")
 
 
 def test_readers_of_the_graph_need_no_torch():
