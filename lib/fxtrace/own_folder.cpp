@@ -20,7 +20,8 @@ std::filesystem::path own_folder() {
   std::error_code failed;
   auto path = std::filesystem::canonical(file.empty() ? "/proc/self/exe" : file, failed);
   // Without /proc, the name that it was started by has to do.
-  const auto* const started_by = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  const auto* const started_by =
+      reinterpret_cast<const char*>(::getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
   if (failed && file.empty() && started_by != nullptr) path = std::filesystem::canonical(started_by, failed);
   return failed ? std::filesystem::path() : path.parent_path();
 }
