@@ -1,9 +1,10 @@
 #include "app/help.h"
 
-#include <algorithm>
 #include <sstream>
 #include <utility>
 #include <vector>
+
+#include "app/command_text.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -50,64 +51,36 @@ void write_rows(std::ostream& out, const std::string& title, const std::vector<R
   }
 }
 
-std::string option_name(const CLI::Option& option) {
-  if (option.nonpositional()) {
-    std::string name;
-    for (const auto& part : option.get_snames()) name += (name.empty() ? "-" : ", -") + part;
-    for (const auto& part : option.get_lnames()) name += (name.empty() ? "    --" : ", --") + part;
-    // Without a value (a flag) there is no type.
-    if (option.get_type_size() != 0 && !option.get_type_name().empty()) name += " " + option.get_type_name();
-    return name;
+std::string option_name(const OptionText& option) {
+  std::string text;
+  for (const std::string& name : option.names) {
+    const char* separator = !text.empty() ? ", " : name.starts_with("--") ? "    " : "";
+    text += separator + name;
   }
-  return option.get_name(true);
+  return option.value.empty() ? text : text + " " + option.value;
+}
+
+std::vector<Row> rows_of(const std::vector<OptionText>& options) {
+  std::vector<Row> rows;
+  for (const OptionText& option : options) rows.emplace_back(option_name(option), option.help);
+  return rows;
 }
 
 }  // namespace
 
 std::string format_help(const CLI::App* app) {
-  std::string name = app->get_name();
-  for (const CLI::App* parent = app->get_parent(); parent != nullptr; parent = parent->get_parent()) {
-    name = parent->get_name() + " " + name;
-  }
-  const auto options = app->get_options();
-  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
-
+  const CommandText command = describe(*app);
   std::ostringstream out;
-  out << "Example:\n" << app->get_footer() << "\n";
-  out << "Usage: " << name;
-  std::vector<Row> positionals;
-  std::vector<std::pair<std::string, std::vector<Row>>> groups;
-  for (const CLI::Option* option : options) {
-    if (option->get_group().empty()) continue;
-    Row row{option_name(*option), option->get_description()};
-    if (!option->nonpositional()) {
-      positionals.push_back(std::move(row));
-      continue;
-    }
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& g) { return g.first == option->get_group(); });
-    if (group == groups.end()) group = groups.insert(groups.end(), {option->get_group(), {}});
-    group->second.push_back(std::move(row));
-  }
-  // --help and --version come last.
-  std::stable_partition(groups.begin(), groups.end(),
-                        [](const auto& group) { return group.first != "Options"; });
+  out << "Example:\n" << command.examples << "\n";
+  out << "Usage: " << command.usage() << "\n\n";
+  write_wrapped(out, command.help, 0, 0);
 
-  if (!groups.empty()) out << " [OPTIONS]";
-  for (const auto& row : positionals) out << " " << row.first;
-  if (!commands.empty()) out << " COMMAND ...";
-  out << "\n\n";
-  write_wrapped(out, app->get_description(), 0, 0);
-
-  write_rows(out, "Arguments", positionals);
-  std::vector<Row> command_rows;
-  for (const CLI::App* command : commands) {
-    const std::string text = command->get_description();
-    command_rows.emplace_back(command->get_name(), text.substr(0, text.find(". ")));
-  }
-  write_rows(out, "Commands", command_rows);
-  for (const auto& [title, rows] : groups) write_rows(out, title, rows);
-  if (!commands.empty()) out << "\n`" << name << " COMMAND --help` explains a command.\n";
+  write_rows(out, "Arguments", rows_of(command.arguments));
+  std::vector<Row> commands;
+  for (const CommandText& other : command.commands) commands.emplace_back(other.word, other.headline);
+  write_rows(out, "Commands", commands);
+  for (const auto& [title, options] : command.groups) write_rows(out, title, rows_of(options));
+  if (!commands.empty()) out << "\n`" << command.name << " COMMAND --help` explains a command.\n";
   return out.str();
 }
 

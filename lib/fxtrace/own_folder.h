@@ -6,7 +6,7 @@
 namespace fxtrace {
 
 // The folder of the program, or of the shared library, that this code is linked into; links are followed.
-// Empty where /proc is not mounted.
+// Empty where it cannot be told.
 std::filesystem::path own_folder();
 
 }  // namespace fxtrace

@@ -60,7 +60,7 @@ void* open_shared_library(const std::filesystem::path& file) {
 
 std::filesystem::path file_of_library(void* library) {
   link_map* map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return {};
+  if (::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr) return {};
   return map->l_name;
 }
 

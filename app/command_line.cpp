@@ -1,0 +1,143 @@
+#include "app/command_line.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "app/commands/inspect.h"
+#include "app/commands/render.h"
+#include "app/commands/summary.h"
+#include "app/commands/trace.h"
+#include "app/help.h"
+#include "app/output.h"
+#include "support/nearest.h"
+
+namespace fxtrace::cli {
+namespace {
+
+std::string did_you_mean(const std::string& text, const std::vector<std::string>& names) {
+  const std::string nearest = find_nearest(text, names);
+  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+}
+
+std::vector<std::string> long_names(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+}  // namespace
+
+CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {
+  app_.formatter(std::make_shared<CLI::FormatterLambda>(
+      [](const CLI::App* app, const std::string&, CLI::AppFormatMode) { return format_help(app); }));
+  app_.footer(
+      "  fxtrace model.pt\n"
+      "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
+      "  fxtrace inspect model.pt\n");
+  app_.set_help_flag("-h,--help", "show this help");
+  app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
+  app_.require_subcommand(1);
+  // The one list of commands; the help is made from it.
+  commands_ = {make_trace_command(app_), make_summary_command(app_), make_inspect_command(app_),
+               make_render_command(app_)};
+}
+
+int CommandLine::run(std::vector<std::string> args, Console& console) {
+  if (is_file_without_command(args)) args.insert(args.begin(), "summary");
+  check_command(args);
+  try {
+    app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
+  } catch (const CLI::CallForHelp&) {
+    write_stdout(console, [&](std::ostream& out) { out << format_help(chosen()); });
+    return kDone;
+  } catch (const CLI::CallForVersion& version) {
+    write_stdout(console, [&](std::ostream& out) { out << version.what() << "\n"; });
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    throw wrong_usage(error);
+  }
+  const auto command = std::find_if(commands_.begin(), commands_.end(),
+                                    [](const Command& candidate) { return candidate.app->parsed(); });
+  return command->run(console);
+}
+
+void CommandLine::check_command(const std::vector<std::string>& args) const {
+  const std::string hint = "fxtrace --help lists the commands";
+  if (args.empty()) throw usage_error("missing command", {hint});
+  const std::string& first = args.front();
+  if (first.starts_with("-") && first != "-") return;
+  const std::vector<std::string> names = command_names();
+  if (std::find(names.begin(), names.end(), first) != names.end()) return;
+  throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
+}
+
+std::vector<std::string> CommandLine::command_names() const {
+  std::vector<std::string> names;
+  for (const Command& command : commands_) names.push_back(command.app->get_name());
+  return names;
+}
+
+bool CommandLine::is_file_without_command(const std::vector<std::string>& args) const {
+  if (args.empty()) return false;
+  const std::string& first = args.front();
+  if (first == "-") return true;
+  const auto names = command_names();
+  if (first.starts_with("-") || std::find(names.begin(), names.end(), first) != names.end()) return false;
+  std::error_code ignored;
+  return std::filesystem::exists(first, ignored) || first.find('/') != std::string::npos ||
+         std::filesystem::path(first).has_extension();
+}
+
+const CLI::App* CommandLine::chosen() const {
+  for (const Command& command : commands_) {
+    if (command.app->parsed()) return command.app;
+  }
+  return &app_;
+}
+
+Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
+  // What stands before the command is its own affair.
+  const CLI::App* app = app_.remaining(false).empty() ? chosen() : &app_;
+  const std::string hint =
+      (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
+  for (const std::string& left : app->remaining(true)) {
+    if (left.size() < 2 || left.front() != '-') {
+      return usage_error("unexpected argument '" + left + "'", {hint});
+    }
+    return unknown_option(left.substr(0, left.find('=')), app, hint);
+  }
+  // CLI11's words for an option without its value: "--leaf: 1 required RULE missing".
+  std::string message = error.what();
+  constexpr std::string_view kRequired = ": 1 required ";
+  constexpr std::string_view kMissing = " missing";
+  const std::size_t required = message.find(kRequired);
+  if (required != std::string::npos && message.ends_with(kMissing)) {
+    message.replace(required, kRequired.size(), ": expected ");
+    message.resize(message.size() - kMissing.size());
+  }
+  return usage_error(message, {hint});
+}
+
+Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
+                                  const std::string& hint) const {
+  // "-output" is meant to be "--output".
+  const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
+  for (const Command& command : commands_) {
+    const auto names = long_names(command.app);
+    if (command.app == app || std::find(names.begin(), names.end(), long_name) == names.end()) continue;
+    const std::string owner = "fxtrace " + command.app->get_name();
+    return usage_error(
+        "unknown option '" + name + "': it belongs to " + owner,
+        {app == &app_ ? "options come after the command: " + owner + " MODEL " + long_name : hint});
+  }
+  return usage_error("unknown option '" + name + "'" +
+                         (long_name.size() > 2 ? did_you_mean(long_name, long_names(app)) : ""),
+                     {hint});
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,87 @@
+#include "app/command_text.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "passes/pass.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// "run|skip".
+std::vector<std::string> words_of(const std::string& type) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  while (start <= type.size()) {
+    const std::size_t bar = std::min(type.find('|', start), type.size());
+    words.push_back(type.substr(start, bar - start));
+    start = bar + 1;
+  }
+  return words.size() > 1 ? words : std::vector<std::string>();
+}
+
+OptionText describe(const CLI::Option& option) {
+  OptionText text;
+  text.help = option.get_description();
+  if (!option.nonpositional()) {
+    text.names = {option.get_name(true)};
+    text.is_file = true;  // MODEL, COLLECTION
+    return text;
+  }
+  for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
+  // Without a value (a flag) there is no type.
+  if (option.get_type_size() == 0 || option.get_type_name().empty()) return text;
+  text.value = option.get_type_name();
+  text.is_file = text.value == "FILE" || text.value == "LIB";
+  text.is_repeatable = option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeLast;
+  text.choices = words_of(text.value);
+  if (text.names.back() == "--pass") {
+    for (const Pass& pass : passes()) text.choices.emplace_back(pass.name);
+  }
+  return text;
+}
+
+}  // namespace
+
+CommandText describe(const CLI::App& app) {
+  CommandText text;
+  text.word = text.name = app.get_name();
+  for (const CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent()) {
+    text.name = parent->get_name() + " " + text.name;
+  }
+  text.help = app.get_description();
+  text.headline = text.help.substr(0, text.help.find(". "));
+  if (text.headline.ends_with('.')) text.headline.pop_back();
+  text.examples = app.get_footer();
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& title = option->get_group();
+    if (title.empty()) continue;
+    if (!option->nonpositional()) {
+      text.arguments.push_back(describe(*option));
+      continue;
+    }
+    auto group = std::ranges::find(text.groups, title, &OptionGroupText::title);
+    if (group == text.groups.end()) group = text.groups.insert(text.groups.end(), {title, {}});
+    group->options.push_back(describe(*option));
+  }
+  // --help and --version come last.
+  std::ranges::stable_partition(text.groups, [](const auto& group) { return group.title != "Options"; });
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    text.commands.push_back(describe(*command));
+  }
+  return text;
+}
+
+std::string CommandText::usage() const {
+  std::string text = name;
+  if (!groups.empty()) text += " [OPTIONS]";
+  for (const OptionText& argument : arguments) text += " " + argument.names.front();
+  if (!commands.empty()) text += " COMMAND ...";
+  return text;
+}
+
+}  // namespace fxtrace::cli

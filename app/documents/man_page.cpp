@@ -1,0 +1,180 @@
+#include "app/documents/man_page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+namespace fxtrace::cli {
+namespace {
+
+// Text that means nothing to roff, wherever it stands in a line.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        result += "\\e";
+        break;
+      case '-':  // else a hyphen, which nobody can paste into a shell
+        result += "\\-";
+        break;
+      case '\'':
+        result += "\\(aq";
+        break;
+      case '`':
+        result += "\\(ga";
+        break;
+      case '^':
+        result += "\\(ha";
+        break;
+      case '~':
+        result += "\\(ti";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result.starts_with('.') ? "\\&" + result : result;
+}
+
+// Without a hyphen at the end of a line: what is bold is typed so.
+std::string bold(const std::string& text) { return "\\fB\\%" + escaped(text) + "\\fR"; }
+std::string italic(const std::string& text) { return "\\fI" + escaped(text) + "\\fR"; }
+
+// A sentence a line, as roff wants it.
+void write_text(const std::string& text, std::ostream& out) {
+  std::size_t start = 0;
+  while (start < text.size()) {
+    std::size_t end = text.find(". ", start);
+    end = end == std::string::npos ? text.size() : end + 1;
+    out << escaped(text.substr(start, end - start)) << "\n";
+    start = end + 1;
+  }
+}
+
+// "trace MODEL": a lower case first letter, as NAME has it.
+std::string uncapitalized(std::string text) {
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string page_name(std::string command) {
+  std::ranges::replace(command, ' ', '-');
+  return command;
+}
+
+void write_options(const std::vector<OptionText>& options, std::ostream& out) {
+  for (const OptionText& option : options) {
+    out << ".TP\n";
+    std::string names;
+    for (const std::string& name : option.names) {
+      if (!names.empty()) names += ", ";
+      names += name.starts_with('-') ? bold(name) : italic(name);
+    }
+    out << names << (option.value.empty() ? "" : " " + italic(option.value)) << "\n";
+    write_text(option.help, out);
+  }
+}
+
+struct Row {
+  const char* what;
+  const char* text;
+};
+
+constexpr Row kExitCodes[] = {
+    {"0",
+     "Done. Modules that failed to trace are part of a good result, and one line on stderr says how many."},
+    {"2", "Wrong usage."},
+    {"3",
+     "The input cannot be read or is not supported, or the output cannot be written: one line says what it is "
+     "and what to do."},
+    {"4", "With --strict: some module failed to trace. The output is written all the same."},
+    {"70", "A defect in fxtrace itself."},
+};
+
+constexpr Row kEnvironment[] = {
+    {"FXTRACE_LIBTORCH",
+     "The folder of a torch package, or its lib folder: the LibTorch to read TorchScript with. Without it, that "
+     "is the one that fxtrace was built with, if it is still there, else a torch in the virtual environment "
+     "that fxtrace is in, else the one that the system's loader finds (LD_LIBRARY_PATH)."},
+    {"NO_COLOR", "If set, messages have no colours."},
+    {"TMPDIR", "Where what comes from a pipe is kept while it is read."},
+};
+
+template <std::size_t N>
+void write_rows(const char* title, const Row (&rows)[N], std::ostream& out) {
+  out << ".SH " << title << "\n";
+  for (const Row& row : rows) {
+    out << ".TP\n" << bold(row.what) << "\n";
+    write_text(row.text, out);
+  }
+}
+
+void write_examples(const std::string& examples, std::ostream& out) {
+  out << ".SH EXAMPLES\n.EX\n";
+  std::istringstream lines(examples);
+  std::string line;
+  while (std::getline(lines, line)) {
+    const std::size_t start = line.find_first_not_of(' ');
+    if (start != std::string::npos) out << escaped(line.substr(start)) << "\n";
+  }
+  out << ".EE\n";
+}
+
+}  // namespace
+
+void write_man_page(const CommandText& command, const std::string& version, std::ostream& out) {
+  const std::string page = page_name(command.name);
+  std::string title = page;
+  std::ranges::transform(title, title.begin(), [](unsigned char c) { return std::toupper(c); });
+  out << ".\\\" Made from the command line's own table: see app/documents.\n";
+  out << ".TH " << escaped(title) << " 1 \"\" \"fxtrace " << version << "\" \"User Commands\"\n";
+  out << ".SH NAME\n" << escaped(page) << " \\- " << escaped(uncapitalized(command.headline)) << "\n";
+  out << ".SH SYNOPSIS\n" << bold(command.name) << " [" << italic("OPTIONS") << "]";
+  for (const OptionText& argument : command.arguments) out << " " << italic(argument.names.front());
+  if (!command.commands.empty()) {
+    out << " " << italic("COMMAND") << " ...\n.br\n" << bold(command.name) << " " << italic("MODEL");
+  }
+  out << "\n.SH DESCRIPTION\n";
+  write_text(command.help, out);
+  if (!command.arguments.empty()) {
+    out << ".SH ARGUMENTS\n";
+    write_options(command.arguments, out);
+  }
+  if (!command.commands.empty()) {
+    out << ".SH COMMANDS\n";
+    for (const CommandText& other : command.commands) {
+      out << ".TP\n"
+          << bold(other.word) << "\n"
+          << escaped(other.headline) << ":\n"
+          << "see " << bold(page_name(other.name)) << "(1).\n";
+    }
+    out << ".PP\n"
+        << bold(command.name) << " " << italic("MODEL") << " alone does what "
+        << bold(command.name + " summary") << " does.\n";
+  }
+  out << ".SH OPTIONS\n";
+  for (const auto& [group, options] : command.groups) {
+    if (group != "Options") out << ".SS " << escaped(group) << "\n";
+    // Those that all commands have.
+    if (group == "Options" && command.groups.size() > 1) out << ".SS Help\n";
+    write_options(options, out);
+  }
+  write_examples(command.examples, out);
+  write_rows("EXIT STATUS", kExitCodes, out);
+  write_rows("ENVIRONMENT", kEnvironment, out);
+  out << ".SH SEE ALSO\n";
+  if (command.commands.empty()) {
+    out << bold("fxtrace") << "(1), " << bold("dot") << "(1)\n";
+  } else {
+    std::string separator;
+    for (const CommandText& other : command.commands) {
+      out << separator << bold(page_name(other.name)) << "(1)";
+      separator = ", ";
+    }
+    out << ", " << bold("dot") << "(1)\n";
+  }
+}
+
+}  // namespace fxtrace::cli
