@@ -129,7 +129,7 @@ void write_man_page(const CommandText& command, const std::string& version, std:
   std::string title = page;
   std::ranges::transform(title, title.begin(), [](unsigned char c) { return std::toupper(c); });
   out << ".\\\" Made from the command line's own table: see app/documents.\n";
-  out << ".TH " << escaped(title) << " 1 \"\" \"fxtrace " << version << "\" \"User Commands\"\n";
+  out << ".TH " << escaped(title) << R"( 1 "" "fxtrace )" << version << R"(" "User Commands")" << "\n";
   out << ".SH NAME\n" << escaped(page) << " \\- " << escaped(uncapitalized(command.headline)) << "\n";
   out << ".SH SYNOPSIS\n" << bold(command.name) << " [" << italic("OPTIONS") << "]";
   for (const OptionText& argument : command.arguments) out << " " << italic(argument.names.front());
