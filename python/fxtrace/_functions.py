@@ -17,7 +17,7 @@ _BUILTINS = frozenset(
     "min oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
-_NOT_OF_TORCH = frozenset("classes compile hub jit load multiprocessing ops package save serialization utils".split())
+_NOT_OF_TORCH = frozenset("classes compile hub jit load multiprocessing ops package serialization utils".split())
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
@@ -25,7 +25,7 @@ def resolve_function(target: str) -> Callable[..., Any]:
     """What `target` of a call_function names: an operator under torch.ops, else a Python name."""
     head, *rest = target.split(".")
     if head in ("operator", "builtins", "math"):
-        value = _of_python(head, ".".join(rest))
+        value = _of_python(head, rest)
     elif head == "torch":
         value = _of_torch(rest)
     else:
@@ -44,14 +44,22 @@ def resolve_function(target: str) -> Callable[..., Any]:
     return function
 
 
-def _of_python(module: str, name: str) -> Any:
-    if (module == "builtins" and name not in _BUILTINS) or (module == "operator" and name in _NOT_OF_OPERATOR):
+def _of_python(module: str, names: list[str]) -> Any:
+    """A function, or a method of a builtin type such as str.upper."""
+    first = names[0] if names else ""
+    if (module == "builtins" and first not in _BUILTINS) or (module == "operator" and first in _NOT_OF_OPERATOR):
         return None
-    return None if name.startswith("__") else getattr(importlib.import_module(module), name, None)
+    if any(name.startswith("_") for name in names) or len(names) > (2 if module == "builtins" else 1):
+        return None
+    value: Any = importlib.import_module(module)
+    for name in names:
+        value = getattr(value, name, None)
+    return value
 
 
 def _of_torch(names: list[str]) -> Any:
-    """Nothing that stands in torch's modules by an import of theirs, as os does, nor what reads and writes files."""
+    """Nothing that stands in torch's modules by an import of theirs, as os does, nor what loads code; torch.save is what
+    TorchScript's operator of that name does."""
     if not names or names[0] in _NOT_OF_TORCH:
         return None
     value: Any = torch
