@@ -106,6 +106,7 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
   const std::string hint =
       (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
   for (const std::string& left : app->remaining(true)) {
+    if (left == "--") continue;
     if (left.size() < 2 || left.front() != '-') {
       return usage_error("unexpected argument '" + left + "'", {hint});
     }

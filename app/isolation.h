@@ -38,25 +38,20 @@ class Isolated : public Stages {
  public:
   // `process_ends`: when this does, so that nobody needs the memory.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
-  ~Isolated() override {
-    if (process_ends_) static_cast<void>(kept_.release());
-  }
-  Isolated(const Isolated&) = delete;
-  Isolated& operator=(const Isolated&) = delete;
 
   // To the end of this, or of the process: taking a large graph apart takes as long as making it.
   template <class T>
   T& keep(T value) {
-    auto kept = std::make_shared<T>(std::move(value));
+    auto kept = std::make_unique<T>(std::move(value));
+    if (process_ends_) return *kept.release();
     T& result = *kept;
-    kept_->push_back(std::move(kept));
+    kept_.emplace_back(std::move(kept));
     return result;
   }
 
  private:
   bool process_ends_;
-  std::unique_ptr<std::vector<std::shared_ptr<void>>> kept_ =
-      std::make_unique<std::vector<std::shared_ptr<void>>>();
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 using Work = std::function<int(Isolated&)>;

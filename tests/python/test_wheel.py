@@ -17,6 +17,7 @@ SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 UNWANTED = ("FXTRACE", "FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in UNWANTED}
+ENVIRONMENT.setdefault("CXX", "c++")  # as CMake has it: ccache asks for the compiler's name
 NO_TORCH = "reading TorchScript needs torch 2.13, and "
 
 RUN_GRAPH = f"""
