@@ -173,6 +173,17 @@ def test_other_blocks_of_readme(program, tmp_path):
     assert ran >= 8 and shown >= 3
 
 
+def test_demo(program):
+    with open(README, encoding="utf-8") as file:
+        (shown,) = re.findall(r"^```\n(\$ build/release/bin/fxtrace .*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+    environment = {**os.environ, "FXTRACE": program.path}
+    done = subprocess.run(
+        [os.path.join(ROOT, "scripts", "demo")], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.replace(program.path, "build/release/bin/fxtrace") == shown
+
+
 def test_options_of_readme_exist(program):
     """Every option that the page names is one of a command."""
     with open(README, encoding="utf-8") as file:
