@@ -78,7 +78,7 @@ def check_opens(program: pathlib.Path, package: pathlib.Path, whose: str, enviro
         done = trace(program, environment, "-v", *extra)
         assert done.returncode == 0, done.stderr
         opened = [line for line in done.stderr.splitlines() if line.startswith("fxtrace: LibTorch ")]
-        said = [re.fullmatch(f"fxtrace: LibTorch .* of (/.*), {re.escape(whose)}", line) for line in opened]
+        said = [re.fullmatch(f"fxtrace: LibTorch .*?of (/.*), {re.escape(whose)}", line) for line in opened]
         assert [os.path.normpath(match[1]) for match in said if match] == [str(package / "lib")], done.stderr
 
 
