@@ -45,6 +45,29 @@ Results multiplied(const RuleArguments& args, std::string_view first, std::strin
 Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
 }
+// Factors of 8 bits.
+Results int_mm(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
+  require_rank(a, {2}, "the first factor");
+  require_rank(b, {2}, "the second factor");
+  return make(product_sizes(a.sizes, b.sizes, args.dimensions), ScalarType::kInt32);
+}
+Results scaled_mm(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
+  require_rank(a, {2}, "the first factor");
+  require_rank(b, {2}, "the second factor");
+  return make(product_sizes(a.sizes, b.sizes, args.dimensions), dtype_or(args, "out_dtype", a.dtype));
+}
+
+// By a weight that is packed for the kernel: its first size tells how many columns there are, `Columns` each.
+template <std::int64_t Columns>
+Results packed_mm(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &weight = args.tensor("mat2");
+  require_rank(self, {2}, "the first factor");
+  if (weight.sizes.empty()) throw CannotTell{};
+  return make({self.sizes[0], weight.sizes[0] * Columns}, self.dtype);
+}
+
 Results addmm(const RuleArguments& args) { return multiplied(args, "mat1", "mat2"); }
 Results addmv(const RuleArguments& args) { return multiplied(args, "mat", "vec"); }
 Results baddbmm(const RuleArguments& args) { return multiplied(args, "batch1", "batch2"); }
@@ -320,6 +343,13 @@ Results solve(const RuleArguments& args) {
 RuleTable linalg_rules() {
   static constexpr std::pair<std::string_view, Rule> kRules[] = {
       {"_grouped_mm", grouped_product},
+      {"_int_mm", int_mm},
+      {"_scaled_mm", scaled_mm},
+      {"_scaled_mm_v2", scaled_mm},
+      {"_weight_int4pack_mm", packed_mm<8>},
+      {"_weight_int4pack_mm_for_cpu", packed_mm<1>},
+      {"_weight_int4pack_mm_with_scales_and_zeros", packed_mm<1>},
+      {"_weight_int8pack_mm", packed_mm<1>},
       {"addbmm", addbmm},
       {"addmm", addmm},
       {"addmv", addmv},

@@ -211,6 +211,27 @@ Results fourier_many(const RuleArguments& args) {
   return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
+// What the transforms above are made of: over `dim`, of which the last is halved.
+Results fourier_step(const RuleArguments& args) {
+  const TensorInfo self = self_of(args);
+  return make(self.sizes, complex_dtype(self.dtype));
+}
+Results fourier_step_to_half(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  const auto dims = args.numbers("dim");
+  if (dims.empty()) throw CannotTell{};
+  SymInt& size = self.sizes[dim_index(dims.back(), self)];
+  if (args.flag("onesided")) size = spectrum_size(Spectrum::kHalf, size, std::nullopt);
+  return make(self.sizes, complex_dtype(self.dtype));
+}
+Results fourier_step_from_half(const RuleArguments& args) {
+  TensorInfo self = self_of(args);
+  const auto dims = args.numbers("dim");
+  if (dims.empty()) throw CannotTell{};
+  self.sizes[dim_index(dims.back(), self)] = args.size("last_dim_size");
+  return make(self.sizes, real_dtype(self.dtype));
+}
+
 }  // namespace
 
 RuleTable reduction_rules() {
@@ -264,6 +285,9 @@ RuleTable reduction_rules() {
       {"var", reduce_real},
       {"var_mean", moments},
 
+      {"_fft_c2c", fourier_step},
+      {"_fft_c2r", fourier_step_from_half},
+      {"_fft_r2c", fourier_step_to_half},
       {"fft_fft", fourier<Spectrum::kFull>},
       {"fft_fft2", fourier_many<Spectrum::kFull>},
       {"fft_fftn", fourier_many<Spectrum::kFull>},

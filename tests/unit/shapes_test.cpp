@@ -169,6 +169,10 @@ TEST_CASE("shape rules: sums, orders and spectra", "[shapes]") {
       {"norm.ScalarOpt_dim(float32[n,3], 2, [1], True)", "float32[n,1]"},
       {"fft_rfft(float32[n,10])", "complex64[n,6]"},
       {"fft_irfft(complex64[n,6])", "float32[n,10]"},
+      {"_fft_r2c(float32[n,10], [0, 1], 0, True)", "complex64[n,6]"},
+      {"_fft_r2c(float64[n,10], [1, 0], 0, False)", "complex128[n,10]"},
+      {"_fft_c2r(complex64[n,6], [1], 2, 11)", "float32[n,11]"},
+      {"_fft_c2c(complex64[n,6], [1], 0, True)", "complex64[n,6]"},
       {"std(int64[3])", "raises: not implemented for int64"},
   };
   check_rules(kCases);
@@ -205,6 +209,12 @@ TEST_CASE("shape rules: products and decompositions", "[shapes]") {
       {"mm(float32[n,3], float32[3,5])", "float32[n,5]"},
       {"mm(float32[n,3], float64[3,5])", "raises: dtypes of 'self' and 'mat2' differ: float32 and float64"},
       {"bmm(float32[n,3,4], float32[n,4,5])", "float32[n,3,5]"},
+      {"_int_mm(int8[n,3], int8[3,5])", "int32[n,5]"},
+      {"_int_mm(int8[n,3], int8[4,5])", "raises: inner sizes of the product differ: 3 and 4"},
+      {"_scaled_mm(float8_e4m3fn[n,16], float8_e4m3fn[16,8], float32[], float32[])", "float8_e4m3fn[n,8]"},
+      {"_weight_int8pack_mm(bfloat16[n,64], int8[32,64], bfloat16[32])", "bfloat16[n,32]"},
+      {"_weight_int4pack_mm_for_cpu(float32[n,64], uint8[32,32], 32, float32[2,32,2])", "float32[n,32]"},
+      {"_weight_int4pack_mm(bfloat16[n,64], int32[4,1,32,2], 32, bfloat16[2,32,2])", "bfloat16[n,32]"},
       {"addmm(float32[5], float32[n,3], float32[3,5])", "float32[n,5]"},
       {"linear(float32[n,7,3], float32[5,3], float32[5])", "float32[n,7,5]"},
       {"linear(float32[n,7,4], float32[5,3], float32[5])",
