@@ -45,18 +45,16 @@ Results multiplied(const RuleArguments& args, std::string_view first, std::strin
 Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
 }
-// Factors of 8 bits.
-Results int_mm(const RuleArguments& args) {
+// Of two matrices, whatever their dtypes.
+Results narrow_product(const RuleArguments& args, Dtype dtype) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
   require_rank(a, {2}, "the first factor");
   require_rank(b, {2}, "the second factor");
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions), ScalarType::kInt32);
+  return make(product_sizes(a.sizes, b.sizes, args.dimensions), dtype);
 }
+Results int_mm(const RuleArguments& args) { return narrow_product(args, ScalarType::kInt32); }
 Results scaled_mm(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {2}, "the first factor");
-  require_rank(b, {2}, "the second factor");
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions), dtype_or(args, "out_dtype", a.dtype));
+  return narrow_product(args, dtype_or(args, "out_dtype", args.tensor("self").dtype));
 }
 
 // By a weight that is packed for the kernel: its first size tells how many columns there are, `Columns` each.
