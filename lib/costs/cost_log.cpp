@@ -139,7 +139,7 @@ bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "T
 }  // namespace
 
 const CostedOperator& costed_operator(const Operator& op) {
-  static std::unordered_map<const Operator*, CostedOperator> known;
+  thread_local std::unordered_map<const Operator*, CostedOperator> known;  // a library may trace in several
   const auto [place, is_new] = known.try_emplace(&op);
   if (is_new) place->second = make_costed(op);
   return place->second;

@@ -24,7 +24,7 @@ struct CostedOperator {
   std::vector<Alias> aliases;
   std::vector<AbstractValue> defaults;  // by argument; unknown where there is none
 };
-// Of a row of the table.
+// Of a row of the table; for the thread that asks.
 const CostedOperator& costed_operator(const Operator& op);
 
 // Bytes of its elements; absent when its dtype is not known, or 64 bits are not enough.

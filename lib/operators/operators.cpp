@@ -151,7 +151,7 @@ std::span<const Operator> extension_operators() { return kExtensions; }
 
 Traits traits_of(const Operator* op) {
   if (op == nullptr) return 0;
-  static std::unordered_map<const Operator*, Traits> known;
+  thread_local std::unordered_map<const Operator*, Traits> known;  // a library may trace in several
   const auto [place, is_new] = known.try_emplace(op);
   if (is_new) place->second = op->registered | facts_of(op->base_name());
   return place->second;
