@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection, Graph, Node
 from ._errors import UsageError
+from ._paths import parent_of
 
 if TYPE_CHECKING:
     import networkx
@@ -137,7 +138,7 @@ def _parameter_rows(collection: Collection) -> list[tuple[Any, ...]]:
         device = None if shape is None else parameter.device or "cpu"
         rows.append(
             (
-                *(name, parameter.kind, name.rpartition(".")[0], shape, parameter.dtype, device, parameter.alias_of),
+                *(name, parameter.kind, parent_of(name), shape, parameter.dtype, device, parameter.alias_of),
                 *(elements, None if elements is None or size is None else elements * size),
                 *(name not in unused, order.get(parameter.alias_of or name)),
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +9,14 @@ import torch
 
 from ._collection import Constant
 from ._errors import RebuildError
+from ._paths import parts_of
 from ._values import Dtype
 
 
 def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
     """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
     value: Any = model
-    for part in re.split(r"(?<!\\)\.", path) if path else []:
-        name = part.replace("\\.", ".")
+    for name in parts_of(path) if path else []:
         if name.startswith("__"):
             raise AttributeError(name)
         children = getattr(value, "_modules", {})

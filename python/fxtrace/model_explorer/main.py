@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ import model_explorer  # type: ignore[import-untyped,import-not-found,unused-ign
 from model_explorer import graph_builder
 
 import fxtrace
+from fxtrace._paths import parent_of, parts_of
 from fxtrace._values import GraphRef, values_in
 
 FAILED_COLOR = "#fbd9d5"
@@ -63,7 +63,7 @@ class _Graphs:
         made = graph_builder.GraphNode(
             id=node.name,
             label=self._label(node),
-            namespace=self._namespace(_parent(path) if is_module else path),
+            namespace=self._namespace(parent_of(path) if is_module else path),
             attrs=[graph_builder.KeyValue(key=key, value=_cut(value)) for key, value in _attributes(node)],
         )
         for i, (place, source) in enumerate(node.input_places()):
@@ -86,20 +86,20 @@ class _Graphs:
         if node.op == "call_module":
             return self._name(node.target) if node.target else _short(node.scope.module_type) or "(root)"
         if node.op == "get_attr":
-            return _parts(node.target)[-1]
+            return parts_of(node.target)[-1]
         return node.target.removesuffix(".default")
 
     def _name(self, path: str) -> str:
         """`linear (Linear)`: a module's own name and type."""
         module = self._collection.modules.get(path)
-        name, kind = _parts(path)[-1].replace("/", "_"), _short(module.type if module else None)
+        name, kind = parts_of(path)[-1].replace("/", "_"), _short(module.type if module else None)
         return f"{name} ({kind})" if kind else name
 
     def _namespace(self, path: str) -> str:
         """`blocks (Sequential)/0 (Block)`"""
         if not path:
             return ""
-        above = self._namespace(_parent(path))
+        above = self._namespace(parent_of(path))
         namespace = f"{above}/{self._name(path)}" if above else self._name(path)
         self._groups[namespace] = path
         return namespace
@@ -160,16 +160,6 @@ def _output(node: fxtrace.Node) -> str:
     if node.shape is None:
         return ""
     return f"{node.dtype or '?'}[{', '.join(map(str, node.shape))}]"
-
-
-def _parts(path: str) -> list[str]:
-    """A backslash stands before a dot that belongs to a name."""
-    return [part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", path)]
-
-
-def _parent(path: str) -> str:
-    found = re.match(r"(.*)(?<!\\)\.", path, re.DOTALL)
-    return found[1] if found else ""
 
 
 def _short(kind: str | None) -> str:
