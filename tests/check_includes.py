@@ -21,7 +21,7 @@ ALLOWED = {
     "costs": {"support", "symbolic", "operators", "shapes", "graph"},
     "passes": {"support", "symbolic", "operators", "shapes", "graph"},
     "readers": {"support", "symbolic", "graph"},
-    "pictures": {"support", "symbolic", "graph"},
+    "pictures": {"support", "symbolic", "operators", "graph"},
     "summaries": {"support", "symbolic", "shapes", "graph"},
     "writers": {"support", "symbolic", "graph", "pictures", "summaries"},
     "archive": {"support"},

@@ -1,0 +1,475 @@
+#include "pictures/labels.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "graph/text_form.h"
+#include "operators/operators.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+constexpr Index kNone = Outline::kNone;
+
+constexpr const char* kTo = " \u2192 ";
+constexpr const char* kDots = " \u2026 ";
+constexpr const char* kTimes = "\u00D7";
+
+void append(std::string& list, const std::string& text) {
+  if (text.empty()) return;
+  if (!list.empty()) list += ", ";
+  list += text;
+}
+
+// Elements of a list or tuple; null of anything else.
+const std::vector<Argument>* items_of(const Argument& argument) {
+  if (const auto* list = argument.get_if<Argument::List>()) return &list->items;
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return &tuple->items;
+  return nullptr;
+}
+
+bool is_number(const Argument& argument, double number) {
+  if (const auto* integer = argument.get_if<std::int64_t>()) return static_cast<double>(*integer) == number;
+  if (const auto* real = argument.get_if<double>()) return *real == number;
+  if (const auto* flag = argument.get_if<bool>()) return static_cast<double>(*flag) == number;
+  const auto* items = items_of(argument);
+  return items != nullptr && !items->empty() &&
+         std::all_of(items->begin(), items->end(),
+                     [&](const Argument& item) { return is_number(item, number); });
+}
+
+// "2" of 2 and [2, 2]; "3x1" of [3, 1] joined by `by`.
+std::string sizes_text(const Argument& argument, const std::string& by, bool merge) {
+  const auto* items = items_of(argument);
+  if (items == nullptr) {
+    static const Graph none;
+    return print_argument(none, argument);
+  }
+  if (merge && !items->empty() &&
+      std::all_of(items->begin(), items->end(), [&](const auto& item) { return item == items->front(); })) {
+    return sizes_text(items->front(), by, merge);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < items->size(); ++i)
+    text += (i == 0 ? "" : by) + sizes_text((*items)[i], by, merge);
+  return text;
+}
+
+// The sizes that decide most about a module, by the names that torch.nn's modules and others' give them.
+struct Pair {
+  const char* from;
+  const char* to;
+  const char* between;
+};
+constexpr Pair kPairs[] = {{"in_channels", "out_channels", kTo},
+                           {"in_features", "out_features", kTo},
+                           {"input_size", "hidden_size", kTo},
+                           {"num_embeddings", "embedding_dim", " \u00D7 "}};
+struct Detail {
+  const char* name;
+  const char* before;
+  const char* after;
+  std::optional<double> usual;  // what goes without saying
+};
+constexpr Detail kDetails[] = {
+    {"stride", "stride ", "", 1},
+    {"padding", "padding ", "", 0},
+    {"output_padding", "output padding ", "", 0},
+    {"dilation", "dilation ", "", 1},
+    {"groups", "groups ", "", 1},
+    {"num_groups", "groups ", "", {}},
+    {"output_size", "to ", "", {}},
+    {"num_heads", "", " heads", {}},
+    {"num_attention_heads", "", " heads", {}},
+    {"num_key_value_heads", "", " key/value heads", {}},
+    {"n_heads", "", " heads", {}},
+    {"n_head", "", " heads", {}},
+    {"nhead", "", " heads", {}},
+    {"num_layers", "", " layers", 1},
+    {"scale_factor", "scale ", "", {}},
+    {"upscale_factor", "scale ", "", {}},
+    {"negative_slope", "slope ", "", {}},
+    {"p", "p ", "", {}},
+    {"dim", "dim ", "", {}},
+    {"start_dim", "from dim ", "", 1},
+};
+constexpr const char* kFlags[] = {"bidirectional"};
+
+// Arguments whose name says no more than their place: x.view(size), x + other.
+constexpr std::string_view kUnnamed[] = {
+    "size",       "shape",       "sizes",  "dims",    "other", "exponent",         "repeats",
+    "split_size", "split_sizes", "chunks", "indices", "index", "normalized_shape", "equation",
+    "value"};
+
+const Argument* find(const ModuleRecord& module, std::string_view name) {
+  for (const auto& [known, value] : module.attributes) {
+    if (known == name) return value.is<Argument::None>() ? nullptr : &value;
+  }
+  return nullptr;
+}
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string function_name(std::string_view target) {
+  const TargetParts parts = parse_target(target);
+  if (parts.kind == TargetKind::kOperator && parts.space != "aten" && parts.space != "prim") {
+    return std::string(parts.space) + "." + std::string(parts.name);
+  }
+  return std::string(parts.name);
+}
+
+}  // namespace
+
+std::string_view short_type(std::string_view type) {
+  const std::size_t dot = type.rfind('.');
+  return dot == std::string_view::npos ? type : type.substr(dot + 1);
+}
+
+Labels::Labels(const GraphCollection& collection, const Outline& outline, bool with_order)
+    : outline_(outline), with_order_(with_order) {
+  std::map<std::string_view, std::size_t> dtypes;
+  for (const Outline::Item& item : outline.items) {
+    if (item.kind == Kind::kNode && item.node->meta->dtype && item.node->meta->shape)
+      ++dtypes[*item.node->meta->dtype];
+  }
+  std::size_t most = 0;
+  for (const auto& [dtype, count] : dtypes) {
+    if (count <= most) continue;
+    most = count;
+    usual_dtype_ = dtype;
+  }
+  for (const ParameterRecord& parameter : collection.parameters) {
+    const std::string_view name = parameter.name;
+    if (name.ends_with(".weight")) weights_.emplace(name.substr(0, name.rfind('.')), &parameter);
+  }
+  if (!with_order) return;
+  for (const ModuleGraph& graph : collection.graphs) {
+    if (!graph.execution) continue;
+    Order& order = orders_[&graph];
+    const auto& modules = graph.execution->module_forward_order;
+    for (std::size_t i = 0; i < modules.size(); ++i) order.calls[modules[i]].push_back(i + 1);
+    const auto& parameters = graph.execution->param_forward_order;
+    for (std::size_t i = 0; i < parameters.size(); ++i) order.parameters.emplace(parameters[i], i + 1);
+  }
+}
+
+std::string Labels::relative_path(Index index) const {
+  const Outline::Item& item = outline_[index];
+  if (item.parent == kNone || item.path.empty()) return item.path.empty() ? "(root)" : item.path;
+  const std::string& around = outline_[outline_.module_around(item.parent)].path;
+  if (item.path.size() > around.size() && item.path.starts_with(around) && item.path[around.size()] == '.') {
+    return item.path.substr(around.size() + 1);
+  }
+  return item.path;
+}
+
+std::string Labels::value_text(const Meta& meta) const {
+  if (meta.dtype != usual_dtype_ || !meta.shape) return fxtrace::value_text(meta);
+  Meta shorter = meta;
+  shorter.dtype.reset();
+  shorter.type.reset();
+  return fxtrace::value_text(shorter);
+}
+
+std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argument) const {
+  const auto sequence = [&](const std::vector<Argument>& items, const char* open, const char* close) {
+    std::string text = open;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      text += (i == 0 ? "" : ", ") + argument_text(graph, items[i]);
+    return text + close;
+  };
+  if (const auto* id = argument.get_if<NodeId>()) {
+    const Node& node = graph.graph.node(*id);
+    if (node.meta->value) return node.meta->value->text();
+    const bool is_constant = has_trait(Target(*node.target).find_operator(), traits::kMakesTensor);
+    if (is_constant && node.meta->shape && node.meta->shape->empty()) {
+      for_each_argument(node, [&](const Argument&) {});
+      for (const Argument& made_of : node.args) {
+        if (items_of(made_of) == nullptr && !made_of.is<NodeId>())
+          return print_argument(graph.graph, made_of);
+      }
+    }
+    return node.name;
+  }
+  if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return sequence(tuple->items, "(", ")");
+  if (const auto* dtype = argument.get_if<Argument::Dtype>()) return dtype->name;
+  if (const auto* device = argument.get_if<Argument::Device>()) return device->name;
+  if (const auto* format = argument.get_if<Argument::MemoryFormat>()) return format->name;
+  if (const auto* layout = argument.get_if<Argument::Layout>()) return layout->name;
+  if (const auto* function = argument.get_if<Argument::Function>()) return function_name(function->name);
+  if (const auto* body = argument.get_if<Argument::GraphRef>()) return body->name;
+  return print_argument(graph.graph, argument);
+}
+
+std::string Labels::module_details(const ModuleRecord& module) const {
+  std::string text;
+  for (const Pair& pair : kPairs) {
+    const Argument* from = find(module, pair.from);
+    const Argument* to = find(module, pair.to);
+    if (from != nullptr && to != nullptr)
+      append(text, sizes_text(*from, ", ", false) + pair.between + sizes_text(*to, ", ", false));
+  }
+  const Argument* kernel = find(module, "kernel_size");
+  if (kernel != nullptr)
+    append(text, items_of(*kernel) == nullptr ? "kernel " + sizes_text(*kernel, "", false)
+                                              : sizes_text(*kernel, kTimes, false));
+  for (const Detail& detail : kDetails) {
+    const Argument* value = find(module, detail.name);
+    if (value == nullptr || (detail.usual && is_number(*value, *detail.usual))) continue;
+    if (kernel != nullptr && value != kernel && *value == *kernel &&
+        std::string_view(detail.name) == "stride")
+      continue;
+    append(text, detail.before + sizes_text(*value, kTimes, true) + detail.after);
+  }
+  for (const char* flag : kFlags) {
+    const Argument* value = find(module, flag);
+    if (value != nullptr && is_number(*value, 1)) append(text, flag);
+  }
+  if (!text.empty() || !module.type.starts_with("torch.")) return text;
+  // Nothing is known of the module, as in exported programs: its weight tells.
+  const auto weight = weights_.find(module.path);
+  if (weight == weights_.end()) return text;
+  const std::vector<std::int64_t>& shape = weight->second->shape;
+  if (shape.size() == 2) {
+    const bool is_table = module.type.find("mbedding") != std::string::npos;
+    return is_table ? std::to_string(shape[0]) + " " + kTimes + " " + std::to_string(shape[1])
+                    : std::to_string(shape[1]) + kTo + std::to_string(shape[0]);
+  }
+  if (shape.size() > 2) {
+    std::string kernel_text = shape.size() == 3 ? "kernel " : "";
+    for (std::size_t i = 2; i < shape.size(); ++i)
+      kernel_text += (i == 2 ? "" : kTimes) + std::to_string(shape[i]);
+    return kernel_text;
+  }
+  return text;
+}
+
+// Arguments that are no tensors and differ from their defaults.
+std::string Labels::node_details(const Outline::Item& item) const {
+  const Node& node = *item.node;
+  const Target target(*node.target);
+  const Operator* op = target.find_operator();
+  std::optional<Schema> schema;
+  if (op != nullptr) schema = op->schema();
+  std::set<std::string_view> attributes;
+  for (const Outline::Attribute& attribute : item.attributes) attributes.insert(attribute.node->name);
+  std::string text;
+  const auto add = [&](std::string_view name, const Argument& argument,
+                       const std::optional<std::string>& usual) {
+    if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>()) return;
+    if (const auto* id = argument.get_if<NodeId>()) {
+      const Node& source = item.graph->graph.node(*id);
+      const bool is_number = source.meta->value || (source.op == Opcode::kCallFunction &&
+                                                    source.meta->kind() != ValueKind::kTensor);
+      const bool is_constant = has_trait(Target(*source.target).find_operator(), traits::kMakesTensor) &&
+                               source.meta->shape && source.meta->shape->empty();
+      if (attributes.contains(source.name) || (!is_number && !is_constant)) return;
+    }
+    if (const auto* values = items_of(argument)) {
+      const bool has_tensor = std::any_of(values->begin(), values->end(), [&](const Argument& value) {
+        const auto* id = value.get_if<NodeId>();
+        return id != nullptr && !item.graph->graph.node(*id).meta->value &&
+               item.graph->graph.node(*id).meta->kind() == ValueKind::kTensor;
+      });
+      if (has_tensor) return;
+    }
+    const std::string value = argument_text(*item.graph, argument);
+    if (usual && *usual == value) return;
+    if (usual && ((*usual == "True" && value == "True") || (*usual == "False" && value == "False"))) return;
+    const bool is_named = !name.empty() && std::ranges::find(kUnnamed, name) == std::end(kUnnamed);
+    append(text, is_named ? std::string(name) + "=" + value : value);
+  };
+  const auto declared = [&](std::size_t place, std::string_view name) -> const SchemaArgument* {
+    if (!schema) return nullptr;
+    if (name.empty()) return place < schema->arguments.size() ? &schema->arguments[place] : nullptr;
+    for (const SchemaArgument& argument : schema->arguments) {
+      if (argument.name == name) return &argument;
+    }
+    return nullptr;
+  };
+  if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || node.op == Opcode::kCallModule)
+    return text;
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    const SchemaArgument* argument = declared(i, "");
+    add(argument != nullptr ? std::string_view(argument->name) : "", node.args[i],
+        argument != nullptr ? argument->default_value : std::nullopt);
+  }
+  for (const auto& [name, value] : node.kwargs) {
+    const SchemaArgument* argument = declared(0, name);
+    add(name, value, argument != nullptr ? argument->default_value : std::nullopt);
+  }
+  return text;
+}
+
+std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
+  if (attribute.constant != nullptr) {
+    const Constant& constant = *attribute.constant;
+    if (!constant.object_type.empty()) return std::string(short_type(constant.object_type));
+    if (constant.data && constant.data->size() == 1) {
+      static const Graph none;
+      return print_argument(none, constant.data->front());
+    }
+    Meta meta;
+    meta.dtype = constant.dtype;
+    meta.shape.emplace(constant.shape.begin(), constant.shape.end());
+    return "constant " + value_text(meta);
+  }
+  std::string name = *attribute.node->target;
+  if (!scope.empty() && name.size() > scope.size() && name.starts_with(scope) && name[scope.size()] == '.') {
+    name.erase(0, scope.size() + 1);
+  }
+  if (attribute.parameter == nullptr) return name;
+  if (attribute.parameter->kind == ParameterKind::kCustomObject) {
+    return name + " " + std::string(short_type(attribute.parameter->type));
+  }
+  Meta meta;
+  meta.dtype = attribute.parameter->dtype;
+  meta.shape.emplace(attribute.parameter->shape.begin(), attribute.parameter->shape.end());
+  return name + " " + value_text(meta);
+}
+
+std::string Labels::value_of(const Outline::Item& item) const {
+  if (item.kind == Kind::kNode || item.kind == Kind::kOperator) {
+    const Meta& meta = item.node->meta;
+    if (item.node->op == Opcode::kOutput) return "";
+    if (meta.shape || meta.value) return value_text(meta);
+    if (item.node->op != Opcode::kCallModule)
+      return meta.shape || meta.kind() != ValueKind::kTensor ? value_text(meta) : "";
+  }
+  if (item.module == nullptr || !item.module->outputs || item.module->outputs->empty()) return "";
+  const std::vector<Meta>& outputs = *item.module->outputs;
+  if (!outputs[0].shape) return "";
+  std::string text = value_text(outputs[0]);
+  if (outputs.size() > 1) text += " and " + std::to_string(outputs.size() - 1) + " more";
+  return text;
+}
+
+std::string Labels::order_of(const Outline::Item& item) const {
+  const bool is_call = item.kind == Kind::kNode && item.node->op == Opcode::kCallModule;
+  if (!with_order_ || (item.kind != Kind::kModule && !is_call)) return "";
+  const auto order = orders_.find(item.graph);
+  if (order == orders_.end()) return "";
+  const auto calls = order->second.calls.find(item.path);
+  if (calls == order->second.calls.end()) return "";
+  const std::int64_t call = is_call ? item.node->scope->call : item.call;
+  if (call < 1 || static_cast<std::size_t>(call) > calls->second.size()) return "";
+  return "#" + std::to_string(calls->second[static_cast<std::size_t>(call) - 1]);
+}
+
+std::size_t Labels::operations(Index box) const {
+  std::size_t count = 0;
+  std::vector<Index> open{box};
+  while (!open.empty()) {
+    const Outline::Item& item = outline_[open.back()];
+    open.pop_back();
+    if (item.kind == Kind::kNode && item.node->op != Opcode::kPlaceholder && item.node->op != Opcode::kOutput)
+      ++count;
+    open.insert(open.end(), item.children.begin(), item.children.end());
+  }
+  return count;
+}
+
+std::string Labels::range_text(const Outline::Item& item) const {
+  const std::string first = label(item.children.front()).title;
+  const std::string last = label(item.children.back()).title;
+  if (item.children.size() == 1 || first == last) return first;
+  return first + kDots + last;
+}
+
+std::string Labels::same_note(Index same, Index item) const {
+  if (same == kNone) return "";
+  const std::string path = outline_[same].path;
+  return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call) : "as " + path;
+}
+
+Label Labels::label(Index index) const {
+  const Outline::Item& item = outline_[index];
+  Label label;
+  label.value = value_of(item);
+  label.order = order_of(item);
+  label.type = short_type(item.type);
+  switch (item.kind) {
+    case Kind::kGraph:
+      label.title = item.path.empty() ? "(root)" : item.path;
+      label.value.clear();
+      label.note = count_text(operations(index), "operation");
+      break;
+    case Kind::kModule:
+      label.title = relative_path(index);
+      if (item.call > 1 || (item.module != nullptr && item.module->calls > 1))
+        label.title += ", call " + std::to_string(item.call);
+      if (item.module != nullptr) label.details = module_details(*item.module);
+      label.note = count_text(operations(index), "operation");
+      break;
+    case Kind::kOperator:
+      label.title = function_name(*item.node->target);
+      label.note = count_text(operations(index), "operation");
+      break;
+    case Kind::kBody:
+      label.title = item.name;
+      label.note = count_text(operations(index), "operation");
+      break;
+    case Kind::kRepeats: {
+      label.title = range_text(item);
+      const std::size_t times = item.children.size() / item.period;
+      label.note = (item.period == 1 ? "as " + this->label(item.like).title + ", " : "as before, ") + kTimes +
+                   " " + std::to_string(times);
+      label.type = item.period == 1 ? short_type(outline_[item.like].type) : std::string_view();
+      label.value = this->label(item.children.back()).value;
+      break;
+    }
+    case Kind::kPart:
+      label.title = range_text(item);
+      label.note = count_text(operations(index), "operation");
+      break;
+    case Kind::kNode: {
+      const Node& node = *item.node;
+      switch (node.op) {
+        case Opcode::kCallModule:
+          label.title = relative_path(index);
+          if (item.module != nullptr) label.details = module_details(*item.module);
+          if (!node.method->empty()) append(label.details, "runs " + *node.method);
+          if (item.module != nullptr && item.module->status == ModuleStatus::kFailed) {
+            label.failure = item.module->failure ? item.module->failure->message : "it could not be traced";
+          }
+          break;
+        case Opcode::kCallFunction:
+          label.title = function_name(node.target);
+          label.details = node_details(item);
+          break;
+        case Opcode::kCallMethod:
+        case Opcode::kPlaceholder:
+        case Opcode::kGetAttr:
+          label.title = node.target;
+          label.details = node_details(item);
+          break;
+        case Opcode::kOutput:
+          label.title = "output";
+          break;
+      }
+      const std::string& scope = outline_[outline_.module_around(index)].path;
+      for (const Outline::Attribute& attribute : item.attributes) {
+        std::string text = attribute_text(attribute, scope);
+        if (with_order_ && attribute.parameter != nullptr) {
+          const auto order = orders_.find(item.graph);
+          if (order != orders_.end()) {
+            const auto place = order->second.parameters.find(*attribute.node->target);
+            if (place != order->second.parameters.end()) text += " #" + std::to_string(place->second);
+          }
+        }
+        label.attributes.push_back(std::move(text));
+      }
+      break;
+    }
+  }
+  return label;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,70 @@
+// What a picture says of a box or a node, in words, whatever its format.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pictures/outline.h"
+#include "pictures/picture.h"
+
+namespace fxtrace {
+
+struct Label {
+  std::string title;                         // "layer1.0", "add", "h.1 ... h.11"
+  std::string type;                          // "Bottleneck"; empty for what is no module
+  std::string details;                       // "7x7, stride 2"; arguments that matter
+  std::vector<std::string> attributes = {};  // parameters and constants that it takes: "weight [64]"
+  std::string value;                         // what it gives: "[1, 64, 112, 112]", "int64[1]"
+  std::string order;                         // when it is called: "#12"
+  std::string failure;                       // why the module could not be traced
+  std::string note;                          // "as layer1.0", "x 11", "12 operations"
+};
+
+// Texts are as the model has them, of any length: a writer cuts and quotes them.
+class Labels {
+ public:
+  // Both must live as long.
+  Labels(const GraphCollection& collection, const Outline& outline, bool with_order);
+
+  Label label(Outline::Index item) const;
+  // The same for the closed box `item` when `same` has its structure; kNone: nothing has.
+  std::string same_note(Outline::Index same, Outline::Index item) const;
+
+  // The path from the box around it that has one: of h.0.attn in h.0 "attn".
+  std::string relative_path(Outline::Index item) const;
+  // An argument as text: values of hidden nodes as what is known of them.
+  std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
+  // "float32[1, 64]"; without the dtype that most tensors of the collection have.
+  std::string value_text(const Meta& meta) const;
+  const std::string& usual_dtype() const { return usual_dtype_; }
+
+ private:
+  std::string module_details(const ModuleRecord& module) const;
+  std::string node_details(const Outline::Item& item) const;
+  std::string attribute_text(const Outline::Attribute& attribute, std::string_view scope) const;
+  std::string value_of(const Outline::Item& item) const;
+  std::string order_of(const Outline::Item& item) const;
+  std::size_t operations(Outline::Index box) const;
+  std::string range_text(const Outline::Item& item) const;
+
+  const Outline& outline_;
+  std::string usual_dtype_;
+  bool with_order_ = false;
+  // By graph: places in the order of use, from 1.
+  struct Order {
+    std::unordered_map<std::string_view, std::vector<std::size_t>> calls;  // by module
+    std::unordered_map<std::string_view, std::size_t> parameters;
+  };
+  std::unordered_map<const ModuleGraph*, Order> orders_;
+  std::unordered_map<const ModuleGraph*, const ModuleGraph*> order_graph_;
+  std::unordered_map<std::string_view, const ParameterRecord*> weights_;  // by module: its parameter "weight"
+};
+
+// The last part of a qualified name: "torch.nn.modules.conv.Conv2d" gives "Conv2d".
+std::string_view short_type(std::string_view type);
+
+}  // namespace fxtrace

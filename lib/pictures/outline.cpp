@@ -1,0 +1,364 @@
+#include "pictures/outline.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "pictures/plumbing.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+constexpr Index kNone = Outline::kNone;
+
+// Names modules by numbers, as a tree of the parts of their paths, so that no prefix of a path is hashed as a
+// whole.
+class ModuleNames {
+ public:
+  using Module = std::uint32_t;
+  static constexpr Module kRoot = 0;
+
+  // The modules along the path, outermost first, the root left out: "a.b" gives a and a.b.
+  const std::vector<Module>& along(std::string_view path) {
+    along_.clear();
+    Module module = kRoot;
+    for (std::size_t start = 0; start < path.size();) {
+      const std::size_t end = std::min(path.find('.', start), path.size());
+      const auto [found, is_new] =
+          parts_.try_emplace(Part{module, std::string(path.substr(start, end - start))}, count_);
+      if (is_new) ++count_;
+      module = found->second;
+      along_.push_back(module);
+      start = end + 1;
+    }
+    return along_;
+  }
+  Module module(std::string_view path) { return path.empty() ? kRoot : along(path).back(); }
+
+ private:
+  struct Part {
+    Module inside;
+    std::string name;
+    bool operator==(const Part&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Part& part) const {
+      return std::hash<std::string>()(part.name) ^ (part.inside * 0x9E37'79B9'7F4A'7C15);
+    }
+  };
+  std::unordered_map<Part, Module, Hash> parts_;
+  std::vector<Module> along_;
+  Module count_ = 1;
+};
+using Module = ModuleNames::Module;
+
+// One call of a module in a graph.
+struct Call {
+  Module module = 0;
+  std::int64_t call = 0;
+  bool operator==(const Call&) const = default;
+};
+struct CallHash {
+  std::size_t operator()(const Call& call) const {
+    return std::hash<std::int64_t>()(call.call * 0x9E37'79B9'7F4A'7C15 + call.module);
+  }
+};
+
+// What stands for a value: a node, or an attribute, or nothing.
+struct Terminal {
+  Index item = kNone;
+  std::optional<Outline::Attribute> attribute;
+};
+
+class Builder {
+ public:
+  Builder(const GraphCollection& collection, const OutlineOptions& options, Outline& outline)
+      : options_(options), outline_(outline) {
+    for (const ModuleRecord& record : collection.modules) outline.modules.emplace(record.path, &record);
+    for (const ParameterRecord& parameter : collection.parameters)
+      outline.parameters.emplace(parameter.name, &parameter);
+    for (const ModuleGraph& graph : collection.graphs) {
+      const Index item =
+          add({.kind = Kind::kGraph, .graph = &graph, .path = graph.module, .type = graph.type});
+      outline.items[item].module = find_module(graph.module);
+      outline.graphs.push_back(item);
+      std::unordered_set<Module> outside{ModuleNames::kRoot};
+      for (const Module module : names_.along(graph.module)) outside.insert(module);
+      fill(item, graph, std::move(outside), {});
+    }
+  }
+
+ private:
+  // One graph while its nodes find their places.
+  struct Filling {
+    Index top = kNone;  // kGraph or kBody
+    const ModuleGraph* graph = nullptr;
+    std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes stand at the top
+    std::unordered_set<Module> live = {};  // that are called, or whose nodes are here
+    std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around it
+    std::unordered_map<Module, std::int64_t> last = {};    // the last call that was met
+    std::unordered_map<Call, Index, CallHash> boxes = {};
+    std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // that no box shows yet
+    std::unordered_map<std::string_view, const Constant*> constants = {};
+    std::unordered_map<std::uint32_t, Terminal> terminals = {};  // by id of the node
+  };
+
+  Index add(Outline::Item item) {
+    const auto index = static_cast<Index>(outline_.items.size());
+    if (item.parent != kNone) {
+      item.depth = outline_.items[item.parent].depth + 1;
+      outline_.items[item.parent].children.push_back(index);
+    }
+    outline_.items.push_back(std::move(item));
+    return index;
+  }
+
+  const ModuleRecord* find_module(std::string_view path) const {
+    const auto found = outline_.modules.find(path);
+    if (found == outline_.modules.end()) return nullptr;
+    if (!found->second->alias_of) return found->second;
+    const auto first = outline_.modules.find(*found->second->alias_of);
+    return first == outline_.modules.end() ? found->second : first->second;
+  }
+
+  // `inputs`: what the placeholders stand for, by position; empty: they are shown.
+  void fill(Index top, const ModuleGraph& graph, std::unordered_set<Module> outside,
+            const std::vector<Terminal>& inputs) {
+    Filling filling{.top = top, .graph = &graph, .outside = std::move(outside)};
+    const std::vector<NodeId> order = graph.graph.order();
+    find_live(filling, order);
+    for (std::size_t i = 0; i < graph.subgraphs.size(); ++i)
+      filling.subgraphs.emplace(graph.subgraphs[i].name, i);
+    for (const auto& [name, constant] : graph.constants) filling.constants.emplace(name, &constant);
+    const std::vector<Role> roles = find_roles(graph.graph, order);
+    std::size_t placeholders = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Node& node = graph.graph.node(order[i]);
+      if (node.op == Opcode::kPlaceholder && placeholders < inputs.size()) {
+        filling.terminals.emplace(node.id.index, inputs[placeholders++]);
+      } else {
+        filling.terminals.emplace(node.id.index, place(filling, node, roles[i]));
+      }
+    }
+  }
+
+  void find_live(Filling& filling, const std::vector<NodeId>& order) {
+    const ModuleGraph& graph = *filling.graph;
+    if (graph.execution) {
+      for (const std::string& path : graph.execution->module_forward_order)
+        filling.live.insert(names_.module(path));
+    }
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kCallModule) filling.live.insert(names_.module(node.scope->module_path));
+    }
+    if (!graph.execution) return;
+    std::unordered_map<Module, std::int64_t> calls;
+    for (const std::string& path : graph.execution->module_forward_order) {
+      const std::vector<Module>& along = names_.along(path);
+      if (along.empty()) continue;
+      Call& caller = filling.caller[{along.back(), ++calls[along.back()]}];
+      for (auto around = along.rbegin() + 1; around != along.rend(); ++around) {
+        if (filling.outside.contains(*around)) break;
+        const auto found = calls.find(*around);
+        if (found == calls.end() || !filling.live.contains(*around)) continue;
+        caller = {*around, found->second};
+        break;
+      }
+    }
+  }
+
+  // Where a node of that scope stands.
+  Index box_of(Filling& filling, const Node& node) {
+    const std::string& path = node.scope->module_path;
+    const bool is_call = node.op == Opcode::kCallModule;
+    const std::vector<Module> along = names_.along(path);
+    if (along.empty() || filling.outside.contains(along.back())) return filling.top;
+    Call call{along.back(), node.scope->call};
+    if (is_call) {
+      // It stands where it is called from.
+    } else if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
+      filling.last[call.module] = call.call;
+      return found->second;
+    }
+    // Calls from the innermost outwards that have no box yet.
+    std::vector<std::pair<std::size_t, Call>> missing;
+    if (!is_call) missing.emplace_back(along.size() - 1, call);
+    Index box = filling.top;
+    for (std::size_t i = along.size() - 1; i-- > 0;) {
+      if (filling.outside.contains(along[i])) break;
+      if (!filling.live.contains(along[i])) continue;
+      const auto caller = filling.caller.find(call);
+      if (caller != filling.caller.end() && caller->second.module == along[i]) {
+        call = caller->second;
+      } else {
+        const auto last = filling.last.find(along[i]);
+        call = {along[i], last == filling.last.end() ? 1 : last->second};
+      }
+      if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
+        box = found->second;
+        break;
+      }
+      missing.emplace_back(i, call);
+    }
+    std::vector<std::size_t> ends;  // of the path's parts
+    for (std::size_t at = 0; !missing.empty() && at < path.size(); ++at) {
+      at = std::min(path.find('.', at), path.size());
+      ends.push_back(at);
+    }
+    for (; !missing.empty(); missing.pop_back()) {
+      const auto& [i, here] = missing.back();
+      filling.last[here.module] = here.call;
+      if (outline_.items[box].depth < Outline::kMaxNesting) {
+        Outline::Item item{.kind = Kind::kModule,
+                           .parent = box,
+                           .graph = filling.graph,
+                           .path = path.substr(0, ends[i]),
+                           .call = here.call};
+        item.module = find_module(item.path);
+        item.type = item.module != nullptr            ? item.module->type
+                    : item.path.size() == path.size() ? node.scope->module_type.value_or("")
+                                                      : "";
+        box = add(std::move(item));
+      }
+      filling.boxes.emplace(here, box);
+    }
+    return box;
+  }
+
+  Outline::Attribute attribute(const Filling& filling, const Node& node) const {
+    Outline::Attribute attribute{.node = &node};
+    if (const auto constant = filling.constants.find(*node.target); constant != filling.constants.end()) {
+      attribute.constant = constant->second;
+    } else if (const auto found = outline_.parameters.find(*node.target);
+               found != outline_.parameters.end()) {
+      attribute.parameter = found->second;
+    }
+    return attribute;
+  }
+
+  // Puts the node into the outline, unless it is left out; what stands for its value.
+  Terminal place(Filling& filling, const Node& node, Role role) {
+    if (role == Role::kAttribute) {
+      const Outline::Attribute attribute = this->attribute(filling, node);
+      if (attribute.parameter != nullptr ? !options_.parameters : !options_.plumbing)
+        return {.item = kNone, .attribute = attribute};
+    } else if (!options_.plumbing) {
+      if (role == Role::kPlumbing) return {};
+      if (role == Role::kPass) return terminal(filling, *node.args[0].get_if<NodeId>());
+    }
+    Index box = box_of(filling, node);
+    std::vector<std::size_t> bodies;  // that are drawn here
+    for_each_of<Argument::GraphRef>(node, [&](const auto& ref) {
+      const auto subgraph = filling.subgraphs.find(ref.name);
+      if (subgraph == filling.subgraphs.end()) return;
+      bodies.push_back(subgraph->second);
+      filling.subgraphs.erase(subgraph);
+    });
+    if (outline_.items[box].depth + 2 >= Outline::kMaxNesting) bodies.clear();
+    Outline::Item item{.kind = Kind::kNode, .graph = filling.graph, .node = &node};
+    if (node.op == Opcode::kCallModule) {
+      item.path = *node.target;
+      item.module = find_module(*node.target);
+      item.type = item.module != nullptr ? item.module->type : node.scope->module_type.value_or("");
+    }
+    if (bodies.empty()) {
+      for_each_input(node, [&](NodeId input) { take(item, terminal(filling, input)); });
+    } else {
+      box = add({.kind = Kind::kOperator, .parent = box, .graph = filling.graph, .node = &node});
+      place_bodies(filling, box, node, bodies, item);
+    }
+    item.parent = box;
+    return {.item = add(std::move(item)), .attribute = {}};
+  }
+
+  // Bodies get their inputs from the operands behind them in the arguments, where these are as many.
+  void place_bodies(const Filling& filling, Index box, const Node& node,
+                    const std::vector<std::size_t>& bodies, Outline::Item& item) {
+    std::vector<Terminal> operands;
+    for_each_argument(node, [&](const Argument& argument) {
+      for_each_value(argument, [&](const Argument& value) {
+        if (value.is<Argument::GraphRef>()) {
+          for (Terminal& operand : operands) take(item, operand);  // what stood in front of it: a condition
+          operands.clear();
+        } else if (const auto* id = value.get_if<NodeId>()) {
+          operands.push_back(terminal(filling, *id));
+        } else if (!value.is<Argument::List>() && !value.is<Argument::Tuple>()) {
+          operands.emplace_back();
+        }
+      });
+    });
+    std::unordered_set<Module> outside = filling.outside;
+    for (Index around = box; around != filling.top; around = outline_.items[around].parent) {
+      if (outline_.items[around].kind == Kind::kModule)
+        outside.insert(names_.module(outline_.items[around].path));
+    }
+    bool all_take = true;
+    for (const std::size_t i : bodies) {
+      const Subgraph& body = filling.graph->subgraphs[i];
+      std::size_t placeholders = 0;
+      for (const NodeId id : body.graph.graph.order()) {
+        placeholders += static_cast<std::size_t>(body.graph.graph.node(id).op == Opcode::kPlaceholder);
+      }
+      const bool takes = placeholders == operands.size();
+      all_take &= takes;
+      const Index top = add({.kind = Kind::kBody, .parent = box, .graph = &body.graph, .name = body.name});
+      fill(top, body.graph, outside, takes ? operands : std::vector<Terminal>());
+      const NodeId last = body.graph.graph.last();
+      const std::vector<Index>& children = outline_.items[top].children;
+      if (last.valid() && !children.empty() &&
+          outline_.items[children.back()].node == &body.graph.graph.node(last)) {
+        item.inputs.push_back(children.back());
+      }
+    }
+    if (all_take) return;
+    for (const Terminal& operand : operands) take(item, operand);
+  }
+
+  static Terminal terminal(const Filling& filling, NodeId id) {
+    const auto found = filling.terminals.find(id.index);
+    return found == filling.terminals.end() ? Terminal{} : found->second;
+  }
+
+  static void take(Outline::Item& item, const Terminal& terminal) {
+    if (terminal.item != kNone) item.inputs.push_back(terminal.item);
+    if (terminal.attribute) item.attributes.push_back(*terminal.attribute);
+  }
+
+  const OutlineOptions& options_;
+  Outline& outline_;
+  ModuleNames names_;
+};
+
+// Keeps the first of equal values.
+template <class T, class Key>
+void remove_repeated(std::vector<T>& values, const Key& key) {
+  if (values.size() < 2) return;
+  std::set<decltype(key(values[0]))> seen;
+  std::erase_if(values, [&](const T& value) { return !seen.insert(key(value)).second; });
+}
+
+}  // namespace
+
+Index Outline::module_around(Index item) const {
+  while (items[item].kind != Kind::kGraph && items[item].kind != Kind::kModule) item = items[item].parent;
+  return item;
+}
+
+Outline make_outline(const GraphCollection& collection, const OutlineOptions& options) {
+  Outline outline;
+  Builder(collection, options, outline);
+  for (Outline::Item& item : outline.items) {
+    remove_repeated(item.inputs, [](Index input) { return input; });
+    remove_repeated(item.attributes, [](const Outline::Attribute& attribute) -> std::string_view {
+      return *attribute.node->target;
+    });
+  }
+  return outline;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,262 @@
+#include "pictures/picture.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "support/error.h"
+#include "support/nearest.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+constexpr Index kNone = Outline::kNone;
+constexpr std::size_t kMaxNeighbors = 40;
+
+class Maker {
+ public:
+  Maker(const GraphCollection& collection, const PictureOptions& options)
+      : collection_(collection), options_(options) {}
+
+  Picture make() {
+    picture_.outline =
+        make_outline(collection_, {.plumbing = options_.plumbing, .parameters = options_.parameters});
+    structures_ = find_structures(picture_.outline);
+    if (options_.fold) fold_repeats(picture_.outline, structures_);
+    if (!options_.depth) split_large(picture_.outline, kSiblings);
+    structures_.resize(picture_.outline.items.size());
+    picture_.same_as.assign(picture_.outline.items.size(), kNone);
+    picture_.tops = options_.focus ? focus(*options_.focus) : picture_.outline.graphs;
+    if (options_.depth) {
+      open_to(static_cast<std::size_t>(*options_.depth));
+    } else {
+      open_what_fits();
+    }
+    see();
+    return std::move(picture_);
+  }
+
+ private:
+  const Outline::Item& item(Index index) const { return picture_.outline[index]; }
+
+  std::vector<Index> focus(const std::string& path) const {
+    const Outline& outline = picture_.outline;
+    const auto record = outline.modules.find(path);
+    const std::string& first =
+        record != outline.modules.end() && record->second->alias_of ? *record->second->alias_of : path;
+    // A module that is its own graph, called in another or both; else what is called through a container.
+    std::vector<Index> inside;
+    for (Index i = 0; i < outline.items.size(); ++i) {
+      const Outline::Item& candidate = outline[i];
+      if (candidate.kind != Kind::kModule && candidate.kind != Kind::kGraph) continue;
+      if (candidate.path == path || candidate.path == first) return {i};
+      if (candidate.path.size() > path.size() && candidate.path.starts_with(path) &&
+          candidate.path[path.size()] == '.' && !is_in_any(i, inside)) {
+        inside.push_back(i);
+      }
+    }
+    if (!inside.empty()) return inside;
+    if (record != outline.modules.end()) {
+      const bool is_leaf = record->second->status == ModuleStatus::kLeaf;
+      throw usage_error(
+          "--focus " + path + ": the module has nothing inside, it is " + to_string(record->second->status),
+          {is_leaf ? "trace with --no-leaf @" + path + " to look inside"
+                   : "fxtrace inspect lists the modules"});
+    }
+    std::vector<std::string> known;
+    for (const ModuleRecord& module : collection_.modules) known.push_back(module.path);
+    const std::string near = find_nearest(path, known);
+    throw usage_error("--focus " + path + ": the model has no such module",
+                      {near.empty() ? "fxtrace inspect lists the modules" : "did you mean " + near + "?"});
+  }
+
+  bool is_in_any(Index index, const std::vector<Index>& boxes) const {
+    for (; index != kNone; index = item(index).parent) {
+      if (std::find(boxes.begin(), boxes.end(), index) != boxes.end()) return true;
+    }
+    return false;
+  }
+
+  static bool is_module(const Outline::Item& item) { return item.kind == Kind::kModule; }
+
+  // Modules nest `depth` deep at most; what else is a box takes no depth.
+  void open_to(std::size_t depth) {
+    picture_.is_open.assign(picture_.outline.items.size(), false);
+    std::vector<std::pair<Index, std::size_t>> open;
+    for (const Index top : picture_.tops) open.emplace_back(top, 0);
+    while (!open.empty()) {
+      const auto [box, level] = open.back();
+      open.pop_back();
+      picture_.is_open[box] = true;
+      for (const Index child : item(box).children) {
+        const std::size_t inner = level + static_cast<std::size_t>(is_module(item(child)));
+        if (may_open(child) && inner < depth) open.emplace_back(child, inner);
+      }
+    }
+  }
+
+  bool may_open(Index index) const {
+    return item(index).kind != Kind::kNode && item(index).kind != Kind::kRepeats;
+  }
+
+  void open_what_fits() {
+    if (open_levels()) return;
+    if (options_.fold) {
+      find_same();
+      if (open_levels()) {
+        picture_.note = "Of boxes with one structure the first is open.";
+        return;
+      }
+    }
+    std::size_t closed = 0;
+    for_each_seen([&](Index index) {
+      closed += static_cast<std::size_t>(may_open(index) && picture_.same_as[index] == kNone);
+    });
+    picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
+                    " closed to keep the picture small; --depth N and --focus PATH open more.";
+    if (hidden_tops_ > 0) picture_.note += " " + std::to_string(hidden_tops_) + " more graphs are not drawn.";
+  }
+
+  // Boxes whose structure an earlier one has stay closed.
+  void find_same() {
+    std::unordered_map<std::uint64_t, Index> first;
+    std::vector<Index> open(picture_.tops.rbegin(), picture_.tops.rend());
+    while (!open.empty()) {
+      const Index box = open.back();
+      open.pop_back();
+      if (is_module(item(box)) && item(box).children.size() > 2) {
+        const auto [found, is_new] = first.emplace(structures_[box].loose, box);
+        if (!is_new) {
+          picture_.same_as[box] = found->second;
+          continue;
+        }
+      }
+      const auto& children = item(box).children;
+      for (auto child = children.rbegin(); child != children.rend(); ++child) {
+        if (may_open(*child)) open.push_back(*child);
+      }
+    }
+  }
+
+  // Opens boxes from the outermost inwards while all that is seen fits.  Whether all of them could be opened.
+  bool open_levels() {
+    picture_.is_open.assign(picture_.outline.items.size(), false);
+    bool all = true;
+    if (picture_.tops.size() > kBoxesOfPicture) {
+      hidden_tops_ = picture_.tops.size() - kBoxesOfPicture;
+      picture_.tops.resize(kBoxesOfPicture);
+      all = false;
+    }
+    std::size_t seen = picture_.tops.size();
+    for (std::vector<Index> level = picture_.tops; !level.empty();) {
+      std::vector<Index> next;
+      for (const Index box : level) {
+        const std::size_t more = item(box).children.size();
+        const bool is_only_top = picture_.tops.size() == 1 && box == picture_.tops[0];
+        if (picture_.same_as[box] != kNone) continue;
+        if (seen + more > kBoxesOfPicture + 1 && !is_only_top) {
+          all = false;
+          continue;
+        }
+        seen = seen + more - 1;
+        picture_.is_open[box] = true;
+        for (const Index child : item(box).children) {
+          if (may_open(child)) next.push_back(child);
+        }
+      }
+      level = std::move(next);
+    }
+    return all && hidden_tops_ == 0;
+  }
+
+  // Everything that has a place of its own in the picture, but open boxes.
+  template <class F>
+  void for_each_seen(const F& f) const {
+    std::vector<Index> open = picture_.tops;
+    while (!open.empty()) {
+      const Index index = open.back();
+      open.pop_back();
+      if (!picture_.is_open[index]) {
+        f(index);
+        continue;
+      }
+      const auto& children = item(index).children;
+      open.insert(open.end(), children.begin(), children.end());
+    }
+  }
+
+  void see() {
+    const std::size_t count = picture_.outline.items.size();
+    picture_.seen.assign(count, kNone);
+    std::vector<std::pair<Index, Index>> open;  // and the closed box around it
+    for (const Index top : picture_.tops) open.emplace_back(top, kNone);
+    while (!open.empty()) {
+      const auto [index, closed] = open.back();
+      open.pop_back();
+      picture_.seen[index] = closed == kNone ? index : closed;
+      const Index inner = closed != kNone || picture_.is_open[index] ? closed : index;
+      for (const Index child : item(index).children) open.emplace_back(child, inner);
+    }
+    // What a box that has the same structure is like must be open to be seen.
+    for (Index& same : picture_.same_as) {
+      if (same != kNone && (picture_.seen[same] != same || !picture_.is_open[same])) same = kNone;
+    }
+    find_edges();
+  }
+
+  void find_edges() {
+    std::vector<Index> neighbor(picture_.outline.items.size(), kNone);
+    std::size_t hidden = 0;
+    const auto end_of = [&](Index node) {
+      if (picture_.seen[node] != kNone) return picture_.seen[node];
+      if (neighbor[node] == kNone) {
+        if (picture_.neighbors.size() == kMaxNeighbors) {
+          ++hidden;
+          return kNone;
+        }
+        picture_.neighbors.push_back(node);
+        neighbor[node] = node;
+      }
+      return neighbor[node];
+    };
+    std::set<std::pair<Index, Index>> known;
+    for (Index to = 0; to < picture_.outline.items.size(); ++to) {
+      for (const Index from : item(to).inputs) {
+        if (picture_.seen[from] == kNone && picture_.seen[to] == kNone) continue;
+        const Picture::Edge edge{end_of(from), end_of(to)};
+        if (edge.from == kNone || edge.to == kNone || edge.from == edge.to) continue;
+        if (known.emplace(edge.from, edge.to).second) picture_.edges.push_back(edge);
+      }
+    }
+    for (const Index index : picture_.neighbors) picture_.seen[index] = index;
+    if (hidden > 0) {
+      picture_.note +=
+          (picture_.note.empty() ? "" : " ") + std::to_string(hidden) + " more edges lead outside.";
+    }
+  }
+
+  const GraphCollection& collection_;
+  const PictureOptions& options_;
+  Picture picture_;
+  std::vector<Structure> structures_;
+  std::size_t hidden_tops_ = 0;
+};
+
+}  // namespace
+
+Picture make_picture(const GraphCollection& collection, const PictureOptions& options) {
+  return Maker(collection, options).make();
+}
+
+Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options) {
+  Outline outline =
+      make_outline(collection, {.plumbing = options.plumbing, .parameters = options.parameters});
+  if (options.fold) fold_repeats(outline, find_structures(outline));
+  split_large(outline, kSiblings);
+  return outline;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,157 @@
+#include "pictures/plumbing.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "operators/function_traits.h"
+#include "operators/operators.h"
+
+namespace fxtrace {
+namespace {
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  for (const std::string_view other : names) {
+    if (name == other) return true;
+  }
+  return false;
+}
+
+// Whether a value of that type may hold a tensor or an object, so that a picture must show where it comes
+// from.
+bool may_hold_tensor(const Meta& meta) {
+  switch (meta.kind()) {
+    case ValueKind::kTensor:
+      return true;
+    case ValueKind::kInt:
+    case ValueKind::kFloat:
+    case ValueKind::kBool:
+    case ValueKind::kString:
+      return false;
+    case ValueKind::kOther:
+      break;
+  }
+  if (!meta.type) return true;
+  // "List[int]", "Tuple[int, Optional[float]]": nothing but these words.
+  std::string_view rest = *meta.type;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of("[], "), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (!word.empty() &&
+        !is_one_of(word, {"List",       "Tuple",  "Optional",     "Dict",    "int",         "float",
+                          "bool",       "str",    "number",       "complex", "None",        "NoneType",
+                          "Device",     "device", "torch.device", "dtype",   "torch.dtype", "Size",
+                          "torch.Size", "SymInt", "SymBool",      "SymFloat"})) {
+      return true;
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+class Roles {
+ public:
+  Roles(const Graph& graph, const std::vector<NodeId>& order) : graph_(graph), order_(order) {}
+
+  std::vector<Role> find() {
+    std::vector<Role> roles;
+    roles.reserve(order_.size());
+    for (const NodeId id : order_) {
+      const Role role = role_of(graph_.node(id));
+      by_id_.emplace(id.index, role);
+      roles.push_back(role);
+    }
+    return roles;
+  }
+
+ private:
+  Role role_of(const Node& node) const {
+    switch (node.op) {
+      case Opcode::kPlaceholder:
+      case Opcode::kOutput:
+      case Opcode::kCallModule:
+        return Role::kShown;
+      case Opcode::kGetAttr:
+        return Role::kAttribute;
+      case Opcode::kCallFunction:
+      case Opcode::kCallMethod:
+        break;
+    }
+    if (node.target == "operator.getitem" && !node.args.empty()) {
+      const auto* container = node.args[0].get_if<NodeId>();
+      if (container == nullptr) return Role::kShown;
+      return may_hold_tensor(node.meta) && role_of(*container) != Role::kPlumbing ? Role::kPass
+                                                                                  : Role::kPlumbing;
+    }
+    if (node.op == Opcode::kCallMethod) return Role::kShown;
+    return does_nothing(node) || is_size(node) || is_constant(node) ? Role::kPlumbing
+           : copies_constant(node)                                  ? Role::kPass
+                                                                    : Role::kShown;
+  }
+
+  // No mode and no assert is part of what is computed.
+  static bool does_nothing(const Node& node) {
+    const Target target(*node.target);
+    if (has_trait(target.find_operator(), traits::kAsserts)) return true;
+    using namespace function_traits;
+    const FunctionTraits python = find_python_function(*node.target).traits;
+    return (python & (kOpensRegion | kClosesRegion | kSetsMode | kLogs)) != 0;
+  }
+
+  bool is_size(const Node& node) const {
+    const Target target(*node.target);
+    const Operator* op = target.find_operator();
+    if (has_trait(op, traits::kGivesSize)) return true;
+    if (may_hold_tensor(node.meta) || has_trait(op, traits::kReadsData)) return false;
+    const TargetParts parts = target.parts();
+    if (parts.kind == TargetKind::kHigherOrder) return false;
+    if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
+    // x.dtype, len(x) and what an operator says of a tensor without reading it; else arithmetic with such.
+    bool reads_tensors = false;
+    bool reads_numbers = false;
+    for_each_input(node, [&](NodeId input) {
+      const Node& source = graph_.node(input);
+      const bool is_tensor = may_hold_tensor(source.meta);
+      (is_tensor ? reads_tensors : reads_numbers) |=
+          role_of(input) == Role::kShown && source.op != Opcode::kPlaceholder;
+    });
+    return !reads_numbers &&
+           (!reads_tensors || op != nullptr || is_one_of(*node.target, {"builtins.getattr", "builtins.len"}));
+  }
+
+  // A tensor of one number that stands in the code.
+  bool is_constant(const Node& node) const {
+    const Target target(*node.target);
+    const bool makes =
+        has_trait(target.find_operator(), traits::kMakesTensor) || node.target == "torch.tensor";
+    if (!makes || !node.meta->shape || !node.meta->shape->empty()) return false;
+    bool takes_shown = false;
+    for_each_input(node, [&](NodeId input) { takes_shown |= role_of(input) != Role::kPlumbing; });
+    return !takes_shown;
+  }
+
+  bool copies_constant(const Node& node) const {
+    if (!is_one_of(*node.target, {"aten.lift_fresh_copy.default", "aten.lift_fresh.default",
+                                  "aten.detach.default", "aten.detach_.default", "aten.alias.default"})) {
+      return false;
+    }
+    const auto* source = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+    return source != nullptr && role_of(*source) != Role::kShown;
+  }
+
+  Role role_of(NodeId id) const {
+    const auto found = by_id_.find(id.index);
+    return found == by_id_.end() ? Role::kShown : found->second;
+  }
+
+  const Graph& graph_;
+  const std::vector<NodeId>& order_;
+  std::unordered_map<std::uint32_t, Role> by_id_;
+};
+
+}  // namespace
+
+std::vector<Role> find_roles(const Graph& graph, const std::vector<NodeId>& order) {
+  return Roles(graph, order).find();
+}
+
+}  // namespace fxtrace

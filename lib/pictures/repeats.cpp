@@ -1,0 +1,278 @@
+#include "pictures/repeats.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+
+// Periods of more items are no pattern that anybody sees.
+constexpr std::size_t kMaxPeriod = 24;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  // The finalizer of MurmurHash3 (Austin Appleby, public domain) over the sum.
+  std::uint64_t h = (hash * 0x9E37'79B9'7F4A'7C15) + value + 1;
+  h ^= h >> 33;
+  h *= 0xFF51'AFD7'ED55'8CCD;
+  h ^= h >> 33;
+  h *= 0xC4CE'B9FE'1A85'EC53;
+  h ^= h >> 33;
+  return h;
+}
+std::uint64_t mix(std::uint64_t hash, std::string_view text) {
+  return mix(hash, std::hash<std::string_view>()(text));
+}
+
+class Structures {
+ public:
+  explicit Structures(const Outline& outline) : outline_(outline), structures_(outline.items.size()) {}
+
+  std::vector<Structure> find() {
+    number();
+    find_inner_edges();
+    // Parents have smaller numbers than their children.
+    for (Index item = static_cast<Index>(outline_.items.size()); item-- > 0;) {
+      structures_[item] = structure(item);
+    }
+    return std::move(structures_);
+  }
+
+ private:
+  // Boxes before what is in them, in execution order: the place of an item in each box around it is a
+  // difference.
+  void number() {
+    place_.resize(outline_.items.size());
+    std::uint32_t next = 0;
+    for (const Index graph : outline_.graphs) {
+      std::vector<Index> open{graph};
+      while (!open.empty()) {
+        const Index item = open.back();
+        open.pop_back();
+        place_[item] = next++;
+        const auto& children = outline_[item].children;
+        open.insert(open.end(), children.rbegin(), children.rend());
+      }
+    }
+  }
+
+  // An edge is part of the innermost box that holds both ends.
+  void find_inner_edges() {
+    edges_.resize(outline_.items.size());
+    for (Index to = 0; to < outline_.items.size(); ++to) {
+      for (const Index from : outline_[to].inputs) {
+        Index a = from;
+        Index b = to;
+        while (a != b && a != Outline::kNone && b != Outline::kNone) {
+          Index& deeper = outline_[a].depth > outline_[b].depth ? a : b;
+          deeper = outline_[deeper].parent;
+        }
+        if (a == b && a != Outline::kNone)
+          edges_[a].emplace_back(place_[from] - place_[a], place_[to] - place_[a]);
+      }
+    }
+  }
+
+  Structure structure(Index index) const {
+    const Outline::Item& item = outline_[index];
+    Structure all;
+    add_both(all, mix(0, static_cast<std::uint64_t>(item.kind)));
+    add_both(all, mix(0, item.type));
+    if (item.node != nullptr) add_node(all, item);
+    for (const Index child : item.children) {
+      all.exact = mix(all.exact, structures_[child].exact);
+      all.loose = mix(all.loose, structures_[child].loose);
+    }
+    for (const auto& [from, to] : edges_[index]) add_both(all, mix(mix(0, from), to));
+    return all;
+  }
+
+  static void add_both(Structure& all, std::uint64_t value) {
+    all.exact = mix(all.exact, value);
+    all.loose = mix(all.loose, value);
+  }
+
+  void add_node(Structure& all, const Outline::Item& item) const {
+    const Node& node = *item.node;
+    add_both(all, static_cast<std::uint64_t>(node.op));
+    if (node.op == Opcode::kCallModule) {
+      add_both(all, mix(0, node.method));
+      if (item.module != nullptr) {
+        add_both(all, static_cast<std::uint64_t>(item.module->status));
+        for (const auto& [name, value] : item.module->attributes)
+          all.exact = mix(mix(all.exact, name), hash(value));
+      }
+    } else if (node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod) {
+      add_both(all, mix(0, node.target));
+    }
+    add_both(all, item.inputs.size());
+    for (const Outline::Attribute& attribute : item.attributes) {
+      if (attribute.parameter == nullptr) continue;
+      for (const std::int64_t size : attribute.parameter->shape)
+        all.exact = mix(all.exact, static_cast<std::uint64_t>(size));
+    }
+    for_each_argument(node, [&](const Argument& argument) {
+      all.exact = mix(all.exact, hash(argument));
+      all.loose = mix(all.loose, argument.value.index());
+    });
+    for (const auto& [name, argument] : node.kwargs) add_both(all, mix(0, name));
+    if (node.meta->dtype) all.exact = mix(all.exact, *node.meta->dtype);
+    if (!node.meta->shape) return;
+    all.loose = mix(all.loose, node.meta->shape->size());
+    for (const Meta::Dim& size : *node.meta->shape) all.exact = mix(all.exact, size_hash(size));
+  }
+
+  // Values of nodes count by their places, which edges tell; sizes of plumbing by what is known of them.
+  static std::uint64_t hash(const Argument& argument) {
+    std::uint64_t all = 0;
+    for_each_value(argument, [&](const Argument& value) {
+      all = mix(all, value.value.index());
+      if (const auto* number = value.get_if<std::int64_t>()) {
+        all = mix(all, static_cast<std::uint64_t>(*number));
+      } else if (const auto* real = value.get_if<double>()) {
+        all = mix(all, std::hash<double>()(*real));
+      } else if (const auto* flag = value.get_if<bool>()) {
+        all = mix(all, static_cast<std::uint64_t>(*flag));
+      } else if (const auto* text = value.get_if<std::string>()) {
+        all = mix(all, *text);
+      } else if (const auto* dtype = value.get_if<Argument::Dtype>()) {
+        all = mix(all, dtype->name);
+      } else if (const auto* function = value.get_if<Argument::Function>()) {
+        all = mix(all, function->name);
+      }
+    });
+    return all;
+  }
+
+  static std::uint64_t size_hash(const Meta::Dim& size) {
+    const auto number = size.number();
+    return number ? static_cast<std::uint64_t>(*number) : std::hash<std::string>()(size.text());
+  }
+
+  const Outline& outline_;
+  std::vector<Structure> structures_;
+  std::vector<std::uint32_t> place_;  // by item
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>
+      edges_;  // by box: places of both ends below it
+};
+
+struct Run {
+  std::size_t period = 0, length = 0;  // siblings, the first period included
+};
+
+class Folder {
+ public:
+  Folder(Outline& outline, const std::vector<Structure>& structures)
+      : outline_(outline), structures_(structures) {}
+
+  void fold(Index box) {
+    const std::vector<Index> children = std::exchange(outline_.items[box].children, {});
+    std::vector<Index> folded;
+    for (std::size_t i = 0; i < children.size();) {
+      const Run run = find_run(children, i);
+      if (run.length == 0) {
+        folded.push_back(children[i++]);
+        continue;
+      }
+      folded.insert(folded.end(), children.begin() + to_offset(i),
+                    children.begin() + to_offset(i + run.period));
+      const auto repeats = static_cast<Index>(outline_.items.size());
+      outline_.items.push_back({.kind = Kind::kRepeats,
+                                .parent = box,
+                                .depth = outline_[box].depth + 1,
+                                .children = {children.begin() + to_offset(i + run.period),
+                                             children.begin() + to_offset(i + run.length)},
+                                .graph = outline_[box].graph,
+                                .like = children[i],
+                                .period = static_cast<std::uint32_t>(run.period)});
+      for (const Index child : outline_.items[repeats].children) outline_.items[child].parent = repeats;
+      folded.push_back(repeats);
+      i += run.length;
+    }
+    outline_.items[box].children = std::move(folded);
+  }
+
+ private:
+  static std::ptrdiff_t to_offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
+
+  // The period that folds the most, the shortest of several.
+  Run find_run(const std::vector<Index>& children, std::size_t start) const {
+    const auto same = [&](std::size_t a, std::size_t b) {
+      return structures_[children[a]].exact == structures_[children[b]].exact;
+    };
+    Run best;
+    for (std::size_t period = 1; period <= kMaxPeriod && start + (2 * period) <= children.size(); ++period) {
+      std::size_t length = period;
+      while (start + length < children.size() && same(start + length, start + length - period)) ++length;
+      const std::size_t times = length / period;
+      if (times < 2 || (times < 4 && !holds_box(children, start, period))) continue;
+      if (times * period > best.length) best = {period, times * period};
+    }
+    return best;
+  }
+
+  bool holds_box(const std::vector<Index>& children, std::size_t start, std::size_t period) const {
+    return std::any_of(children.begin() + to_offset(start), children.begin() + to_offset(start + period),
+                       [&](Index child) { return outline_[child].kind != Kind::kNode; });
+  }
+
+  Outline& outline_;
+  const std::vector<Structure>& structures_;
+};
+
+void set_depths(Outline& outline) {
+  std::vector<Index> open = outline.graphs;
+  while (!open.empty()) {
+    const Index item = open.back();
+    open.pop_back();
+    for (const Index child : outline.items[item].children) {
+      outline.items[child].depth = outline.items[item].depth + 1;
+      open.push_back(child);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Structure> find_structures(const Outline& outline) { return Structures(outline).find(); }
+
+void fold_repeats(Outline& outline, const std::vector<Structure>& structures) {
+  Folder folder(outline, structures);
+  const auto count = static_cast<Index>(outline.items.size());
+  for (Index item = 0; item < count; ++item) {
+    if (outline[item].children.size() > 1) folder.fold(item);
+  }
+  set_depths(outline);
+}
+
+void split_large(Outline& outline, std::size_t limit) {
+  for (Index box = 0; box < outline.items.size(); ++box) {
+    while (outline[box].children.size() > limit) {
+      const std::vector<Index> children = std::exchange(outline.items[box].children, {});
+      // Parts of one size, as few as there may be.
+      const std::size_t parts = std::min((children.size() + limit - 1) / limit, children.size() / 2);
+      std::vector<Index> made;
+      for (std::size_t part = 0; part < parts; ++part) {
+        const auto at = [&](std::size_t i) {
+          return children.begin() + static_cast<std::ptrdiff_t>(i * children.size() / parts);
+        };
+        const auto index = static_cast<Index>(outline.items.size());
+        outline.items.push_back({.kind = Kind::kPart,
+                                 .parent = box,
+                                 .children = {at(part), at(part + 1)},
+                                 .graph = outline[box].graph});
+        for (const Index child : outline.items[index].children) outline.items[child].parent = index;
+        made.push_back(index);
+      }
+      outline.items[box].children = std::move(made);
+    }
+  }
+  set_depths(outline);
+}
+
+}  // namespace fxtrace
