@@ -11,6 +11,7 @@
 
 #include "app/checks.h"
 #include "support/error.h"
+#include "writers/dot_writer.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
 
@@ -63,14 +64,31 @@ void FormatArguments::add_to(CLI::App& app) {
       ->group(output)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(one_of(names()));
-  app.add_option("--max-label", max_label_, "DOT: truncate labels to N characters")
+  const char* pictures = "Pictures";
+  app.add_option("--depth", picture_.depth,
+                 "show modules within modules to depth N; default: as many as fit one picture")
       ->type_name("N")
-      ->group(output)
+      ->group(pictures)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(integer_from(1));
-  app.add_flag("--show-parameters", show_parameters_,
-               "DOT: show parameters and buffers, those of leaf modules inside their boxes")
-      ->group(output);
+  app.add_option("--focus", picture_.focus, "show the module PATH alone, and what is next to it")
+      ->type_name("PATH")
+      ->group(pictures)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_flag("!--no-fold", picture_.fold, "show equal siblings one by one")->group(pictures);
+  app.add_flag("--show-plumbing", picture_.plumbing,
+               "show sizes and arithmetic with them, asserts, questions of dtype and device, constants")
+      ->group(pictures);
+  app.add_flag("--show-parameters", picture_.parameters,
+               "show all parameters and buffers, those of leaf modules inside their boxes")
+      ->group(pictures);
+  app.add_flag("--order", picture_.order, "number modules and parameters in the order of their use")
+      ->group(pictures);
+  app.add_option("--max-label", max_label_, "truncate labels to N characters")
+      ->type_name("N")
+      ->group(pictures)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(1));
 }
 
 const Format& FormatArguments::chosen() const {
@@ -95,15 +113,19 @@ const Format& FormatArguments::chosen() const {
 
 const Format& FormatArguments::format() const {
   const Format& format = chosen();
-  if (!format.is_picture && (show_parameters_ || max_label_)) {
-    throw usage_error("--show-parameters and --max-label only apply to DOT", {"add -f dot"});
+  const bool has_options = picture_.depth || picture_.focus || !picture_.fold || picture_.plumbing ||
+                           picture_.parameters || picture_.order || max_label_;
+  if (!format.is_picture && has_options) {
+    throw usage_error(
+        "--depth, --focus, --no-fold, --show-plumbing, --show-parameters, --order and --max-label only "
+        "apply to pictures",
+        {"add -f dot"});
   }
   return format;
 }
 
 void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {
-  DotOptions options;
-  options.parameters = show_parameters_;
+  PictureOptions options = picture_;
   if (max_label_) options.max_label = static_cast<std::size_t>(*max_label_);
   format().write(collection, out, options);
 }

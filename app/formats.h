@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graph/graph_collection.h"
-#include "writers/dot_writer.h"
+#include "pictures/picture.h"
 
 namespace CLI {
 class App;
@@ -19,8 +19,8 @@ namespace fxtrace::cli {
 struct Format {
   const char* name;    // as -f has it
   const char* suffix;  // of -o
-  bool is_picture;     // leaves out what no picture shows; the options of DOT are for these
-  void (*write)(const GraphCollection& collection, std::ostream& out, const DotOptions& options);
+  bool is_picture;     // leaves out what no picture shows; the options of pictures are for these
+  void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 };
 
 // What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.
@@ -44,7 +44,7 @@ class FormatArguments {
   std::string output_ = "-";
   std::optional<std::string> format_;
   std::optional<std::int64_t> max_label_;
-  bool show_parameters_ = false;
+  PictureOptions picture_;
 };
 
 }  // namespace fxtrace::cli

@@ -1,9 +1,13 @@
 #include "pictures/labels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <locale>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "graph/text_form.h"
 #include "operators/operators.h"
@@ -42,13 +46,23 @@ bool is_number(const Argument& argument, double number) {
                      [&](const Argument& item) { return is_number(item, number); });
 }
 
+// A value that holds no other; real numbers in as many digits as people read.
+std::string plain_text(const Argument& argument) {
+  static const Graph none;
+  if (const auto* real = argument.get_if<double>(); real != nullptr && std::isfinite(*real)) {
+    constexpr int kDigits = 5;
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << std::setprecision(kDigits) << *real;
+    return text.str();
+  }
+  return print_argument(none, argument);
+}
+
 // "2" of 2 and [2, 2]; "3x1" of [3, 1] joined by `by`.
 std::string sizes_text(const Argument& argument, const std::string& by, bool merge) {
   const auto* items = items_of(argument);
-  if (items == nullptr) {
-    static const Graph none;
-    return print_argument(none, argument);
-  }
+  if (items == nullptr) return plain_text(argument);
   if (merge && !items->empty() &&
       std::all_of(items->begin(), items->end(), [&](const auto& item) { return item == items->front(); })) {
     return sizes_text(items->front(), by, merge);
@@ -100,10 +114,29 @@ constexpr Detail kDetails[] = {
 constexpr const char* kFlags[] = {"bidirectional"};
 
 // Arguments whose name says no more than their place: x.view(size), x + other.
-constexpr std::string_view kUnnamed[] = {
-    "size",       "shape",       "sizes",  "dims",    "other", "exponent",         "repeats",
-    "split_size", "split_sizes", "chunks", "indices", "index", "normalized_shape", "equation",
-    "value"};
+constexpr std::string_view kUnnamed[] = {"size",
+                                         "shape",
+                                         "sizes",
+                                         "dims",
+                                         "dim0",
+                                         "dim1",
+                                         "other",
+                                         "exponent",
+                                         "repeats",
+                                         "split_size",
+                                         "split_sizes",
+                                         "chunks",
+                                         "normalized_shape",
+                                         "equation",
+                                         "value"};
+// Where and how a result stands in memory.
+constexpr std::string_view kHidden[] = {"device", "pin_memory", "layout",   "memory_format", "non_blocking",
+                                        "copy",   "generator",  "implicit", "half_to_float"};
+
+template <std::size_t N>
+bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
+  return std::ranges::find(names, name) != std::end(names);
+}
 
 const Argument* find(const ModuleRecord& module, std::string_view name) {
   for (const auto& [known, value] : module.attributes) {
@@ -121,7 +154,10 @@ std::string function_name(std::string_view target) {
   if (parts.kind == TargetKind::kOperator && parts.space != "aten" && parts.space != "prim") {
     return std::string(parts.space) + "." + std::string(parts.name);
   }
-  return std::string(parts.name);
+  std::string_view name = parts.name;
+  if (name.size() > 4 && name.starts_with("__") && name.ends_with("__"))
+    name = name.substr(2, name.size() - 4);
+  return std::string(name);
 }
 
 }  // namespace
@@ -187,14 +223,6 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   if (const auto* id = argument.get_if<NodeId>()) {
     const Node& node = graph.graph.node(*id);
     if (node.meta->value) return node.meta->value->text();
-    const bool is_constant = has_trait(Target(*node.target).find_operator(), traits::kMakesTensor);
-    if (is_constant && node.meta->shape && node.meta->shape->empty()) {
-      for_each_argument(node, [&](const Argument&) {});
-      for (const Argument& made_of : node.args) {
-        if (items_of(made_of) == nullptr && !made_of.is<NodeId>())
-          return print_argument(graph.graph, made_of);
-      }
-    }
     return node.name;
   }
   if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
@@ -205,7 +233,7 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   if (const auto* layout = argument.get_if<Argument::Layout>()) return layout->name;
   if (const auto* function = argument.get_if<Argument::Function>()) return function_name(function->name);
   if (const auto* body = argument.get_if<Argument::GraphRef>()) return body->name;
-  return print_argument(graph.graph, argument);
+  return plain_text(argument);
 }
 
 std::string Labels::module_details(const ModuleRecord& module) const {
@@ -263,14 +291,13 @@ std::string Labels::node_details(const Outline::Item& item) const {
   std::string text;
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
-    if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>()) return;
+    if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || is_one_of(name, kHidden))
+      return;
     if (const auto* id = argument.get_if<NodeId>()) {
       const Node& source = item.graph->graph.node(*id);
       const bool is_number = source.meta->value || (source.op == Opcode::kCallFunction &&
                                                     source.meta->kind() != ValueKind::kTensor);
-      const bool is_constant = has_trait(Target(*source.target).find_operator(), traits::kMakesTensor) &&
-                               source.meta->shape && source.meta->shape->empty();
-      if (attributes.contains(source.name) || (!is_number && !is_constant)) return;
+      if (attributes.contains(source.name) || !is_number) return;
     }
     if (const auto* values = items_of(argument)) {
       const bool has_tensor = std::any_of(values->begin(), values->end(), [&](const Argument& value) {
@@ -280,10 +307,12 @@ std::string Labels::node_details(const Outline::Item& item) const {
       });
       if (has_tensor) return;
     }
+    if (const auto* number = argument.get_if<std::int64_t>(); number != nullptr && *number == INT64_MAX)
+      return;  // to the end
     const std::string value = argument_text(*item.graph, argument);
     if (usual && *usual == value) return;
     if (usual && ((*usual == "True" && value == "True") || (*usual == "False" && value == "False"))) return;
-    const bool is_named = !name.empty() && std::ranges::find(kUnnamed, name) == std::end(kUnnamed);
+    const bool is_named = !name.empty() && !is_one_of(name, kUnnamed);
     append(text, is_named ? std::string(name) + "=" + value : value);
   };
   const auto declared = [&](std::size_t place, std::string_view name) -> const SchemaArgument* {
@@ -308,19 +337,30 @@ std::string Labels::node_details(const Outline::Item& item) const {
   return text;
 }
 
+// "zeros [2, 64]"; the number where it is only that.
+std::string Labels::constant_text(const Node& node) const {
+  const bool is_made =
+      std::ranges::none_of(node.args, [](const Argument& argument) { return argument.is<NodeId>(); });
+  const bool is_scalar = node.meta->shape && node.meta->shape->empty();
+  if (is_made && is_scalar) {
+    for (const Argument& argument : node.args) {
+      if (items_of(argument) == nullptr) return plain_text(argument);
+    }
+  }
+  return (is_made ? function_name(*node.target) : "constant") + " " + value_text(node.meta);
+}
+
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
   if (attribute.constant != nullptr) {
     const Constant& constant = *attribute.constant;
     if (!constant.object_type.empty()) return std::string(short_type(constant.object_type));
-    if (constant.data && constant.data->size() == 1) {
-      static const Graph none;
-      return print_argument(none, constant.data->front());
-    }
+    if (constant.data && constant.data->size() == 1) return plain_text(constant.data->front());
     Meta meta;
     meta.dtype = constant.dtype;
     meta.shape.emplace(constant.shape.begin(), constant.shape.end());
     return "constant " + value_text(meta);
   }
+  if (attribute.node->op != Opcode::kGetAttr) return constant_text(*attribute.node);
   std::string name = *attribute.node->target;
   if (!scope.empty() && name.size() > scope.size() && name.starts_with(scope) && name[scope.size()] == '.') {
     name.erase(0, scope.size() + 1);
@@ -417,14 +457,18 @@ Label Labels::label(Index index) const {
       label.note = count_text(operations(index), "operation");
       break;
     case Kind::kRepeats: {
-      label.title = range_text(item);
-      const std::size_t times = item.children.size() / item.period;
-      label.note = (item.period == 1 ? "as " + this->label(item.like).title + ", " : "as before, ") + kTimes +
-                   " " + std::to_string(times);
-      label.type = item.period == 1 ? short_type(outline_[item.like].type) : std::string_view();
+      const bool is_named = outline_[item.like].kind != Kind::kPeriod;
+      label.title = is_named ? range_text(item) : "repetitions of the above";
+      label.note = (is_named ? "as " + this->label(item.like).title + ", " : "") + kTimes + " " +
+                   std::to_string(item.children.size());
+      label.type = short_type(outline_[item.like].type);
       label.value = this->label(item.children.back()).value;
       break;
     }
+    case Kind::kPeriod:
+      label.title = "repeated: " + range_text(item);
+      label.note = count_text(operations(index), "operation");
+      break;
     case Kind::kPart:
       label.title = range_text(item);
       label.note = count_text(operations(index), "operation");

@@ -45,6 +45,7 @@ class Labels {
  private:
   std::string module_details(const ModuleRecord& module) const;
   std::string node_details(const Outline::Item& item) const;
+  std::string constant_text(const Node& node) const;
   std::string attribute_text(const Outline::Attribute& attribute, std::string_view scope) const;
   std::string value_of(const Outline::Item& item) const;
   std::string order_of(const Outline::Item& item) const;

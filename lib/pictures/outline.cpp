@@ -134,7 +134,7 @@ class Builder {
     for (std::size_t i = 0; i < graph.subgraphs.size(); ++i)
       filling.subgraphs.emplace(graph.subgraphs[i].name, i);
     for (const auto& [name, constant] : graph.constants) filling.constants.emplace(name, &constant);
-    const std::vector<Role> roles = find_roles(graph.graph, order);
+    const std::vector<Role> roles = find_roles(graph, order);
     std::size_t placeholders = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Node& node = graph.graph.node(order[i]);
@@ -243,10 +243,9 @@ class Builder {
 
   // Puts the node into the outline, unless it is left out; what stands for its value.
   Terminal place(Filling& filling, const Node& node, Role role) {
-    if (role == Role::kAttribute) {
-      const Outline::Attribute attribute = this->attribute(filling, node);
-      if (attribute.parameter != nullptr ? !options_.parameters : !options_.plumbing)
-        return {.item = kNone, .attribute = attribute};
+    if (role == Role::kAttribute || role == Role::kConstant) {
+      const bool is_shown = role == Role::kAttribute ? options_.parameters : options_.plumbing;
+      if (!is_shown) return {.item = kNone, .attribute = attribute(filling, node)};
     } else if (!options_.plumbing) {
       if (role == Role::kPlumbing) return {};
       if (role == Role::kPass) return terminal(filling, *node.args[0].get_if<NodeId>());

@@ -29,15 +29,17 @@ struct Outline {
     kOperator,  // control flow: its bodies, and behind them the node itself
     kBody,      // a subgraph of control flow
     kRepeats,   // what equals the siblings in front of it: see repeats.h
+    kPeriod,    // one repetition of several siblings
     kPart,      // some of too many siblings
     kNode
   };
 
-  // What a node takes and no box stands for: a parameter, a buffer or a constant of the code.
+  // What a node takes and no box stands for: a parameter, a buffer, a constant of the code, or what is
+  // computed of constants and sizes alone.
   struct Attribute {
-    const Node* node = nullptr;                  // its get_attr
+    const Node* node = nullptr;                  // that gives it
     const ParameterRecord* parameter = nullptr;  // null of a constant
-    const Constant* constant = nullptr;          // null of a parameter
+    const Constant* constant = nullptr;          // of the code
   };
 
   struct Item {

@@ -25,9 +25,9 @@ struct PictureOptions {
 };
 
 // Boxes and nodes that one picture may show before some are closed: about what a page holds.
-inline constexpr std::size_t kBoxesOfPicture = 110;
+inline constexpr std::size_t kBoxesOfPicture = 80;
 // Siblings that one box may have before they become parts.
-inline constexpr std::size_t kSiblings = 100;
+inline constexpr std::size_t kSiblings = 40;
 
 struct Picture {
   using Index = Outline::Index;

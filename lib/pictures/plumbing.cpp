@@ -2,6 +2,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "operators/function_traits.h"
 #include "operators/operators.h"
@@ -50,7 +51,9 @@ bool may_hold_tensor(const Meta& meta) {
 
 class Roles {
  public:
-  Roles(const Graph& graph, const std::vector<NodeId>& order) : graph_(graph), order_(order) {}
+  Roles(const ModuleGraph& graph, const std::vector<NodeId>& order) : graph_(graph.graph), order_(order) {
+    for (const auto& [name, constant] : graph.constants) constants_.insert(name);
+  }
 
   std::vector<Role> find() {
     std::vector<Role> roles;
@@ -71,7 +74,7 @@ class Roles {
       case Opcode::kCallModule:
         return Role::kShown;
       case Opcode::kGetAttr:
-        return Role::kAttribute;
+        return constants_.contains(*node.target) ? Role::kConstant : Role::kAttribute;
       case Opcode::kCallFunction:
       case Opcode::kCallMethod:
         break;
@@ -83,9 +86,9 @@ class Roles {
                                                                                   : Role::kPlumbing;
     }
     if (node.op == Opcode::kCallMethod) return Role::kShown;
-    return does_nothing(node) || is_size(node) || is_constant(node) ? Role::kPlumbing
-           : copies_constant(node)                                  ? Role::kPass
-                                                                    : Role::kShown;
+    if (does_nothing(node) || is_size(node)) return Role::kPlumbing;
+    if (copies_constant(node)) return Role::kPass;
+    return is_constant(node) ? Role::kConstant : Role::kShown;
   }
 
   // No mode and no assert is part of what is computed.
@@ -118,15 +121,20 @@ class Roles {
            (!reads_tensors || op != nullptr || is_one_of(*node.target, {"builtins.getattr", "builtins.len"}));
   }
 
-  // A tensor of one number that stands in the code.
+  // Neither inputs nor parameters nor chance decide what it gives.
   bool is_constant(const Node& node) const {
-    const Target target(*node.target);
-    const bool makes =
-        has_trait(target.find_operator(), traits::kMakesTensor) || node.target == "torch.tensor";
-    if (!makes || !node.meta->shape || !node.meta->shape->empty()) return false;
-    bool takes_shown = false;
-    for_each_input(node, [&](NodeId input) { takes_shown |= role_of(input) != Role::kPlumbing; });
-    return !takes_shown;
+    const Operator* op = Target(*node.target).find_operator();
+    const bool is_pure_call =
+        op != nullptr ? is_pure(op) && !has_trait(op, traits::kRandom) : node.target == "torch.tensor";
+    if (!is_pure_call || !may_hold_tensor(node.meta)) return false;
+    bool is_constant = true;
+    for_each_input(node, [&](NodeId input) { is_constant = is_constant && is_known(input); });
+    return is_constant;
+  }
+
+  bool is_known(NodeId id) const {
+    while (role_of(id) == Role::kPass) id = *graph_.node(id).args[0].get_if<NodeId>();
+    return role_of(id) == Role::kPlumbing || role_of(id) == Role::kConstant;
   }
 
   bool copies_constant(const Node& node) const {
@@ -135,7 +143,7 @@ class Roles {
       return false;
     }
     const auto* source = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
-    return source != nullptr && role_of(*source) != Role::kShown;
+    return source != nullptr && is_known(*source);
   }
 
   Role role_of(NodeId id) const {
@@ -145,12 +153,13 @@ class Roles {
 
   const Graph& graph_;
   const std::vector<NodeId>& order_;
+  std::unordered_set<std::string_view> constants_;  // of the code
   std::unordered_map<std::uint32_t, Role> by_id_;
 };
 
 }  // namespace
 
-std::vector<Role> find_roles(const Graph& graph, const std::vector<NodeId>& order) {
+std::vector<Role> find_roles(const ModuleGraph& graph, const std::vector<NodeId>& order) {
   return Roles(graph, order).find();
 }
 

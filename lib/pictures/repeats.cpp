@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace fxtrace {
@@ -12,8 +12,16 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-// Periods of more items are no pattern that anybody sees.
-constexpr std::size_t kMaxPeriod = 24;
+// Candidates for the period of one row, and comparisons of items in all: a bound for rows that nearly repeat
+// everywhere.
+constexpr std::size_t kMaxPeriods = 32;
+constexpr std::size_t kMaxComparisons = 50'000'000;
+// Which part of a tensor they take is no difference: expert k of a row of experts takes column k.
+constexpr std::string_view kTakesPart[] = {
+    "aten.select.int", "aten.slice.Tensor",           "aten.narrow.default",
+    "aten.eq.Scalar",  "aten.select_scatter.default", "aten.slice_scatter.default"};
+// Operations in a row that are worth a box.
+constexpr std::size_t kMinPart = 4;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   // The finalizer of MurmurHash3 (Austin Appleby, public domain) over the sum.
@@ -116,8 +124,9 @@ class Structures {
       for (const std::int64_t size : attribute.parameter->shape)
         all.exact = mix(all.exact, static_cast<std::uint64_t>(size));
     }
+    const bool takes_part = std::ranges::find(kTakesPart, *node.target) != std::end(kTakesPart);
     for_each_argument(node, [&](const Argument& argument) {
-      all.exact = mix(all.exact, hash(argument));
+      if (!takes_part) all.exact = mix(all.exact, hash(argument));
       all.loose = mix(all.loose, argument.value.index());
     });
     for (const auto& [name, argument] : node.kwargs) add_both(all, mix(0, name));
@@ -165,6 +174,16 @@ struct Run {
   std::size_t period = 0, length = 0;  // siblings, the first period included
 };
 
+std::ptrdiff_t to_offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
+
+// Puts some of the outline's items into a new box; whoever calls says where that stands.
+Index enclose(Outline& outline, Outline::Item box) {
+  const auto index = static_cast<Index>(outline.items.size());
+  outline.items.push_back(std::move(box));
+  for (const Index child : outline.items[index].children) outline.items[child].parent = index;
+  return index;
+}
+
 class Folder {
  public:
   Folder(Outline& outline, const std::vector<Structure>& structures)
@@ -172,43 +191,58 @@ class Folder {
 
   void fold(Index box) {
     const std::vector<Index> children = std::exchange(outline_.items[box].children, {});
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;  // of each structure, the last first
+    for (std::size_t i = children.size(); i-- > 0;) places[structures_[children[i]].exact].push_back(i);
     std::vector<Index> folded;
     for (std::size_t i = 0; i < children.size();) {
-      const Run run = find_run(children, i);
+      const Run run = find_run(children, i, places);
       if (run.length == 0) {
         folded.push_back(children[i++]);
         continue;
       }
-      folded.insert(folded.end(), children.begin() + to_offset(i),
-                    children.begin() + to_offset(i + run.period));
-      const auto repeats = static_cast<Index>(outline_.items.size());
-      outline_.items.push_back({.kind = Kind::kRepeats,
-                                .parent = box,
-                                .depth = outline_[box].depth + 1,
-                                .children = {children.begin() + to_offset(i + run.period),
-                                             children.begin() + to_offset(i + run.length)},
-                                .graph = outline_[box].graph,
-                                .like = children[i],
-                                .period = static_cast<std::uint32_t>(run.period)});
-      for (const Index child : outline_.items[repeats].children) outline_.items[child].parent = repeats;
-      folded.push_back(repeats);
+      const auto begin = children.begin() + to_offset(i);
+      fold_run(box, {begin, begin + to_offset(run.length)}, run.period, folded);
       i += run.length;
     }
     outline_.items[box].children = std::move(folded);
   }
 
  private:
-  static std::ptrdiff_t to_offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
+  void fold_run(Index box, std::vector<Index> row, std::size_t period, std::vector<Index>& folded) {
+    if (period > 1) {
+      std::vector<Index> periods;
+      for (std::size_t i = 0; i < row.size(); i += period) {
+        periods.push_back(
+            enclose(outline_, {.kind = Kind::kPeriod,
+                               .parent = box,
+                               .children = {row.begin() + to_offset(i), row.begin() + to_offset(i + period)},
+                               .graph = outline_[box].graph}));
+      }
+      row = std::move(periods);
+    }
+    folded.push_back(row[0]);
+    folded.push_back(enclose(outline_, {.kind = Kind::kRepeats,
+                                        .parent = box,
+                                        .children = {row.begin() + 1, row.end()},
+                                        .graph = outline_[box].graph,
+                                        .like = row[0]}));
+  }
 
-  // The period that folds the most, the shortest of several.
-  Run find_run(const std::vector<Index>& children, std::size_t start) const {
-    const auto same = [&](std::size_t a, std::size_t b) {
-      return structures_[children[a]].exact == structures_[children[b]].exact;
-    };
+  // The period that folds the most, the shortest of several.  `places` loses what lies in front of `start`.
+  Run find_run(const std::vector<Index>& children, std::size_t start,
+               std::unordered_map<std::uint64_t, std::vector<std::size_t>>& places) {
+    const auto hash = [&](std::size_t i) { return structures_[children[i]].exact; };
+    std::vector<std::size_t>& same = places[hash(start)];
+    while (!same.empty() && same.back() <= start) same.pop_back();
     Run best;
-    for (std::size_t period = 1; period <= kMaxPeriod && start + (2 * period) <= children.size(); ++period) {
+    std::size_t tried = 0;
+    for (auto next = same.rbegin(); next != same.rend() && tried < kMaxPeriods; ++next, ++tried) {
+      const std::size_t period = *next - start;
+      if (start + (2 * period) > children.size() || comparisons_ > kMaxComparisons) break;
       std::size_t length = period;
-      while (start + length < children.size() && same(start + length, start + length - period)) ++length;
+      while (start + length < children.size() && hash(start + length) == hash(start + length - period))
+        ++length;
+      comparisons_ += length - period + 1;
       const std::size_t times = length / period;
       if (times < 2 || (times < 4 && !holds_box(children, start, period))) continue;
       if (times * period > best.length) best = {period, times * period};
@@ -223,7 +257,50 @@ class Folder {
 
   Outline& outline_;
   const std::vector<Structure>& structures_;
+  std::size_t comparisons_ = 0;
 };
+
+bool is_operation(const Outline::Item& item) {
+  return item.kind == Kind::kNode &&
+         (item.node->op == Opcode::kCallFunction || item.node->op == Opcode::kCallMethod ||
+          item.node->op == Opcode::kGetAttr);
+}
+
+// Operations between boxes, inputs and calls of modules, each row as a part.
+void split_operations(Outline& outline, Index box) {
+  const std::vector<Index> children = std::exchange(outline.items[box].children, {});
+  std::vector<Index> made;
+  for (std::size_t i = 0; i < children.size();) {
+    std::size_t end = i;
+    while (end < children.size() && is_operation(outline[children[end]])) ++end;
+    if (end - i >= kMinPart && end - i < children.size()) {
+      made.push_back(
+          enclose(outline, {.kind = Kind::kPart,
+                            .parent = box,
+                            .children = {children.begin() + to_offset(i), children.begin() + to_offset(end)},
+                            .graph = outline[box].graph}));
+      i = end;
+    } else {
+      for (end = std::max(end, i + 1); i < end; ++i) made.push_back(children[i]);
+    }
+  }
+  outline.items[box].children = std::move(made);
+}
+
+// Parts of one size, as few as there may be.
+void split_evenly(Outline& outline, Index box, std::size_t limit) {
+  const std::vector<Index> children = std::exchange(outline.items[box].children, {});
+  const std::size_t parts = std::min((children.size() + limit - 1) / limit, children.size() / 2);
+  std::vector<Index> made;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const auto at = [&](std::size_t i) { return children.begin() + to_offset(i * children.size() / parts); };
+    made.push_back(enclose(outline, {.kind = Kind::kPart,
+                                     .parent = box,
+                                     .children = {at(part), at(part + 1)},
+                                     .graph = outline[box].graph}));
+  }
+  outline.items[box].children = std::move(made);
+}
 
 void set_depths(Outline& outline) {
   std::vector<Index> open = outline.graphs;
@@ -252,25 +329,8 @@ void fold_repeats(Outline& outline, const std::vector<Structure>& structures) {
 
 void split_large(Outline& outline, std::size_t limit) {
   for (Index box = 0; box < outline.items.size(); ++box) {
-    while (outline[box].children.size() > limit) {
-      const std::vector<Index> children = std::exchange(outline.items[box].children, {});
-      // Parts of one size, as few as there may be.
-      const std::size_t parts = std::min((children.size() + limit - 1) / limit, children.size() / 2);
-      std::vector<Index> made;
-      for (std::size_t part = 0; part < parts; ++part) {
-        const auto at = [&](std::size_t i) {
-          return children.begin() + static_cast<std::ptrdiff_t>(i * children.size() / parts);
-        };
-        const auto index = static_cast<Index>(outline.items.size());
-        outline.items.push_back({.kind = Kind::kPart,
-                                 .parent = box,
-                                 .children = {at(part), at(part + 1)},
-                                 .graph = outline[box].graph});
-        for (const Index child : outline.items[index].children) outline.items[child].parent = index;
-        made.push_back(index);
-      }
-      outline.items[box].children = std::move(made);
-    }
+    if (outline[box].children.size() > limit) split_operations(outline, box);
+    while (outline[box].children.size() > limit) split_evenly(outline, box, limit);
   }
   set_depths(outline);
 }

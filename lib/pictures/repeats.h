@@ -17,13 +17,13 @@ struct Structure {
 // By item.
 std::vector<Structure> find_structures(const Outline& outline);
 
-// Puts what equals the siblings in front of it into boxes of kind kRepeats: of h.0, h.1, ..., h.11 all but
-// h.0; of a row that repeats with a period of several items (a block and an addition) all but the first
-// period.  Single nodes need four repetitions.
+// Puts what equals the sibling in front of it into boxes of kind kRepeats: of h.0, h.1, ..., h.11 all but
+// h.0.  Where a row repeats with a period of several items (a block and an addition, the iterations of a
+// loop), each repetition becomes a box of kind kPeriod first.  Single nodes need four repetitions.
 void fold_repeats(Outline& outline, const std::vector<Structure>& structures);
 
-// Where a box has more than `limit` children, some in a row become a box of kind kPart, several levels of
-// them where one is not enough.
+// Where a box has more than `limit` children, operations in a row become a box of kind kPart, and where that
+// is not enough, whatever stands in a row; several levels of them if need be.
 void split_large(Outline& outline, std::size_t limit);
 
 }  // namespace fxtrace

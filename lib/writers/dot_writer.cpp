@@ -1,72 +1,255 @@
 #include "writers/dot_writer.h"
 
-#include <map>
-#include <optional>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "graph/text_form.h"
-#include "pictures/scope_tree.h"
+#include "pictures/labels.h"
 #include "support/utf8.h"
 #include "writers/dot_text.h"
 
 namespace fxtrace {
 namespace {
 
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+
 struct Style {
   const char* shape;
   const char* fill;
   const char* line;
+  const char* legend;
 };
 
 constexpr const char* kText = "#24292f";
-constexpr const char* kQuiet = "#5f6b7a";     // secondary text
-constexpr const char* kFailure = "#b3261e";   // text of a failure
-constexpr const char* kSubgraph = "#7d5fb2";  // around subgraphs of control flow
+constexpr const char* kQuiet = "#57606a";    // secondary text
+constexpr const char* kFailure = "#b3261e";  // text of a failure
+constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 
-Style style_of(Opcode op) {
-  switch (op) {
-    case Opcode::kPlaceholder:
-      return {"ellipse", "#e3f4e5", "#3f8f4f"};
-    case Opcode::kGetAttr:
-      return {"note", "#fdf6d8", "#a88a1d"};
-    case Opcode::kCallFunction:
-      return {"box", "#e6f0fb", "#4a7fb5"};
-    case Opcode::kCallMethod:
-      return {"hexagon", "#efe8fa", "#7d5fb2"};
-    case Opcode::kCallModule:
-      return {"component", "#fdeedc", "#c07a2c"};
-    case Opcode::kOutput:
-      return {"ellipse", "#e4e7ec", "#4c5563"};
-  }
-  return {"box", "#ffffff", "#000000"};
-}
-constexpr std::size_t kMaxParameters = 12;  // lines in one box
-constexpr Style kFailedStyle = {"component", "#fbdcda", kFailure};
+constexpr Style kPort = {"ellipse", "#e3f4e5", "#3f8f4f", "input, output"};
+constexpr Style kAttribute = {"note", "#fdf6d8", "#a88a1d", "parameter, buffer, constant"};
+constexpr Style kFunction = {"box", "#e6f0fb", "#4a7fb5", "operation"};
+constexpr Style kMethod = {"hexagon", "#efe8fa", "#7d5fb2", "method of an object"};
+constexpr Style kModule = {"box", "#fdeedc", "#c07a2c", "module"};
+constexpr Style kClosed = {"box", "#eef0f3", "#6e7781", "closed box"};
+constexpr Style kFailed = {"box", "#fbdcda", kFailure, "failed module"};
+constexpr const Style* kStyles[] = {&kPort, &kModule, &kFunction, &kMethod, &kAttribute, &kClosed, &kFailed};
 
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
-
-// One graph on its way to the paper.
-struct Drawing {
-  const ModuleGraph& graph;
-  std::string id;                                       // begins the names of its nodes and clusters
-  ScopeTree tree;                                       // a cluster for each scope
-  std::vector<std::optional<std::size_t>> first_drawn;  // by subgraph: position of its first drawn node
-};
+constexpr std::size_t kMaxParameters = 12;  // lines in one box
+// Title and details that are together no longer stand in one line.
+constexpr std::size_t kShortLine = 26;
 
 class Writer {
  public:
-  Writer(const GraphCollection& collection, std::ostream& out, const DotOptions& options)
-      : collection_(collection), out_(out), options_(options), scopes_(collection) {
-    for (const auto& module : collection.modules) modules_.emplace(module.path, &module);
-    for (const auto& parameter : collection.parameters) {
-      parameters_.insert(parameter.name);
-      if (!options.parameters) continue;
-      // Every module around it has it below.
+  Writer(const GraphCollection& collection, std::ostream& out, const PictureOptions& options)
+      : collection_(collection),
+        out_(out),
+        options_(options),
+        picture_(make_picture(collection, options)),
+        labels_(collection, picture_.outline, options.order) {
+    if (options.parameters) list_parameters();
+  }
+
+  void document() {
+    out_
+        << "digraph fxtrace {\n"
+           "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\",\n"
+           "         rankdir=TB, ranksep=0.3, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3];\n"
+           "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.12,0.05\",\n"
+           "        height=0.3];\n"
+           "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
+    const std::string& type = collection_.model.type;
+    out_ << "  label=<" << "<B>" + html(type.empty() ? "model" : type, Keep::kEnd) + "</B>";
+    if (!collection_.model.file.empty()) out_ << kNewLine << quiet(collection_.model.file);
+    if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet);
+    out_ << kNewLine << legend() << kNewLine << ">;\n";
+    for (const Index top : picture_.tops) {
+      const bool has_cluster = picture_.tops.size() > 1 || options_.focus.has_value();
+      if (has_cluster || !picture_.is_open[top]) {
+        box(top, "  ", 0);
+      } else {
+        for (const Index child : item(top).children) box(child, "  ", 0);
+      }
+    }
+    for (const Index neighbor : picture_.neighbors) node(neighbor, "  ");
+    for (const auto& [from, to] : picture_.edges) {
+      const bool is_outside = this->is_outside(from) || this->is_outside(to);
+      out_ << "  b" << from << " -> b" << to << (is_outside ? " [style=dashed]" : "") << ";\n";
+    }
+    out_ << "}\n";
+  }
+
+ private:
+  static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
+
+  const Outline::Item& item(Index index) const { return picture_.outline[index]; }
+
+  std::string html(std::string_view text, Keep keep = Keep::kStart) const {
+    return dot_html(cut(text, options_.max_label, keep));
+  }
+  std::string bold(std::string_view text) const { return "<B>" + html(text) + "</B>"; }
+  static std::string small(const std::string& html, const char* colour) {
+    return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
+  }
+  std::string quiet(std::string_view text, Keep keep = Keep::kStart) const {
+    return small(html(text, keep), kQuiet);
+  }
+
+  bool is_outside(Index index) const {
+    return std::find(picture_.neighbors.begin(), picture_.neighbors.end(), index) != picture_.neighbors.end();
+  }
+
+  bool is_failed(Index index) const {
+    const ModuleRecord* module = item(index).module;
+    return module != nullptr && module->status == ModuleStatus::kFailed;
+  }
+
+  const Style& style_of(Index index) const {
+    if (item(index).kind != Kind::kNode) return kClosed;
+    if (is_failed(index)) return kFailed;
+    switch (item(index).node->op) {
+      case Opcode::kPlaceholder:
+      case Opcode::kOutput:
+        return kPort;
+      case Opcode::kGetAttr:
+        return kAttribute;
+      case Opcode::kCallFunction:
+        return kFunction;
+      case Opcode::kCallMethod:
+        return kMethod;
+      case Opcode::kCallModule:
+        return kModule;
+    }
+    return kFunction;
+  }
+
+  // Coloured squares with what they mean, of what is in the picture.
+  std::string legend() const {
+    std::vector<const Style*> used;
+    for (Index index = 0; index < picture_.outline.items.size(); ++index) {
+      if (picture_.seen[index] == index && !picture_.is_open[index]) used.push_back(&style_of(index));
+    }
+    std::string text;
+    for (const Style* style : kStyles) {
+      if (std::find(used.begin(), used.end(), style) == used.end()) continue;
+      if (!text.empty()) text += small("&#160;&#160;", kQuiet);
+      text += small("\u25A0", style->line) + small("&#160;", kQuiet) + small(dot_html(style->legend), kQuiet);
+    }
+    if (!labels_.usual_dtype().empty()) {
+      text += small((text.empty() ? "" : "&#160;&#160;") +
+                        dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"),
+                    kQuiet);
+    }
+    return text.empty() ? "&#160;" : text;
+  }
+
+  void box(Index index, const std::string& indent, std::size_t level) {
+    if (!picture_.is_open[index]) {
+      node(index, indent);
+      return;
+    }
+    const Outline::Item& box = item(index);
+    if (box.kind == Kind::kPart) {
+      for (const Index child : box.children) this->box(child, indent, level);
+      return;
+    }
+    const Label label = labels_.label(index);
+    std::string title = label.title;
+    if (box.kind == Kind::kGraph) title = box.path.empty() ? "graph of the root" : "graph of " + box.path;
+    out_ << indent << "subgraph cluster_b" << index << " {\n"
+         << indent << "  label=<" << "<B>" << html(title, Keep::kEnd) << "</B>";
+    if (!label.type.empty()) out_ << small("&#160;&#160;", kQuiet) << quiet(label.type);
+    if (!label.order.empty()) out_ << small("&#160;&#160;", kQuiet) << quiet(label.order);
+    if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
+    const bool failed = box.kind == Kind::kGraph && is_failed(index);
+    if (failed) out_ << kNewLine << failure(box.module->failure ? box.module->failure->message : "");
+    out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
+    if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
+      out_ << "style=\"rounded,dashed\"; color=\"" << kBody << "\"; penwidth=1.2;\n";
+    } else {
+      out_ << "style=\"rounded,filled\"; fillcolor=\"" << kClusterFills[level % 2] << "\"; color=\""
+           << (failed ? kFailure : "#afb8c1") << "\"; penwidth=1;\n";
+    }
+    for (const Index child : box.children) this->box(child, indent + "  ", level + 1);
+    out_ << indent << "}\n";
+  }
+
+  std::string failure(std::string_view reason) const {
+    return small("<B>failed</B>", kFailure) +
+           (reason.empty() ? "" : small(dot_html(": " + cut(reason, options_.max_label)), kFailure));
+  }
+
+  void node(Index index, const std::string& indent) {
+    const Outline::Item& shown = item(index);
+    const Style& style = style_of(index);
+    const Label label = labels_.label(index);
+    std::vector<std::string> lines;
+    // A long path says most at its end.
+    std::string first = "<B>" + html(label.title, Keep::kEnd) + "</B>";
+    std::string second = label.type;
+    if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
+    if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
+      first += small("&#160;&#160;", kQuiet) + quiet(second);
+      second.clear();
+    }
+    if (!label.order.empty()) first += small("&#160;&#160;", kQuiet) + quiet(label.order);
+    lines.push_back(std::move(first));
+    if (!second.empty()) lines.push_back(quiet(second));
+    if (!label.failure.empty()) lines.push_back(failure(label.failure));
+    for (const std::string& attribute : label.attributes)
+      lines.push_back(small(html(attribute), kAttribute.line));
+    std::string note = label.note;
+    if (picture_.same_as[index] != Outline::kNone)
+      note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
+    if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
+    if (!label.value.empty()) lines.push_back(quiet(label.value));
+    const bool is_round = std::string_view(style.shape) == "box";
+    const bool is_repeated = shown.kind == Kind::kRepeats;
+    out_ << indent << "b" << index << " [shape=" << style.shape << ", style=\""
+         << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
+         << "\", fillcolor=\"" << style.fill << "\", color=\"" << style.line << "\"";
+    if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
+    out_ << ", label=<";
+    for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
+    if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
+      parameters_of(shown);
+    out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";
+  }
+
+  // What the label leaves out.
+  std::string about(Index index) const {
+    const Outline::Item& shown = item(index);
+    std::string text;
+    if (shown.node == nullptr) {
+      text = shown.kind == Kind::kBody ? shown.name : shown.path;
+      if (!shown.type.empty()) text += (text.empty() ? "" : ": ") + shown.type;
+      return text.empty() ? labels_.label(index).title : text;
+    }
+    const Node& node = *shown.node;
+    text = node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
+    if (is_failed(index) && shown.module->failure) text += "; failed: " + shown.module->failure->message;
+    if (!shown.type.empty()) text += "; " + shown.type;
+    if (!node.program_nodes->empty()) {
+      const std::size_t count = node.program_nodes->size();
+      text.append("; stands for ").append(std::to_string(count));
+      text += count == 1 ? " node of the program" : " nodes of the program";
+    }
+    if (const auto& source = *node.source) {
+      text += "; " + source->file;
+      if (source->line > 0) text.append(":").append(std::to_string(source->line));
+      if (!source->text.empty()) text.append(": ").append(source->text);
+    }
+    return text;
+  }
+
+  // By module: its parameters and those of the modules in it.
+  void list_parameters() {
+    for (const ParameterRecord& parameter : collection_.parameters) {
       for (std::size_t dot = parameter.name.rfind('.');; dot = parameter.name.rfind('.', dot - 1)) {
         const bool is_root = dot == std::string::npos;
         below_[is_root ? "" : parameter.name.substr(0, dot)].push_back(&parameter);
@@ -75,241 +258,42 @@ class Writer {
     }
   }
 
-  void document() {
-    out_
-        << "digraph fxtrace {\n"
-           "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\",\n"
-           "         rankdir=TB, ranksep=0.35, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3];\n"
-           "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.14,0.07\",\n"
-           "        height=0.35];\n"
-           "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
-    for (const auto& graph : collection_.graphs) {
-      if (graph.subgraphs.empty()) continue;
-      out_ << "  compound=true;\n";  // edges that end at a cluster
-      break;
-    }
-    out_ << "  label=<" << bold(collection_.model.type.empty() ? "model" : collection_.model.type);
-    if (!collection_.model.file.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet(collection_.model.file);
-    out_ << "<BR ALIGN=\"LEFT\"/>>;\n";
-    for (std::size_t i = 0; i < collection_.graphs.size(); ++i) {
-      const auto& graph = collection_.graphs[i];
-      std::string id = "g";
-      id += std::to_string(i);
-      if (collection_.graphs.size() == 1) {
-        body(graph, id, {}, "  ", 0);
-        continue;
-      }
-      out_ << "  subgraph cluster_" << id << " {\n";
-      graph_cluster(graph, graph.module.empty() ? "graph of the root" : "graph of " + graph.module);
-      body(graph, id, {}, "    ", 0);
-      out_ << "  }\n";
-    }
-    out_ << "}\n";
-  }
-
- private:
-  std::string html(std::string_view text) const { return dot_html(cut(text, options_.max_label)); }
-  std::string bold(std::string_view text) const { return "<B>" + html(text) + "</B>"; }
-  static std::string small(const std::string& html, const char* colour) {
-    return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
-  }
-  std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
-  // Of a long qualified type the last parts say most.
-  std::string quiet_type(std::string_view type) const {
-    return small(dot_html(cut(type, options_.max_label, Keep::kEnd)), kQuiet);
-  }
-
-  void graph_cluster(const ModuleGraph& graph, const std::string& title) {
-    out_ << "    label=<" << bold(title) << "<BR ALIGN=\"LEFT\"/>" << quiet_type(graph.type);
-    const auto* module = find_module(graph.module);
-    const bool failed = module != nullptr && module->status == ModuleStatus::kFailed;
-    if (failed) out_ << "<BR ALIGN=\"LEFT\"/>" << failure(*module);
-    out_ << R"(<BR ALIGN="LEFT"/>>; style="rounded,filled"; fillcolor="#ffffff"; color=")"
-         << (failed ? kFailure : "#8c959f") << "\"; penwidth=1.4; margin=14;\n";
-  }
-
-  const ModuleRecord* find_module(const std::string& path) const {
-    const auto found = modules_.find(path);
-    return found == modules_.end() ? nullptr : found->second;
-  }
-
-  // The module's record, or that of its first name when it is a shared module's later one.
-  const ModuleRecord* find_first(const std::string& path) const {
-    const auto* module = find_module(path);
-    const auto* first = module != nullptr && module->alias_of ? find_module(*module->alias_of) : nullptr;
-    return first != nullptr ? first : module;
-  }
-
-  std::string failure(const ModuleRecord& module) const {
-    const std::string kind = module.failure ? to_string(module.failure->kind) : "other";
-    return small("<B>failed: " + dot_html(kind) + "</B>", kFailure);
-  }
-
-  // The position of the first node that is drawn, if any is.
-  std::optional<std::size_t> body(const ModuleGraph& graph, const std::string& id,
-                                  std::vector<std::string> around, const std::string& indent,
-                                  std::size_t depth) {
-    std::unordered_set<std::string_view> shown;  // constants of the code, and what the program changes
-    for (const auto& [name, value] : graph.constants) shown.insert(name);
-    if (graph.signature) {
-      for (const auto& output : graph.signature->outputs) {
-        if (output.target) shown.insert(*output.target);
-      }
-    }
-    const auto is_drawn = [&](const Node& node) {
-      return options_.parameters || node.op != Opcode::kGetAttr || !parameters_.contains(node.target) ||
-             shown.contains(node.target);
-    };
-    Drawing drawing{graph, id, scopes_.tree(graph, is_drawn, std::move(around)), {}};
-    drawing.first_drawn.resize(graph.subgraphs.size());
-    cluster(drawing, 0, indent, depth);
-    edges(drawing, indent);
-    for (std::size_t i = 0; i < drawing.tree.order.size(); ++i) {
-      if (drawing.tree.scope_of[i] != ScopeTree::kNowhere) return i;
-    }
-    return std::nullopt;
-  }
-
-  void cluster(Drawing& drawing, std::size_t at, const std::string& indent, std::size_t depth) {
-    const ScopeTree& tree = drawing.tree;
-    for (const auto position : tree.scopes[at].nodes) {
-      node(drawing.graph.graph.node(tree.order[position]), drawing.id + "_n" + std::to_string(position),
-           indent);
-    }
-    for (const auto child : tree.scopes[at].children) {
-      const std::string& path = tree.scopes[child].path;
-      const std::string& type = tree.scopes[child].type;
-      out_ << indent << "subgraph cluster_" << drawing.id << "_c" << child << " {\n"
-           << indent << "  label=<" << bold(path);
-      if (!type.empty()) out_ << "<BR ALIGN=\"LEFT\"/>" << quiet_type(type);
-      out_ << "<BR ALIGN=\"LEFT\"/>>; tooltip=" << dot_quoted(type.empty() ? path : path + ": " + type)
-           << R"(; style="rounded,filled"; fillcolor=")" << kClusterFills[depth % 2]
-           << "\"; color=\"#afb8c1\"; penwidth=1; margin=10;\n";
-      this->cluster(drawing, child, indent + "  ", depth + 1);
-      out_ << indent << "}\n";
-    }
-    for (const auto i : tree.scopes[at].subgraphs) {
-      const auto& [name, inner] = drawing.graph.subgraphs[i];
-      const std::string id = subgraph_id(drawing, i);
-      out_ << indent << "subgraph cluster_" << id << " {\n"
-           << indent << "  label=<" << bold(name) << R"(<BR ALIGN="LEFT"/>>; style="rounded,dashed"; color=")"
-           << kSubgraph << "\"; penwidth=1.2; margin=10;\n";
-      drawing.first_drawn[i] = body(inner, id, tree.modules_around(at), indent + "  ", depth + 1);
-      out_ << indent << "}\n";
-    }
-  }
-
-  static std::string subgraph_id(const Drawing& drawing, std::size_t subgraph) {
-    return drawing.id + "s" + std::to_string(subgraph);
-  }
-
-  void node(const Node& node, const std::string& id, const std::string& indent) {
-    Style style = style_of(node.op);
-    std::vector<std::string> lines;
-    std::vector<std::string> parameters;
-    std::string about = node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
-    const bool named_by_target = node.op == Opcode::kOutput || node.op == Opcode::kCallModule;
-    if (node.op == Opcode::kCallModule) {
-      const auto* module = find_first(node.target);
-      const std::string type = module != nullptr ? module->type : node.scope->module_type.value_or("");
-      lines.push_back(bold(node.target->empty() ? "(root)" : *node.target));
-      if (!type.empty()) lines.push_back(quiet_type(type));
-      if (!node.method->empty()) lines.push_back(quiet("runs " + *node.method));
-      if (module != nullptr && module->status == ModuleStatus::kFailed) {
-        style = kFailedStyle;
-        lines.push_back(failure(*module));
-        if (module->failure) about += "; failed: " + module->failure->message;
-      }
-      if (!type.empty()) about += "; " + type;
-      list_parameters(module != nullptr ? module->path : *node.target, parameters);
-    } else {
-      lines.push_back(bold(node.target));
-    }
-    if (!named_by_target && node.name != node.target) lines.push_back(quiet(node.name));
-    // An operator that is called by this one.
-    for_each_of<Argument::Function>(
-        node, [&](const auto& function) { lines.push_back(quiet("of " + function.name)); });
-    if (auto value = value_text(node.meta); !value.empty()) lines.push_back(quiet(value));
-    if (!node.program_nodes->empty()) {
-      const std::size_t count = node.program_nodes->size();
-      about.append("; stands for ").append(std::to_string(count));
-      about += count == 1 ? " node of the program" : " nodes of the program";
-    }
-    if (const auto& source = *node.source) {
-      about += "; " + source->file;
-      if (source->line > 0) about.append(":").append(std::to_string(source->line));
-      if (!source->text.empty()) about.append(": ").append(source->text);
-    }
-    out_ << indent << id << " [shape=" << style.shape << ", style=\""
-         << (std::string_view(style.shape) == "box" ? "rounded,filled" : "filled") << "\", fillcolor=\""
-         << style.fill << "\", color=\"" << style.line << "\", label=<";
-    for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
-    if (!parameters.empty()) out_ << "<BR/>";
-    for (const auto& line : parameters) out_ << line << "<BR ALIGN=\"LEFT\"/>";
-    out_ << ">, tooltip=" << dot_quoted(about) << "];\n";
-  }
-
-  // "weight float32[8, 4]", one line each.
-  void list_parameters(const std::string& module, std::vector<std::string>& lines) const {
+  // "weight [8, 4]", one line each.
+  void parameters_of(const Outline::Item& call) {
+    const std::string& module = call.module != nullptr ? call.module->path : call.path;
     const auto found = below_.find(module);
     if (found == below_.end()) return;
     const std::size_t prefix = module.empty() ? 0 : module.size() + 1;
-    for (const ParameterRecord* parameter : found->second) {
-      if (lines.size() == kMaxParameters) {
-        lines.push_back(quiet("and " + std::to_string(found->second.size() - kMaxParameters) + " more"));
+    out_ << "<BR/>";
+    for (std::size_t i = 0; i < found->second.size(); ++i) {
+      const ParameterRecord& parameter = *found->second[i];
+      if (i == kMaxParameters) {
+        out_ << quiet("and " + std::to_string(found->second.size() - kMaxParameters) + " more") << kNewLine;
         return;
       }
-      std::string value = parameter->type;
-      if (parameter->kind != ParameterKind::kCustomObject) {
+      std::string value = parameter.type;
+      if (parameter.kind != ParameterKind::kCustomObject) {
         Meta meta;
-        meta.dtype = parameter->dtype;
-        meta.shape.emplace(parameter->shape.begin(), parameter->shape.end());
-        value = value_text(meta);
+        meta.dtype = parameter.dtype;
+        meta.shape.emplace(parameter.shape.begin(), parameter.shape.end());
+        value = labels_.value_text(meta);
       }
-      lines.push_back(
-          small(dot_html(cut(parameter->name.substr(prefix), options_.max_label, Keep::kEnd)), kText) +
-          small("&#160;", kText) + quiet(value));
-    }
-  }
-
-  void edges(const Drawing& drawing, const std::string& indent) {
-    const ScopeTree& tree = drawing.tree;
-    std::map<NodeId, std::size_t> position;
-    for (std::size_t i = 0; i < tree.order.size(); ++i) position.emplace(tree.order[i], i);
-    for (std::size_t i = 0; i < tree.order.size(); ++i) {
-      if (tree.scope_of[i] == ScopeTree::kNowhere) continue;
-      for (const NodeId user : drawing.graph.graph.node(tree.order[i]).users) {
-        out_ << indent << drawing.id << "_n" << i << " -> " << drawing.id << "_n" << position.at(user)
-             << ";\n";
-      }
-      subgraph_edges(drawing, i, indent);
-    }
-  }
-
-  // From an operator to the subgraphs that it runs.
-  void subgraph_edges(const Drawing& drawing, std::size_t position, const std::string& indent) {
-    const auto runs = drawing.tree.runs.find(position);
-    if (runs == drawing.tree.runs.end()) return;
-    for (const auto i : runs->second) {
-      if (!drawing.first_drawn[i]) continue;  // nor is there a box
-      const std::string id = subgraph_id(drawing, i);
-      out_ << indent << drawing.id << "_n" << position << " -> " << id << "_n" << *drawing.first_drawn[i]
-           << " [lhead=cluster_" << id << ", style=dashed, color=\"" << kSubgraph << "\"];\n";
+      out_ << small(html(parameter.name.substr(prefix), Keep::kEnd), kText) << small("&#160;", kText)
+           << quiet(value) << kNewLine;
     }
   }
 
   const GraphCollection& collection_;
   std::ostream& out_;
-  const DotOptions& options_;
-  ScopeTrees scopes_;
-  std::unordered_map<std::string, const ModuleRecord*> modules_;
-  std::unordered_set<std::string> parameters_;
-  std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;  // by module, when drawn
+  const PictureOptions& options_;
+  Picture picture_;
+  Labels labels_;
+  std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
 };
 
 }  // namespace
 
-void write_dot(const GraphCollection& collection, std::ostream& out, const DotOptions& options) {
+void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
   Writer(collection, out, options).document();
 }
 

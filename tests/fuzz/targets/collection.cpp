@@ -29,7 +29,7 @@ void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
   write_dot(collection, out, {});
-  DotOptions options;
+  PictureOptions options;
   options.parameters = true;
   options.max_label = 3;
   write_dot(collection, out, options);
