@@ -171,8 +171,14 @@ Labels::Labels(const GraphCollection& collection, const Outline& outline, bool w
     : outline_(outline), with_order_(with_order) {
   std::map<std::string_view, std::size_t> dtypes;
   for (const Outline::Item& item : outline.items) {
+    if (item.kind == Kind::kNode) shown_.insert(item.node);
     if (item.kind == Kind::kNode && item.node->meta->dtype && item.node->meta->shape)
       ++dtypes[*item.node->meta->dtype];
+  }
+  if (dtypes.empty()) {
+    for (const ParameterRecord& parameter : collection.parameters) {
+      if (!parameter.dtype.empty()) ++dtypes[parameter.dtype];
+    }
   }
   std::size_t most = 0;
   for (const auto& [dtype, count] : dtypes) {
@@ -213,6 +219,8 @@ std::string Labels::value_text(const Meta& meta) const {
   return fxtrace::value_text(shorter);
 }
 
+bool Labels::is_shown(const Node& node) const { return shown_.contains(&node); }
+
 std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argument) const {
   const auto sequence = [&](const std::vector<Argument>& items, const char* open, const char* close) {
     std::string text = open;
@@ -223,7 +231,7 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   if (const auto* id = argument.get_if<NodeId>()) {
     const Node& node = graph.graph.node(*id);
     if (node.meta->value) return node.meta->value->text();
-    return node.name;
+    return is_shown(node) ? node.name : "?";
   }
   if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
   if (const auto* tuple = argument.get_if<Argument::Tuple>()) return sequence(tuple->items, "(", ")");

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Labels {
 
   // The path from the box around it that has one: of h.0.attn in h.0 "attn".
   std::string relative_path(Outline::Index item) const;
-  // An argument as text: values of hidden nodes as what is known of them.
+  // An argument as text: a node's value as what is known of it, else its name, "?" where the node is hidden.
   std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
   // "float32[1, 64]"; without the dtype that most tensors of the collection have.
   std::string value_text(const Meta& meta) const;
@@ -52,7 +53,10 @@ class Labels {
   std::size_t operations(Outline::Index box) const;
   std::string range_text(const Outline::Item& item) const;
 
+  bool is_shown(const Node& node) const;
+
   const Outline& outline_;
+  std::unordered_set<const Node*> shown_;
   std::string usual_dtype_;
   bool with_order_ = false;
   // By graph: places in the order of use, from 1.

@@ -103,9 +103,10 @@ class Maker {
   }
 
   void open_what_fits() {
+    if (options_.fold) find_same(Kind::kGraph);
     if (open_levels()) return;
     if (options_.fold) {
-      find_same();
+      find_same(Kind::kModule);
       if (open_levels()) {
         picture_.note = "Of boxes with one structure the first is open.";
         return;
@@ -121,13 +122,13 @@ class Maker {
   }
 
   // Boxes whose structure an earlier one has stay closed.
-  void find_same() {
+  void find_same(Kind kind) {
     std::unordered_map<std::uint64_t, Index> first;
     std::vector<Index> open(picture_.tops.rbegin(), picture_.tops.rend());
     while (!open.empty()) {
       const Index box = open.back();
       open.pop_back();
-      if (is_module(item(box)) && item(box).children.size() > 2) {
+      if (item(box).kind == kind && item(box).children.size() > 2) {
         const auto [found, is_new] = first.emplace(structures_[box].loose, box);
         if (!is_new) {
           picture_.same_as[box] = found->second;

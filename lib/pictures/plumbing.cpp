@@ -104,7 +104,8 @@ class Roles {
     const Target target(*node.target);
     const Operator* op = target.find_operator();
     if (has_trait(op, traits::kGivesSize)) return true;
-    if (may_hold_tensor(node.meta) || has_trait(op, traits::kReadsData)) return false;
+    if (may_hold_tensor(node.meta)) return false;
+    if (has_trait(op, traits::kReadsData)) return takes_constants(node);
     const TargetParts parts = target.parts();
     if (parts.kind == TargetKind::kHigherOrder) return false;
     if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
@@ -127,9 +128,13 @@ class Roles {
     const bool is_pure_call =
         op != nullptr ? is_pure(op) && !has_trait(op, traits::kRandom) : node.target == "torch.tensor";
     if (!is_pure_call || !may_hold_tensor(node.meta)) return false;
-    bool is_constant = true;
-    for_each_input(node, [&](NodeId input) { is_constant = is_constant && is_known(input); });
-    return is_constant;
+    return takes_constants(node);
+  }
+
+  bool takes_constants(const Node& node) const {
+    bool all = true;
+    for_each_input(node, [&](NodeId input) { all = all && is_known(input); });
+    return all;
   }
 
   bool is_known(NodeId id) const {

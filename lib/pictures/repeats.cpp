@@ -37,6 +37,11 @@ std::uint64_t mix(std::uint64_t hash, std::string_view text) {
   return mix(hash, std::hash<std::string_view>()(text));
 }
 
+bool is_port(const Outline::Item& item) {
+  return item.kind == Kind::kNode &&
+         (item.node->op == Opcode::kPlaceholder || item.node->op == Opcode::kOutput);
+}
+
 class Structures {
  public:
   explicit Structures(const Outline& outline) : outline_(outline), structures_(outline.items.size()) {}
@@ -192,7 +197,7 @@ class Folder {
   void fold(Index box) {
     const std::vector<Index> children = std::exchange(outline_.items[box].children, {});
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;  // of each structure, the last first
-    for (std::size_t i = children.size(); i-- > 0;) places[structures_[children[i]].exact].push_back(i);
+    for (std::size_t i = children.size(); i-- > 0;) places[hash(children[i])].push_back(i);
     std::vector<Index> folded;
     for (std::size_t i = 0; i < children.size();) {
       const Run run = find_run(children, i, places);
@@ -228,10 +233,15 @@ class Folder {
                                         .like = row[0]}));
   }
 
+  // No input is like another one.
+  std::uint64_t hash(Index item) const {
+    return is_port(outline_[item]) ? mix(structures_[item].exact, item) : structures_[item].exact;
+  }
+
   // The period that folds the most, the shortest of several.  `places` loses what lies in front of `start`.
   Run find_run(const std::vector<Index>& children, std::size_t start,
                std::unordered_map<std::uint64_t, std::vector<std::size_t>>& places) {
-    const auto hash = [&](std::size_t i) { return structures_[children[i]].exact; };
+    const auto hash = [&](std::size_t i) { return this->hash(children[i]); };
     std::vector<std::size_t>& same = places[hash(start)];
     while (!same.empty() && same.back() <= start) same.pop_back();
     Run best;

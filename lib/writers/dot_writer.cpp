@@ -40,6 +40,8 @@ constexpr const Style* kStyles[] = {&kPort, &kModule, &kFunction, &kMethod, &kAt
 
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
+constexpr std::size_t kColumns = 4;         // of graphs
+constexpr std::size_t kReasonLines = 3;     // of a failure
 constexpr std::size_t kMaxParameters = 12;  // lines in one box
 // Title and details that are together no longer stand in one line.
 constexpr std::size_t kShortLine = 26;
@@ -77,6 +79,7 @@ class Writer {
       }
     }
     for (const Index neighbor : picture_.neighbors) node(neighbor, "  ");
+    stack_graphs();
     for (const auto& [from, to] : picture_.edges) {
       const bool is_outside = this->is_outside(from) || this->is_outside(to);
       out_ << "  b" << from << " -> b" << to << (is_outside ? " [style=dashed]" : "") << ";\n";
@@ -128,6 +131,43 @@ class Writer {
     return kFunction;
   }
 
+  // Several graphs stand in columns, each below another one, instead of all side by side.
+  void stack_graphs() {
+    if (picture_.tops.size() <= kColumns) return;
+    struct Column {
+      std::size_t height = 0;
+      Index last = Outline::kNone;  // drawn so far
+    };
+    std::vector<Column> columns(kColumns);
+    for (const Index top : picture_.tops) {
+      const std::vector<Index> seen = seen_in(top);
+      Column& column =
+          *std::min_element(columns.begin(), columns.end(),
+                            [](const Column& a, const Column& b) { return a.height < b.height; });
+      if (column.last != Outline::kNone)
+        out_ << "  b" << column.last << " -> b" << seen.front() << " [style=invis];\n";
+      column.height += seen.size() + 2;
+      column.last = seen.back();
+    }
+  }
+
+  // Nodes and closed boxes that are drawn of it, in execution order.
+  std::vector<Index> seen_in(Index top) const {
+    std::vector<Index> seen;
+    std::vector<Index> open{top};
+    while (!open.empty()) {
+      const Index index = open.back();
+      open.pop_back();
+      if (picture_.is_open[index]) {
+        open.insert(open.end(), item(index).children.rbegin(), item(index).children.rend());
+      } else {
+        seen.push_back(index);
+      }
+    }
+    if (seen.empty()) seen.push_back(top);
+    return seen;
+  }
+
   // Coloured squares with what they mean, of what is in the picture.
   std::string legend() const {
     std::vector<const Style*> used;
@@ -167,7 +207,6 @@ class Writer {
     if (!label.order.empty()) out_ << small("&#160;&#160;", kQuiet) << quiet(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
     const bool failed = box.kind == Kind::kGraph && is_failed(index);
-    if (failed) out_ << kNewLine << failure(box.module->failure ? box.module->failure->message : "");
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
       out_ << "style=\"rounded,dashed\"; color=\"" << kBody << "\"; penwidth=1.2;\n";
@@ -179,9 +218,19 @@ class Writer {
     out_ << indent << "}\n";
   }
 
+  // A sentence in lines of a label's length, at most kReasonLines.
   std::string failure(std::string_view reason) const {
-    return small("<B>failed</B>", kFailure) +
-           (reason.empty() ? "" : small(dot_html(": " + cut(reason, options_.max_label)), kFailure));
+    std::string text = small("<B>failed</B>", kFailure);
+    const std::size_t limit = options_.max_label == 0 ? reason.size() : options_.max_label;
+    for (std::size_t line = 0; line < kReasonLines && !reason.empty(); ++line) {
+      std::size_t end = reason.size();
+      if (const std::size_t space = reason.rfind(' ', limit); end > limit && line + 1 < kReasonLines) {
+        if (space != std::string_view::npos && space > 0) end = space;
+      }
+      text += (line == 0 ? small(": ", kFailure) : "<BR/>") + small(html(reason.substr(0, end)), kFailure);
+      reason.remove_prefix(std::min(reason.size(), end + 1));
+    }
+    return text;
   }
 
   void node(Index index, const std::string& indent) {
