@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "writers/dot_writer.h"
 #include "writers/json_writer.h"
+#include "writers/mermaid_writer.h"
 #include "writers/text_writer.h"
 
 namespace fxtrace::cli {
@@ -23,6 +24,7 @@ constexpr Format kFormats[] = {
     {"json", ".json", false,
      [](const auto& collection, auto& out, const auto&) { write_json(collection, out); }},
     {"dot", ".dot", true, write_dot},
+    {"mermaid", ".mmd", true, write_mermaid},
     {"text", ".txt", false,
      [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
 };
