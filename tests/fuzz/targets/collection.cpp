@@ -11,6 +11,7 @@
 #include "writers/dot_writer.h"
 #include "writers/json_writer.h"
 #include "writers/mermaid_writer.h"
+#include "writers/model_explorer_writer.h"
 #include "writers/summary_csv.h"
 #include "writers/summary_json.h"
 #include "writers/summary_markdown.h"
@@ -29,6 +30,7 @@ std::string json_of(const GraphCollection& collection) {
 void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
+  write_model_explorer(collection, out);
   write_dot(collection, out, {});
   write_mermaid(collection, out, {});
   PictureOptions options;
