@@ -15,7 +15,8 @@ namespace fxtrace {
 // directive or a fence of Markdown.
 std::string mermaid_html(std::string_view text);
 
-// A quoted string with its quotes, for the title in the front matter: YAML.
+// A quoted string with its quotes, for the title in the front matter: YAML.  Mermaid itself makes the title
+// safe HTML: tags in it are not shown.
 std::string mermaid_title(std::string_view text);
 
 }  // namespace fxtrace
