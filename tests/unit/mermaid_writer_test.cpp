@@ -143,6 +143,20 @@ TEST_CASE("options of pictures in Mermaid", "[mermaid_writer]") {
   check_lines(mermaid_of(exported_collection()));
 }
 
+TEST_CASE("nodes within slices and dicts in Mermaid", "[mermaid_writer]") {
+  GraphCollection collection = sample_collection();
+  collection.graphs.resize(1);
+  Graph& graph = collection.graphs[0].graph;
+  const NodeId x = graph.first();
+  Graph::NodeSpec spec = call_of_method("part", x);
+  spec.args.emplace_back(Argument::Slice{{x, Argument(), 2}});
+  spec.args.emplace_back(Argument::Dict{{{"key", x}}});
+  graph.insert_before(graph.last(), spec);
+  const std::string diagram = mermaid_of(collection);
+  check_lines(diagram);
+  CHECK(contains(diagram, "slice(x, None, 2), #123;#34;key#34;#58;<b></b> x#125;"));
+}
+
 TEST_CASE("hostile names in Mermaid", "[mermaid_writer]") {
   const std::string names[] = {"\"]\n  click b1 \"javascript:alert(1)\"",
                                "<script>alert(1)</script>",
