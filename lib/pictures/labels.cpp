@@ -294,27 +294,23 @@ std::string Labels::node_details(const Outline::Item& item) const {
   const Operator* op = target.find_operator();
   std::optional<Schema> schema;
   if (op != nullptr) schema = op->schema();
-  std::set<std::string_view> attributes;
-  for (const Outline::Attribute& attribute : item.attributes) attributes.insert(attribute.node->name);
   std::string text;
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
     if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || is_one_of(name, kHidden))
       return;
-    if (const auto* id = argument.get_if<NodeId>()) {
+    // Edges and attributes tell of the others.
+    const auto is_number = [&](const Argument& value) {
+      const auto* id = value.get_if<NodeId>();
+      if (id == nullptr) return true;
       const Node& source = item.graph->graph.node(*id);
-      const bool is_number = source.meta->value || (source.op == Opcode::kCallFunction &&
-                                                    source.meta->kind() != ValueKind::kTensor);
-      if (attributes.contains(source.name) || !is_number) return;
-    }
-    if (const auto* values = items_of(argument)) {
-      const bool has_tensor = std::any_of(values->begin(), values->end(), [&](const Argument& value) {
-        const auto* id = value.get_if<NodeId>();
-        return id != nullptr && !item.graph->graph.node(*id).meta->value &&
-               item.graph->graph.node(*id).meta->kind() == ValueKind::kTensor;
-      });
-      if (has_tensor) return;
-    }
+      const ValueKind kind = source.meta->kind();
+      return !is_shown(source) &&
+             (source.meta->value || (kind != ValueKind::kTensor && kind != ValueKind::kOther));
+    };
+    const auto* values = items_of(argument);
+    if (values != nullptr && values->empty()) return;
+    if (values != nullptr ? !std::ranges::all_of(*values, is_number) : !is_number(argument)) return;
     if (const auto* number = argument.get_if<std::int64_t>(); number != nullptr && *number == INT64_MAX)
       return;  // to the end
     const std::string value = argument_text(*item.graph, argument);
@@ -388,8 +384,9 @@ std::string Labels::value_of(const Outline::Item& item) const {
     const Meta& meta = item.node->meta;
     if (item.node->op == Opcode::kOutput) return "";
     if (meta.shape || meta.value) return value_text(meta);
-    if (item.node->op != Opcode::kCallModule)
-      return meta.shape || meta.kind() != ValueKind::kTensor ? value_text(meta) : "";
+    // A type alone says something of inputs only.
+    if (item.node->op == Opcode::kPlaceholder && meta.kind() != ValueKind::kTensor) return value_text(meta);
+    if (item.node->op != Opcode::kCallModule) return "";
   }
   if (item.module == nullptr || !item.module->outputs || item.module->outputs->empty()) return "";
   const std::vector<Meta>& outputs = *item.module->outputs;
@@ -495,6 +492,11 @@ Label Labels::label(Index index) const {
         case Opcode::kCallFunction:
           label.title = function_name(node.target);
           label.details = node_details(item);
+          if (outline_[item.parent].node != &node) {  // the bodies stand elsewhere
+            std::string bodies;
+            for_each_of<Argument::GraphRef>(node, [&](const auto& body) { append(bodies, body.name); });
+            if (!bodies.empty()) append(label.details, "runs " + bodies);
+          }
           break;
         case Opcode::kCallMethod:
         case Opcode::kPlaceholder:
