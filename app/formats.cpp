@@ -122,11 +122,11 @@ const Format& FormatArguments::format() const {
   return format;
 }
 
-void FormatArguments::connect(Output& output, std::uint64_t seconds) const {
+void FormatArguments::connect(Output& output, const IsolationArguments& isolation) const {
   const char* const drawn = format().graphviz;
   if (drawn == nullptr) return;
-  output.set_filter([graphviz = Graphviz(), drawn, seconds](int dot_text, int picture) {
-    graphviz.draw(drawn, dot_text, picture, seconds);
+  output.set_filter([graphviz = Graphviz(), drawn, &isolation](int dot_text, int picture) {
+    graphviz.draw(drawn, dot_text, picture, isolation);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "app/isolation.h"
 #include "app/output.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
@@ -34,9 +35,9 @@ class FormatArguments {
   // The format of -f, else what the suffix of -o says, else JSON.  Throws Error(kUsage) for a suffix of no
   // format, and for options that do not apply to it.
   const Format& format() const;
-  // Lets Graphviz draw what is written, where the format needs it; `seconds` of processor time, 0 for any.
-  // Throws Error(kInput) where that is not installed.
-  void connect(Output& output, std::uint64_t seconds) const;
+  // Lets Graphviz draw what is written, where the format needs it.  Throws Error(kInput) where that is not
+  // installed.  `isolation` must live as long as `output`.
+  void connect(Output& output, const IsolationArguments& isolation) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:

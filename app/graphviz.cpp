@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/lockdown.h"
 #include "support/descriptor.h"
 #include "support/error.h"
 #include "support/printable.h"
@@ -31,26 +32,30 @@ bool is_program(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
+void set_limit(decltype(RLIMIT_CPU) resource, std::uint64_t value, std::uint64_t room = 0) {
+  rlimit limit{};
+  if (value == 0 || ::getrlimit(resource, &limit) != 0) return;
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, value + room);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, value);
+  ::setrlimit(resource, &limit);
+}
+
 // In the process that becomes dot.
 [[noreturn]] void become_dot(const std::string& program, const std::string& format, int in, int out,
-                             int messages, pid_t parent, std::uint64_t seconds) {
+                             int messages, pid_t parent, const IsolationArguments& isolation) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::raise(SIGKILL);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
-  if (seconds != 0) {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_CPU, &limit) == 0) {
-      limit.rlim_max = std::min<rlim_t>(limit.rlim_max, seconds + 1);
-      limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, seconds);
-      ::setrlimit(RLIMIT_CPU, &limit);
-    }
-  }
+  set_limit(RLIMIT_CPU, isolation.seconds(), 1);
+  set_limit(RLIMIT_DATA, isolation.memory());
   ::lseek(in, 0, SEEK_SET);
   const std::string option = "-T" + format;
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
       ::dup2(messages, STDERR_FILENO) >= 0) {
+    // What names in a model might make of a mistake in Graphviz stays in there.
+    if (isolation.isolates()) lock_down(Lockdown::kRunProgram);
     ::execl(program.c_str(), "dot", option.c_str(), static_cast<char*>(nullptr));
   }
   ::_exit(kCannotRun);
@@ -81,20 +86,21 @@ Graphviz::Graphviz() {
   }
 }
 
-void Graphviz::draw(const std::string& format, int dot_text, int picture, std::uint64_t seconds) const {
+void Graphviz::draw(const std::string& format, int dot_text, int picture,
+                    const IsolationArguments& isolation) const {
   const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;
   if (child < 0) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
-  if (child == 0) become_dot(program_, format, dot_text, picture, messages.number(), parent, seconds);
+  if (child == 0) become_dot(program_, format, dot_text, picture, messages.number(), parent, isolation);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
   }
-  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL) && seconds != 0) {
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)) {
     throw input_error(
-        "Graphviz needed more than " + std::to_string(seconds) + " s to draw it",
-        {"a smaller --depth or --focus PATH makes the picture smaller", "--max-time SECONDS allows more"});
+        "Graphviz needed more than " + std::to_string(isolation.seconds()) + " s to draw it",
+        {"a smaller --depth, or --focus PATH, makes the picture smaller", "--max-time SECONDS allows more"});
   }
   if (WIFSIGNALED(status)) {
     throw input_error(std::string("Graphviz crashed (SIG") + ::sigabbrev_np(WTERMSIG(status)) + ")",

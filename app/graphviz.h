@@ -1,8 +1,9 @@
 // Graphviz, where it is installed: DOT to a picture.
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "app/isolation.h"
 
 namespace fxtrace::cli {
 
@@ -12,9 +13,9 @@ class Graphviz {
   Graphviz();
 
   // Reads DOT from one descriptor, from its beginning, and writes the picture to the other.  `format` is that
-  // of dot's -T: "svg", "png".  Throws Error(kInput) when dot fails, or takes more processor time than
-  // `seconds`, where that is not 0.
-  void draw(const std::string& format, int dot_text, int picture, std::uint64_t seconds) const;
+  // of dot's -T: "svg", "png".  Throws Error(kInput) when dot fails, or takes more memory or processor time
+  // than the isolation allows, which also takes all rights from it but to read files.
+  void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation) const;
 
  private:
   std::string program_;

@@ -29,7 +29,7 @@ int run(const Arguments& arguments, Console& console) {
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
   Output output(arguments.format.output(), input, console);
-  arguments.format.connect(output, arguments.isolation.seconds());
+  arguments.format.connect(output, arguments.isolation);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     return trace_and_write(input, info, config, arguments.format, output, isolated, console);
