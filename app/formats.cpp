@@ -13,6 +13,7 @@
 #include "app/graphviz.h"
 #include "support/error.h"
 #include "writers/dot_writer.h"
+#include "writers/fx_writer.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
 
@@ -28,6 +29,7 @@ constexpr Format kFormats[] = {
     {"png", ".png", true, write_dot, "png"},
     {"text", ".txt", false,
      [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
+    {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
 };
 
 const Format* find_format(const std::function<bool(const Format&)>& fits) {

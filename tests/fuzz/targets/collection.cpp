@@ -9,6 +9,7 @@
 #include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
 #include "writers/dot_writer.h"
+#include "writers/fx_writer.h"
 #include "writers/json_writer.h"
 #include "writers/summary_csv.h"
 #include "writers/summary_json.h"
@@ -28,6 +29,7 @@ std::string json_of(const GraphCollection& collection) {
 void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
+  write_fx(collection, out);
   write_dot(collection, out, {});
   PictureOptions options;
   options.parameters = true;
