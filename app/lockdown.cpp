@@ -81,6 +81,7 @@ constexpr int kRead[] = {
     SCMP_SYS(readlink),
     SCMP_SYS(readlinkat),
     SCMP_SYS(getcwd),
+    SCMP_SYS(dup3),
     SCMP_SYS(getdents64),
     SCMP_SYS(fstatfs),
     SCMP_SYS(statfs),
@@ -145,8 +146,7 @@ bool restrict_calls(Lockdown what) {
   filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_GETFD)});
   if (what == Lockdown::kRunProgram) {
     // It may be a script that runs the program in its place.
-    for (const int call : {SCMP_SYS(execve), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(getppid)})
-      filter.allow(call);
+    for (const int call : {SCMP_SYS(execve), SCMP_SYS(dup2), SCMP_SYS(getppid)}) filter.allow(call);
     for (const int command : {F_DUPFD, F_DUPFD_CLOEXEC}) {
       filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))});
     }
