@@ -10,8 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include "app/checks.h"
+#include "app/graphviz.h"
 #include "support/error.h"
 #include "writers/dot_writer.h"
+#include "writers/fx_writer.h"
 #include "writers/json_writer.h"
 #include "writers/mermaid_writer.h"
 #include "writers/model_explorer_writer.h"
@@ -25,9 +27,12 @@ constexpr Format kFormats[] = {
     {"json", ".json", false,
      [](const auto& collection, auto& out, const auto&) { write_json(collection, out); }},
     {"dot", ".dot", true, write_dot},
+    {"svg", ".svg", true, write_dot, "svg"},
+    {"png", ".png", true, write_dot, "png"},
     {"mermaid", ".mmd", true, write_mermaid},
     {"text", ".txt", false,
      [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
+    {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
     {"model-explorer", "", false,
      [](const auto& collection, auto& out, const auto&) { write_model_explorer(collection, out); }},
 };
@@ -107,15 +112,10 @@ const Format& FormatArguments::chosen() const {
   if (const Format* found = find_format([&](const Format& format) { return suffix == format.suffix; })) {
     return *found;
   }
-  std::vector<std::string> hints = {listed(&Format::name, ", ", " or ") +
-                                    " behind -f writes that format into a file of any name"};
-  if (suffix == ".svg" || suffix == ".png" || suffix == ".pdf") {
-    hints = {"for a picture, let Graphviz draw the DOT: fxtrace " + usage_ + " -f dot | dot -T" +
-             suffix.substr(1) + " -o " + output_};
-  }
-  throw usage_error("-o " + output_ + ": no format has the suffix '" + suffix + "', only " +
-                        listed(&Format::suffix, ", ", " and "),
-                    hints);
+  throw usage_error(
+      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " +
+          listed(&Format::suffix, ", ", " and "),
+      {listed(&Format::name, ", ", " or ") + " behind -f writes that format into a file of any name"});
 }
 
 const Format& FormatArguments::format() const {
@@ -126,9 +126,17 @@ const Format& FormatArguments::format() const {
     throw usage_error(
         "--depth, --focus, --no-fold, --show-plumbing, --show-parameters, --order and --max-label only "
         "apply to pictures",
-        {"add -f dot"});
+        {"-f dot, svg, png, html and mermaid are pictures"});
   }
   return format;
+}
+
+void FormatArguments::connect(Output& output, const IsolationArguments& isolation) const {
+  const char* const drawn = format().graphviz;
+  if (drawn == nullptr) return;
+  output.set_filter([graphviz = Graphviz(), drawn, &isolation](int dot_text, int picture) {
+    graphviz.draw(drawn, dot_text, picture, isolation);
+  });
 }
 
 void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {

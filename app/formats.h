@@ -7,6 +7,8 @@
 #include <ostream>
 #include <string>
 
+#include "app/isolation.h"
+#include "app/output.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
 
@@ -21,26 +23,26 @@ struct Format {
   const char* suffix;  // of -o; empty: only -f chooses it
   bool is_picture;     // leaves out what no picture shows; the options of pictures are for these
   void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
+  const char* graphviz = nullptr;  // what is written is DOT, from which `dot` makes this
 };
 
 // What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.
 class FormatArguments {
  public:
-  // `usage` is the command with its argument, for hints: "trace MODEL".
-  explicit FormatArguments(std::string usage) : usage_(std::move(usage)) {}
-
   void add_to(CLI::App& app);
 
   const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
   // The format of -f, else what the suffix of -o says, else JSON.  Throws Error(kUsage) for a suffix of no
   // format, and for options that do not apply to it.
   const Format& format() const;
+  // Lets Graphviz draw what is written, where the format needs it.  Throws Error(kInput) where that is not
+  // installed.  `isolation` must live as long as `output`.
+  void connect(Output& output, const IsolationArguments& isolation) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:
   const Format& chosen() const;
 
-  std::string usage_;
   std::string output_ = "-";
   std::optional<std::string> format_;
   std::optional<std::int64_t> max_label_;

@@ -1,6 +1,7 @@
 #include "app/isolation.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -25,6 +26,7 @@
 
 #include "app/commands/command.h"
 #include "app/lockdown.h"
+#include "support/descriptor.h"
 #include "support/log.h"
 
 namespace fxtrace::cli {
@@ -167,8 +169,18 @@ void close_others(std::vector<int> kept) {
 class Inside : public Isolated {
  public:
   explicit Inside(SharedReport& report) : Isolated(true), report_(report) { lock(Lockdown::kReadFiles); }
+  ~Inside() override { let_messages_out(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
 
-  void begins(Stage stage) override { report_->stage = stage; }
+  void begins(Stage stage) override {
+    report_->stage = stage;
+    if (stage == Stage::kLoadLibTorch) {
+      hold_back_messages();
+    } else {
+      let_messages_out();
+    }
+  }
   void all_is_open() override { lock(Lockdown::kCompute); }
 
  private:
@@ -177,7 +189,27 @@ class Inside : public Isolated {
       log::info("isolation: " + part + " is not available here");
   }
 
+  // What the dynamic loader says before it ends the process, the parent says better.
+  void hold_back_messages() {
+    if (!held_ || stderr_) return;
+    stderr_ = Descriptor(::dup(STDERR_FILENO));
+    if (stderr_) ::dup3(held_.number(), STDERR_FILENO, 0);
+  }
+  void let_messages_out() {
+    if (!stderr_) return;
+    ::dup3(stderr_.number(), STDERR_FILENO, 0);
+    stderr_ = Descriptor();
+    std::array<char, 4096> text{};
+    for (off_t place = 0;;) {
+      const ssize_t size = ::pread(held_.number(), text.data(), text.size(), place);
+      if (size <= 0 || ::write(STDERR_FILENO, text.data(), static_cast<std::size_t>(size)) < 0) return;
+      place += size;
+    }
+  }
+
   SharedReport& report_;
+  Descriptor held_{::memfd_create("fxtrace", MFD_CLOEXEC)};  // messages while LibTorch is loaded
+  Descriptor stderr_;                                        // as it was, while they are held back
 };
 
 // Calls f(), and at_end() however that ends.
@@ -364,6 +396,11 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
   if (report->is_out_of_memory) throw input.with_display(out_of_memory(arguments));
   if (WIFSIGNALED(*status)) {
     throw input.with_display(ended_by(WTERMSIG(*status), arguments, report->stage));
+  }
+  // glibc's loader ends the process where it has no memory for what it wants to say.
+  constexpr int kLoaderGaveUp = 127;
+  if (WEXITSTATUS(*status) == kLoaderGaveUp && report->stage == Stage::kLoadLibTorch) {
+    throw input.with_display(out_of_memory(arguments));
   }
   if (report->has_product) output.commit();
   return WEXITSTATUS(*status);

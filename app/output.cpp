@@ -214,9 +214,13 @@ Error Output::cannot_write(int code) const {
       .at(name_ == "-" ? "stdout" : name_);
 }
 
+std::unique_ptr<Output::Aside> Output::make_aside() const {
+  return kind_ == Kind::kFile ? std::make_unique<Aside>(target_) : std::make_unique<Aside>();
+}
+
 int Output::prepare() {
   try {
-    aside_ = kind_ == Kind::kFile ? std::make_unique<Aside>(target_) : std::make_unique<Aside>();
+    aside_ = filter_ ? std::make_unique<Aside>() : make_aside();
   } catch (const std::system_error& error) {
     throw cannot_write(error.code().value());
   }
@@ -235,6 +239,15 @@ void Output::write(const WriteFunction& write) {
 }
 
 void Output::commit() {
+  if (filter_) {
+    try {
+      auto filtered = make_aside();
+      filter_(aside_->descriptor(), filtered->descriptor());
+      aside_ = std::move(filtered);
+    } catch (const std::system_error& error) {
+      throw cannot_write(error.code().value());
+    }
+  }
   if (kind_ == Kind::kStdout) return write_stdout(console_, [&](std::ostream& out) { copy_to(out); });
   try {
     if (kind_ == Kind::kFile) return replace_file();

@@ -14,6 +14,8 @@
 namespace fxtrace::cli {
 
 using WriteFunction = std::function<void(std::ostream&)>;
+// Reads one descriptor and writes the other.
+using Filter = std::function<void(int in, int out)>;
 
 // Calls write(stdout).  That a reader has closed its end is no error: the rest is not wanted.  Throws
 // Error(kInput) when stdout cannot be written.
@@ -27,6 +29,9 @@ class Output {
   // under any name, and Error(kInput) when FILE cannot be written.  `console` must live as long.
   Output(std::string name, const InputFile& model, Console& console);
   ~Output();
+
+  // What goes to FILE is what `filter` makes of what is written; commit() runs it, in this process.
+  void set_filter(Filter filter) { filter_ = std::move(filter); }
 
   // Makes the place aside; its descriptor.  Throws Error(kInput).
   int prepare();
@@ -44,6 +49,7 @@ class Output {
 
   void resolve();
   void check_not(const InputFile& model) const;
+  std::unique_ptr<Aside> make_aside() const;
   void copy_to(std::ostream& out) const;
   void replace_file();
   Error cannot_write(int code) const;
@@ -53,6 +59,7 @@ class Output {
   Kind kind_ = Kind::kStdout;
   std::string target_;   // of a file: `name_` with symbolic links followed
   int descriptor_ = -1;  // of stdout and descriptors
+  Filter filter_;
   std::unique_ptr<Aside> aside_;
   bool is_written_ = false;
 };

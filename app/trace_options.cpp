@@ -67,6 +67,11 @@ CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+bool TraceArguments::any_but_passes() const {
+  const auto is_other = [](const Given& given) { return given.row->group != kPasses; };
+  return config_file_ || std::any_of(given_.begin(), given_.end(), is_other);
+}
+
 Config TraceArguments::resolve() const {
   Config config;
   if (config_file_) read_config(read_small_file(*config_file_), *config_file_, config);

@@ -28,6 +28,8 @@ class TraceArguments {
 
   // Whether the command line has any.
   bool any() const { return config_file_ || !given_.empty(); }
+  // Likewise, but those of graph passes.
+  bool any_but_passes() const;
 
  private:
   struct Given {

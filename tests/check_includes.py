@@ -23,7 +23,7 @@ ALLOWED = {
     "readers": {"support", "symbolic", "graph"},
     "pictures": {"support", "symbolic", "operators", "graph"},
     "summaries": {"support", "symbolic", "shapes", "graph"},
-    "writers": {"support", "symbolic", "graph", "pictures", "summaries"},
+    "writers": {"support", "symbolic", "operators", "shapes", "graph", "pictures", "summaries"},
     "archive": {"support"},
     "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -12,6 +11,7 @@
 #include "app/model.h"
 #include "app/output.h"
 #include "app/passes.h"
+#include "app/trace_and_write.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "support/log.h"
@@ -21,28 +21,41 @@ namespace fxtrace::cli {
 namespace {
 
 struct Arguments {
-  std::string collection;
-  TraceArguments trace;  // --pass of these
-  FormatArguments format{"render COLLECTION"};
+  TraceArguments trace;
+  std::string file;
+  FormatArguments format;
   IsolationArguments isolation;
   VerboseArgument verbose;
 };
 
+int render_collection(const Arguments& arguments, const Config& config, const InputFile& input,
+                      Output& output, Isolated& isolated, Console& console) {
+  isolated.all_is_open();
+  if (arguments.trace.any_but_passes()) {
+    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
+  }
+  GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+  run_passes(config.passes, collection, console);
+  add_to_options(config.passes, collection);
+  const Timer timer;
+  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+  log::info("wrote it in " + timer.milliseconds());
+  return kDone;
+}
+
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
+  const Config config = arguments.trace.resolve();
   arguments.format.format();  // what is wrong with it is said first
-  const std::vector<std::string> passes = arguments.trace.resolve().passes;
-  const InputFile input(arguments.collection, console.in());
+  const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
+  arguments.format.connect(output, arguments.isolation);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
-    isolated.all_is_open();
-    GraphCollection collection = read_collection_file(input, console);
-    run_passes(passes, collection, console);
-    add_to_options(passes, collection);
-    const Timer timer;
-    output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
-    log::info("wrote it in " + timer.milliseconds());
-    return kDone;
+    const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+    if (is_traceable(info.kind)) {
+      return trace_and_write(input, info, config, arguments.format, output, isolated, console);
+    }
+    return render_collection(arguments, config, input, output, isolated, console);
   });
 }
 
@@ -52,15 +65,18 @@ Command make_render_command(CLI::App& parent) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* app = parent.add_subcommand(
       "render",
-      "Write a graph collection in another format, or after graph passes. COLLECTION is the JSON that fxtrace trace wrote; the model is "
-      "not needed any more, and nothing is lost: as JSON the collection is written as it was.");
+      "Draw a model, or write a graph collection in another format or after graph passes. FILE is a model as of fxtrace "
+      "trace, or the JSON that fxtrace trace wrote: then the model is not needed any more, and nothing is lost: as JSON "
+      "the collection is written as it was. A picture shows equal blocks in a row as one, leaves out sizes, asserts and "
+      "constants, and closes boxes until it fits a page.");
   app->footer(
-      "  fxtrace render model.json -f dot | dot -Tsvg -o model.svg\n"
+      "  fxtrace render model.pt2 -o model.svg\n"
+      "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"
       "  fxtrace render model.json --pass functional -o functional.json\n");
-  app->add_option("COLLECTION", arguments->collection, "the collection's JSON file, or - for stdin")
+  app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
-  arguments->trace.add_passes_to(*app);
   arguments->format.add_to(*app);
+  arguments->trace.add_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

@@ -2,8 +2,6 @@
 
 namespace fxtrace {
 
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
 Values used_by(const Operation& operation) {
   Values used;
   for_each_input(operation, [&](ValueId value) { used.push_back(value); });

@@ -12,6 +12,7 @@
 
 #include "exported/leaf_call.h"
 #include "exported/program_graph.h"
+#include "support/dotted.h"
 
 namespace fxtrace {
 
@@ -22,7 +23,6 @@ bool is_among(const std::array<std::string_view, N>& names, std::string_view nam
 
 using Values = std::vector<ValueId>;
 Values used_by(const Operation& operation);
-std::string_view last_part(std::string_view name);  // of a qualified name
 
 class Flow {
  public:

@@ -31,6 +31,7 @@
 #include "trace/config.h"
 #include "trace/front_end.h"
 #include "writers/dot_writer.h"
+#include "writers/fx_writer.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
 

@@ -11,6 +11,7 @@
 
 #include "graph/text_form.h"
 #include "operators/operators.h"
+#include "support/dotted.h"
 
 namespace fxtrace {
 namespace {
@@ -162,11 +163,6 @@ std::string function_name(std::string_view target) {
 
 }  // namespace
 
-std::string_view short_type(std::string_view type) {
-  const std::size_t dot = type.rfind('.');
-  return dot == std::string_view::npos ? type : type.substr(dot + 1);
-}
-
 Labels::Labels(const GraphCollection& collection, const Outline& outline, bool with_order)
     : outline_(outline), with_order_(with_order) {
   std::map<std::string_view, std::size_t> dtypes;
@@ -188,7 +184,8 @@ Labels::Labels(const GraphCollection& collection, const Outline& outline, bool w
   }
   for (const ParameterRecord& parameter : collection.parameters) {
     const std::string_view name = parameter.name;
-    if (name.ends_with(".weight")) weights_.emplace(name.substr(0, name.rfind('.')), &parameter);
+    const std::size_t dot = name.rfind('.');
+    parameters_of_[dot == std::string_view::npos ? "" : name.substr(0, dot)].push_back(&parameter);
   }
   if (!with_order) return;
   for (const ModuleGraph& graph : collection.graphs) {
@@ -278,9 +275,12 @@ std::string Labels::module_details(const ModuleRecord& module) const {
   }
   if (!text.empty() || !module.type.starts_with("torch.")) return text;
   // Nothing is known of the module, as in exported programs: its weight tells.
-  const auto weight = weights_.find(module.path);
-  if (weight == weights_.end()) return text;
-  const std::vector<std::int64_t>& shape = weight->second->shape;
+  const auto own = parameters_of_.find(module.path);
+  if (own == parameters_of_.end()) return text;
+  const auto weight = std::ranges::find_if(
+      own->second, [](const auto* parameter) { return last_part(parameter->name) == "weight"; });
+  if (weight == own->second.end()) return text;
+  const std::vector<std::int64_t>& shape = (*weight)->shape;
   if (shape.size() == 2) {
     const bool is_table = module.type.find("mbedding") != std::string::npos;
     return is_table ? std::to_string(shape[0]) + " " + kTimes + " " + std::to_string(shape[1])
@@ -302,27 +302,23 @@ std::string Labels::node_details(const Outline::Item& item) const {
   const Operator* op = target.find_operator();
   std::optional<Schema> schema;
   if (op != nullptr) schema = op->schema();
-  std::set<std::string_view> attributes;
-  for (const Outline::Attribute& attribute : item.attributes) attributes.insert(attribute.node->name);
   std::string text;
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
     if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || is_one_of(name, kHidden))
       return;
-    if (const auto* id = argument.get_if<NodeId>()) {
+    // Edges and attributes tell of the others.
+    const auto is_number = [&](const Argument& value) {
+      const auto* id = value.get_if<NodeId>();
+      if (id == nullptr) return true;
       const Node& source = item.graph->graph.node(*id);
-      const bool is_number = source.meta->value || (source.op == Opcode::kCallFunction &&
-                                                    source.meta->kind() != ValueKind::kTensor);
-      if (attributes.contains(source.name) || !is_number) return;
-    }
-    if (const auto* values = items_of(argument)) {
-      const bool has_tensor = std::any_of(values->begin(), values->end(), [&](const Argument& value) {
-        const auto* id = value.get_if<NodeId>();
-        return id != nullptr && !item.graph->graph.node(*id).meta->value &&
-               item.graph->graph.node(*id).meta->kind() == ValueKind::kTensor;
-      });
-      if (has_tensor) return;
-    }
+      const ValueKind kind = source.meta->kind();
+      return !is_shown(source) &&
+             (source.meta->value || (kind != ValueKind::kTensor && kind != ValueKind::kOther));
+    };
+    const auto* values = items_of(argument);
+    if (values != nullptr && values->empty()) return;
+    if (values != nullptr ? !std::ranges::all_of(*values, is_number) : !is_number(argument)) return;
     if (const auto* number = argument.get_if<std::int64_t>(); number != nullptr && *number == INT64_MAX)
       return;  // to the end
     const std::string value = argument_text(*item.graph, argument);
@@ -369,7 +365,7 @@ std::string Labels::constant_text(const Node& node) const {
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
   if (attribute.constant != nullptr) {
     const Constant& constant = *attribute.constant;
-    if (!constant.object_type.empty()) return std::string(short_type(constant.object_type));
+    if (!constant.object_type.empty()) return std::string(last_part(constant.object_type));
     if (constant.data && constant.data->size() == 1) return plain_text(constant.data->front());
     Meta meta;
     meta.dtype = constant.dtype;
@@ -383,7 +379,7 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
   }
   if (attribute.parameter == nullptr) return name;
   if (attribute.parameter->kind == ParameterKind::kCustomObject) {
-    return name + " " + std::string(short_type(attribute.parameter->type));
+    return name + " " + std::string(last_part(attribute.parameter->type));
   }
   Meta meta;
   meta.dtype = attribute.parameter->dtype;
@@ -396,8 +392,9 @@ std::string Labels::value_of(const Outline::Item& item) const {
     const Meta& meta = item.node->meta;
     if (item.node->op == Opcode::kOutput) return "";
     if (meta.shape || meta.value) return value_text(meta);
-    if (item.node->op != Opcode::kCallModule)
-      return meta.shape || meta.kind() != ValueKind::kTensor ? value_text(meta) : "";
+    // A type alone says something of inputs only.
+    if (item.node->op == Opcode::kPlaceholder && meta.kind() != ValueKind::kTensor) return value_text(meta);
+    if (item.node->op != Opcode::kCallModule) return "";
   }
   if (item.module == nullptr || !item.module->outputs || item.module->outputs->empty()) return "";
   const std::vector<Meta>& outputs = *item.module->outputs;
@@ -445,12 +442,65 @@ std::string Labels::same_note(Index same, Index item) const {
   return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call) : "as " + path;
 }
 
+void Labels::describe_node(Index index, Label& label) const {
+  const Outline::Item& item = outline_[index];
+  const Node& node = *item.node;
+  switch (node.op) {
+    case Opcode::kCallModule:
+      label.title = relative_path(index);
+      if (item.module != nullptr) label.details = module_details(*item.module);
+      if (!node.method->empty()) append(label.details, "runs " + *node.method);
+      if (item.module != nullptr && item.module->status == ModuleStatus::kFailed) {
+        label.failure = item.module->failure ? item.module->failure->message : "it could not be traced";
+      }
+      break;
+    case Opcode::kCallFunction:
+      label.title = function_name(node.target);
+      label.details = node_details(item);
+      if (outline_[item.parent].node != &node) {  // the bodies stand elsewhere
+        std::string bodies;
+        for_each_of<Argument::GraphRef>(node, [&](const auto& body) { append(bodies, body.name); });
+        if (!bodies.empty()) append(label.details, "runs " + bodies);
+      }
+      break;
+    case Opcode::kCallMethod:
+    case Opcode::kPlaceholder:
+    case Opcode::kGetAttr:
+      label.title = node.target;
+      label.details = node_details(item);
+      break;
+    case Opcode::kOutput:
+      label.title = "output";
+      break;
+  }
+  const std::string& scope = outline_[outline_.module_around(index)].path;
+  for (const Outline::Attribute& attribute : item.attributes) {
+    label.attributes.push_back(attribute_text(attribute, scope) +
+                               order_of_parameter(item, *attribute.node->target));
+  }
+  if (!with_order_ || node.op != Opcode::kCallModule) return;
+  const auto own = parameters_of_.find(item.module != nullptr ? item.module->path : item.path);
+  if (own == parameters_of_.end()) return;
+  for (const ParameterRecord* parameter : own->second) {
+    const std::string order = order_of_parameter(item, parameter->name);
+    if (!order.empty()) label.attributes.push_back(std::string(last_part(parameter->name)) + order);
+  }
+}
+
+// " #3"; empty where nobody asked or the graph does not use it.
+std::string Labels::order_of_parameter(const Outline::Item& item, std::string_view name) const {
+  const auto order = orders_.find(item.graph);
+  if (order == orders_.end()) return "";
+  const auto place = order->second.parameters.find(name);
+  return place == order->second.parameters.end() ? "" : " #" + std::to_string(place->second);
+}
+
 Label Labels::label(Index index) const {
   const Outline::Item& item = outline_[index];
   Label label;
   label.value = value_of(item);
   label.order = order_of(item);
-  label.type = short_type(item.type);
+  label.type = last_part(item.type);
   switch (item.kind) {
     case Kind::kGraph:
       label.title = item.path.empty() ? "(root)" : item.path;
@@ -477,7 +527,7 @@ Label Labels::label(Index index) const {
       label.title = is_named ? range_text(item) : "repetitions of the above";
       label.note = (is_named ? "as " + this->label(item.like).title + ", " : "") + kTimes + " " +
                    std::to_string(item.children.size());
-      label.type = short_type(outline_[item.like].type);
+      label.type = last_part(outline_[item.like].type);
       label.value = this->label(item.children.back()).value;
       break;
     }
@@ -489,45 +539,9 @@ Label Labels::label(Index index) const {
       label.title = range_text(item);
       label.note = count_text(operations(index), "operation");
       break;
-    case Kind::kNode: {
-      const Node& node = *item.node;
-      switch (node.op) {
-        case Opcode::kCallModule:
-          label.title = relative_path(index);
-          if (item.module != nullptr) label.details = module_details(*item.module);
-          if (!node.method->empty()) append(label.details, "runs " + *node.method);
-          if (item.module != nullptr && item.module->status == ModuleStatus::kFailed) {
-            label.failure = item.module->failure ? item.module->failure->message : "it could not be traced";
-          }
-          break;
-        case Opcode::kCallFunction:
-          label.title = function_name(node.target);
-          label.details = node_details(item);
-          break;
-        case Opcode::kCallMethod:
-        case Opcode::kPlaceholder:
-        case Opcode::kGetAttr:
-          label.title = node.target;
-          label.details = node_details(item);
-          break;
-        case Opcode::kOutput:
-          label.title = "output";
-          break;
-      }
-      const std::string& scope = outline_[outline_.module_around(index)].path;
-      for (const Outline::Attribute& attribute : item.attributes) {
-        std::string text = attribute_text(attribute, scope);
-        if (with_order_ && attribute.parameter != nullptr) {
-          const auto order = orders_.find(item.graph);
-          if (order != orders_.end()) {
-            const auto place = order->second.parameters.find(*attribute.node->target);
-            if (place != order->second.parameters.end()) text += " #" + std::to_string(place->second);
-          }
-        }
-        label.attributes.push_back(std::move(text));
-      }
+    case Kind::kNode:
+      describe_node(index, label);
       break;
-    }
   }
   return label;
 }

@@ -44,6 +44,8 @@ class Labels {
   const std::string& usual_dtype() const { return usual_dtype_; }
 
  private:
+  void describe_node(Outline::Index item, Label& label) const;
+  std::string order_of_parameter(const Outline::Item& item, std::string_view name) const;
   std::string module_details(const ModuleRecord& module) const;
   std::string node_details(const Outline::Item& item) const;
   std::string constant_text(const Node& node) const;
@@ -65,11 +67,8 @@ class Labels {
     std::unordered_map<std::string_view, std::size_t> parameters;
   };
   std::unordered_map<const ModuleGraph*, Order> orders_;
-  std::unordered_map<const ModuleGraph*, const ModuleGraph*> order_graph_;
-  std::unordered_map<std::string_view, const ParameterRecord*> weights_;  // by module: its parameter "weight"
+  std::unordered_map<std::string_view, std::vector<const ParameterRecord*>>
+      parameters_of_;  // by module: its own
 };
-
-// The last part of a qualified name: "torch.nn.modules.conv.Conv2d" gives "Conv2d".
-std::string_view short_type(std::string_view type);
 
 }  // namespace fxtrace

@@ -60,11 +60,14 @@ class Maker {
     }
     if (!inside.empty()) return inside;
     if (record != outline.modules.end()) {
-      const bool is_leaf = record->second->status == ModuleStatus::kLeaf;
-      throw usage_error(
-          "--focus " + path + ": the module has nothing inside, it is " + to_string(record->second->status),
-          {is_leaf ? "trace with --no-leaf @" + path + " to look inside"
-                   : "fxtrace inspect lists the modules"});
+      const ModuleStatus status = record->second->status;
+      const bool is_leaf = status == ModuleStatus::kLeaf;
+      throw usage_error("--focus " + path + ": nothing of the module is in a graph: it " +
+                            (is_leaf                           ? "is a leaf"
+                             : status == ModuleStatus::kFailed ? "failed to trace"
+                                                               : "is not called"),
+                        {is_leaf ? "trace with --no-leaf @" + path + " to look inside"
+                                 : "fxtrace inspect lists the modules"});
     }
     std::vector<std::string> known;
     for (const ModuleRecord& module : collection_.modules) known.push_back(module.path);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/summary.h"
+#include "support/dotted.h"
 
 namespace fxtrace {
 namespace {
@@ -350,7 +351,7 @@ class Summarizer {
     const ModuleRecord& module = modules()[i];
     SummaryRow row;
     row.path = module.path;
-    row.name = last_name(module.path);
+    row.name = last_part(module.path);
     row.type = module.type;
     row.status = module.status;
     row.alias_of = module.alias_of;

@@ -38,11 +38,6 @@ std::string_view parent_path(std::string_view path) {
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
-std::string_view last_name(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? path : path.substr(dot + 1);
-}
-
 std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
   const auto& modules = collection.modules;
   std::unordered_map<std::string_view, std::size_t> by_path;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "support/dotted.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "trace/graph_tracer.h"
@@ -288,8 +289,6 @@ std::string unmatched_message(const std::string& rule, const std::string& would)
   return "rule '" + rule + "' matched nothing" + (would.empty() ? "" : "; '" + would + "' would match");
 }
 
-std::string last_part(const std::string& dotted) { return dotted.substr(dotted.rfind('.') + 1); }
-
 // The rule that was most likely meant: of the same name in any package or at any path, a path for a type or
 // the other way round, or a name that is spelled nearly so.  Empty when there is none.
 std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
@@ -313,7 +312,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   const bool dotted = name.find('.') != std::string::npos;
   for (const ModuleInfo& info : infos) {
     const std::string alias = public_alias(info.type);
-    types.push_back(dotted ? alias : last_part(alias));
+    types.push_back(dotted ? alias : std::string(last_part(alias)));
     if (!info.path.empty()) paths.push_back(info.path);
   }
   const std::string type = find_nearest(name, types);

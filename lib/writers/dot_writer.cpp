@@ -99,6 +99,8 @@ class Writer {
   static std::string small(const std::string& html, const char* colour) {
     return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
   }
+  // What stands in one line behind something else.
+  std::string beside(std::string_view text) const { return small("&#160;&#160;" + html(text), kQuiet); }
   std::string quiet(std::string_view text, Keep keep = Keep::kStart) const {
     return small(html(text, keep), kQuiet);
   }
@@ -177,13 +179,11 @@ class Writer {
     std::string text;
     for (const Style* style : kStyles) {
       if (std::find(used.begin(), used.end(), style) == used.end()) continue;
-      if (!text.empty()) text += small("&#160;&#160;", kQuiet);
-      text += small("\u25A0", style->line) + small("&#160;", kQuiet) + small(dot_html(style->legend), kQuiet);
+      text +=
+          small("\u25A0", style->line) + small("&#160;" + dot_html(style->legend) + "&#160;&#160;", kQuiet);
     }
     if (!labels_.usual_dtype().empty()) {
-      text += small((text.empty() ? "" : "&#160;&#160;") +
-                        dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"),
-                    kQuiet);
+      text += small(dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"), kQuiet);
     }
     return text.empty() ? "&#160;" : text;
   }
@@ -199,12 +199,13 @@ class Writer {
       return;
     }
     const Label label = labels_.label(index);
-    std::string title = label.title;
+    const bool is_top = std::find(picture_.tops.begin(), picture_.tops.end(), index) != picture_.tops.end();
+    std::string title = is_top && box.kind == Kind::kModule ? box.path : label.title;
     if (box.kind == Kind::kGraph) title = box.path.empty() ? "graph of the root" : "graph of " + box.path;
     out_ << indent << "subgraph cluster_b" << index << " {\n"
          << indent << "  label=<" << "<B>" << html(title, Keep::kEnd) << "</B>";
-    if (!label.type.empty()) out_ << small("&#160;&#160;", kQuiet) << quiet(label.type);
-    if (!label.order.empty()) out_ << small("&#160;&#160;", kQuiet) << quiet(label.order);
+    if (!label.type.empty()) out_ << beside(label.type);
+    if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
     const bool failed = box.kind == Kind::kGraph && is_failed(index);
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
@@ -243,10 +244,10 @@ class Writer {
     std::string second = label.type;
     if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
     if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
-      first += small("&#160;&#160;", kQuiet) + quiet(second);
+      first += beside(second);
       second.clear();
     }
-    if (!label.order.empty()) first += small("&#160;&#160;", kQuiet) + quiet(label.order);
+    if (!label.order.empty()) first += beside(label.order);
     lines.push_back(std::move(first));
     if (!second.empty()) lines.push_back(quiet(second));
     if (!label.failure.empty()) lines.push_back(failure(label.failure));

@@ -6,6 +6,7 @@
 
 #include "graph/text_form.h"
 #include "support/columns.h"
+#include "support/dotted.h"
 #include "support/printable.h"
 #include "support/utf8.h"
 
@@ -107,12 +108,12 @@ std::string name(const SummaryRow& row, bool whole) {
   if (row.path.empty()) return "(root)";
   std::string text = whole ? row.path : row.name;
   if (row.last && whole) text += " - " + *row.last;
-  if (row.last && !whole) text += " - " + end_of_range(row.name, std::string(last_name(*row.last)));
+  if (row.last && !whole) text += " - " + end_of_range(row.name, std::string(last_part(*row.last)));
   return one_line(text);
 }
 
 std::string type(const SummaryRow& row) {
-  std::string text = row.type.empty() ? "-" : std::string(last_name(row.type));
+  std::string text = row.type.empty() ? "-" : std::string(last_part(row.type));
   if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
   if (row.alias_of) {
     text += " (= " + path_or_root(*row.alias_of) + ")";

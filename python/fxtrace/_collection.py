@@ -700,7 +700,7 @@ class Collection:
         return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
 
     def render(self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False) -> str:
-        """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot" or "json"."""
+        """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot", "fx" or "json"."""
         from ._render import render
 
         return render(self, format, max_label, show_parameters)

@@ -33,7 +33,7 @@ def check_error(done, code: int, text: str) -> None:
     assert text in done.stderr
 
 
-@pytest.mark.parametrize("name", ["x.svg", "x.png", "x.text", "x.jsonl", "x.pt", "dir.json/x.onnx"])
+@pytest.mark.parametrize("name", ["x.pdf", "x.jpg", "x.text", "x.jsonl", "x.pt", "dir.json/x.onnx"])
 def test_other_suffixes_are_wrong_usage(program, model, name):
     check_error(shell(program, f"fxtrace trace model.pt -o {name}", model.parent), 2, f"-o {name}: ")
     # Said before anything is read.

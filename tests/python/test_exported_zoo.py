@@ -2,6 +2,7 @@
 
 import importlib
 
+import fx_source
 import harness
 import pytest
 import torch
@@ -46,6 +47,8 @@ def test_outputs_are_the_programs_own(program, request, name):
             harness.check_dot(program.stdout("trace", path, "-f", "dot"))
         if rules == "no-default-leaves":
             assert compare_scopes(exported, collection) > 10
+            for run in runs:
+                fx_source.compare_exported(program, run, exported.module(), *options)
     assert zoo.split(name)[1] != "exported_dynamic" or collection["graphs"][0]["guards"]
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 
+import fx_source
 import harness
 import pytest
 import torch
@@ -44,4 +45,5 @@ def test_outputs_are_the_archives_own(program, request, name):
             if zoo.split(name)[0] in NOTHING_FAILS or name.endswith("_traced"):
                 assert failed == []
             harness.check_dot(program.stdout("trace", path, "-f", "dot"))
+            fx_source.compare_scripted(program, path, inputs, {})
         harness.compare_runs(path, collection["graphs"][0], "forward", inputs, {})

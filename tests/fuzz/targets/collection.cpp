@@ -9,6 +9,7 @@
 #include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
 #include "writers/dot_writer.h"
+#include "writers/fx_writer.h"
 #include "writers/json_writer.h"
 #include "writers/mermaid_writer.h"
 #include "writers/model_explorer_writer.h"
@@ -31,6 +32,7 @@ void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
   write_model_explorer(collection, out);
+  write_fx(collection, out);
   write_dot(collection, out, {});
   write_mermaid(collection, out, {});
   PictureOptions options;

@@ -1,0 +1,115 @@
+#include "app/graphviz.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/lockdown.h"
+#include "support/descriptor.h"
+#include "support/error.h"
+#include "support/printable.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr int kCannotRun = 127;
+
+bool is_program(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+void set_limit(decltype(RLIMIT_CPU) resource, std::uint64_t value, std::uint64_t room = 0) {
+  rlimit limit{};
+  if (value == 0 || ::getrlimit(resource, &limit) != 0) return;
+  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, value + room);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, value);
+  ::setrlimit(resource, &limit);
+}
+
+// In the process that becomes dot.
+[[noreturn]] void become_dot(const std::string& program, const std::string& format, int in, int out,
+                             int messages, pid_t parent, const IsolationArguments& isolation) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) std::raise(SIGKILL);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  set_limit(RLIMIT_CPU, isolation.seconds(), 1);
+  set_limit(RLIMIT_DATA, isolation.memory());
+  ::lseek(in, 0, SEEK_SET);
+  const std::string option = "-T" + format;
+  if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
+      ::dup2(messages, STDERR_FILENO) >= 0) {
+    // What names in a model might make of a mistake in Graphviz stays in there.
+    if (isolation.isolates()) lock_down(Lockdown::kRunProgram);
+    ::execl(program.c_str(), "dot", option.c_str(), static_cast<char*>(nullptr));
+  }
+  ::_exit(kCannotRun);
+}
+
+std::string first_line(int descriptor) {
+  std::array<char, 512> text{};
+  const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
+  const std::string_view all(text.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
+  return printable(all.substr(0, all.find('\n')));
+}
+
+}  // namespace
+
+Graphviz::Graphviz() {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+  while (program_.empty() && !rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string candidate = std::string(rest.substr(0, end)) + "/dot";
+    // A folder that depends on where one stands is no place for programs.
+    if (rest.front() == '/' && is_program(candidate)) program_ = candidate;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (program_.empty()) {
+    throw input_error("Graphviz draws this format, and its program `dot` is not installed",
+                      {"apt-get install graphviz", "-f html and -f mermaid need nothing"});
+  }
+}
+
+void Graphviz::draw(const std::string& format, int dot_text, int picture,
+                    const IsolationArguments& isolation) const {
+  const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
+  const pid_t parent = ::getpid();
+  const pid_t child = messages ? ::fork() : -1;
+  if (child < 0) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
+  if (child == 0) become_dot(program_, format, dot_text, picture, messages.number(), parent, isolation);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
+  }
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)) {
+    throw input_error(
+        "Graphviz needed more than " + std::to_string(isolation.seconds()) + " s to draw it",
+        {"a smaller --depth, or --focus PATH, makes the picture smaller", "--max-time SECONDS allows more"});
+  }
+  if (WIFSIGNALED(status)) {
+    throw input_error(std::string("Graphviz crashed (SIG") + ::sigabbrev_np(WTERMSIG(status)) + ")",
+                      {"-f html and -f mermaid need no Graphviz"});
+  }
+  if (WEXITSTATUS(status) != 0) {
+    const std::string said = first_line(messages.number());
+    throw input_error("Graphviz could not draw it" + (said.empty() ? "" : ": " + said));
+  }
+}
+
+}  // namespace fxtrace::cli

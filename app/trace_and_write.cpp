@@ -1,0 +1,108 @@
+#include "app/trace_and_write.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/commands/command.h"
+#include "app/model.h"
+#include "app/passes.h"
+#include "graph/summary.h"
+#include "graph/text_form.h"
+#include "support/log.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// For -v: how many nodes have no known shape, and at which operators that began.
+std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
+  const auto is_unknown = [](const Node& node) {
+    return node.meta->kind() == ValueKind::kTensor && !node.meta->shape;
+  };
+  std::size_t nodes = 0;
+  std::size_t unknown = 0;
+  std::map<std::string, std::size_t> origins;
+  for (const auto& result : collection.graphs) {
+    const Graph& graph = result.graph;
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      ++nodes;
+      if (!is_unknown(node)) continue;
+      ++unknown;
+      bool begins_here = true;
+      for_each_input(node, [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); });
+      if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + *node.target : *node.target];
+    }
+  }
+  if (unknown == 0) return std::nullopt;
+  constexpr std::size_t kShown = 10;
+  std::string text =
+      std::to_string(unknown) + " of " + std::to_string(nodes) + " nodes have no known shape; first at";
+  std::size_t shown = 0;
+  for (const auto& [target, count] : origins) {
+    if (++shown > kShown) {
+      text += ", ...";
+      break;
+    }
+    text += (shown == 1 ? " " : ", ") + target + (count > 1 ? " (" + std::to_string(count) + " times)" : "");
+  }
+  return text;
+}
+
+// "layers.3: an `if` depends on an input: flag (net.py:12: if flag:)", the root first.
+std::vector<std::string> first_failures(const GraphCollection& collection) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> lines;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
+    if (lines.size() == kShown) break;
+    std::string line = (module.path.empty() ? "the root" : module.path) + ": " + module.failure->message;
+    if (const auto& source = module.failure->source) line += " (" + place_text(*source) + ")";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string hint_text(const Hint& hint) {
+  std::string text = "with";
+  for (const std::string& option : hint.options) text += " " + option;
+  if (hint.failed == 0) return text + " no module fails";
+  return text + " only " + std::to_string(hint.failed) +
+         (hint.failed == 1 ? " module fails" : " modules fail");
+}
+
+}  // namespace
+
+int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
+                    const FormatArguments& format, Output& output, Isolated& isolated, Console& console) {
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  Wanted wanted;
+  wanted.hint = true;
+  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  GraphCollection& collection = result.collection;
+
+  if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
+    if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
+  }
+
+  run_passes(config.passes, collection, console);
+  output.write([&](std::ostream& out) { format.write(collection, out); });
+  const std::size_t failed = count_failed(collection);
+  if (failed == 0) return kDone;
+  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
+  const std::string summary =
+      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
+  if (config.strict) {
+    console.error(input.with_display(input_error(summary)));
+  } else {
+    console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+                 (format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
+  }
+  for (const std::string& line : first_failures(collection)) console.remark("note", line);
+  if (result.hint) console.remark("hint", hint_text(*result.hint));
+  return config.strict ? kModuleFailed : kDone;
+}
+
+}  // namespace fxtrace::cli

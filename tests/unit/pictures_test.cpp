@@ -1,0 +1,441 @@
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "pictures/labels.h"
+#include "pictures/outline.h"
+#include "pictures/picture.h"
+#include "sample_collection.h"
+#include "support/error.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+
+// A model's graph; modules are those that its nodes stand in or call, in the order of the text.
+GraphCollection model(const std::string& nodes, const std::vector<std::string>& called = {}) {
+  GraphCollection collection;
+  collection.graphs.push_back(module_graph("", "N", nodes));
+  ModuleGraph& graph = collection.graphs.back();
+  graph.execution->module_forward_order = called;
+  std::vector<std::pair<std::string, std::string>> modules = {{"", "N"}};
+  for (const NodeId id : graph.graph.order()) {
+    const Scope& scope = graph.graph.node(id).scope;
+    const std::pair<std::string, std::string> module{scope.module_path, scope.module_type.value_or("")};
+    if (!module.first.empty() && std::find(modules.begin(), modules.end(), module) == modules.end()) {
+      modules.push_back(module);
+    }
+  }
+  for (const auto& [path, type] : modules) {
+    collection.modules.push_back({path, type, ModuleStatus::kTraced, {}, {}, 1, {}});
+  }
+  return collection;
+}
+
+// What is seen, a line each: "+" for an open box, "*" for a closed one, and its words; then the edges.
+std::string text_of(const GraphCollection& collection, const PictureOptions& options = {}) {
+  const Picture picture = make_picture(collection, options);
+  const Labels labels(collection, picture.outline, options.order);
+  std::string text;
+  const auto words = [&](Index index) {
+    const Label label = labels.label(index);
+    std::string line = label.title;
+    for (const std::string& more : {label.type, label.details, label.value, label.order, label.failure}) {
+      if (!more.empty()) line += " | " + more;
+    }
+    for (const std::string& attribute : label.attributes) line += " | " + attribute;
+    return line;
+  };
+  const std::function<void(Index, const std::string&)> write = [&](Index index, const std::string& indent) {
+    const Outline::Item& item = picture.outline[index];
+    const bool is_open = picture.is_open[index];
+    const std::string note = labels.label(index).note;
+    text += indent + (item.kind == Outline::Kind::kNode ? "" : is_open ? "+" : "*") + words(index);
+    if (item.kind != Outline::Kind::kNode && !is_open) {
+      text += " (" + labels.same_note(picture.same_as[index], index) +
+              (picture.same_as[index] == Outline::kNone ? "" : ", ") + note + ")";
+    }
+    text += "\n";
+    if (!is_open) return;
+    for (const Index child : item.children) write(child, indent + "  ");
+  };
+  for (const Index top : picture.tops) write(top, "");
+  for (const Index neighbor : picture.neighbors) text += "~" + words(neighbor) + "\n";
+  for (const auto& [from, to] : picture.edges)
+    text += labels.label(from).title + " -> " + labels.label(to).title + "\n";
+  return text + picture.note;
+}
+
+std::string layer(int i, const std::string& input) {
+  const std::string path = "h." + std::to_string(i);
+  const std::string name = "h_" + std::to_string(i) + "_l";
+  return "%" + name + " = call_module[" + path + ".l](%" + input + ")  # " + path +
+         ".l: torch.nn.modules.linear.Linear\n" + "%r" + std::to_string(i) +
+         " = call_function[aten.relu.default](%" + name + ")  # " + path + ": Block\n";
+}
+
+}  // namespace
+
+TEST_CASE("pictures: each call of a module is a box, containers are none", "[pictures]") {
+  const auto collection = model(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: A
+      %a_l_0 = call_module[a.l.0](%relu)  # a.l.0: L
+      %neg = call_function[aten.neg.default](%a_l_0)
+      %relu_1 = call_function[aten.relu.default](%neg)  # a: A, call 2
+      %a_l_0_1 = call_module[a.l.0](%relu_1)  # a.l.0: L, call 2
+      %output = output[output](%a_l_0_1))",
+                                {"", "a", "a.l.0", "a", "a.l.0"});
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  +a | A
+    relu
+    l.0 | L
+  neg
+  +a, call 2 | A
+    relu
+    l.0 | L
+  output
+x -> relu
+relu -> l.0
+l.0 -> neg
+neg -> relu
+relu -> l.0
+l.0 -> output
+)");
+}
+
+TEST_CASE("pictures: sizes, asserts and constants are left out, and edges go past them", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %size = call_function[aten.size.int](%x, 0)
+      %floordiv = call_function[operator.floordiv](%size, 2)
+      %_assert_scalar = call_function[aten._assert_scalar.default](%floordiv, "odd")
+      %arange = call_function[aten.arange.default](%size)
+      %unsqueeze = call_function[aten.unsqueeze.default](%arange, 0)
+      %view = call_function[aten.view.default](%x, [%floordiv, -1])
+      %split = call_function[aten.split.Tensor](%view, 2)
+      %getitem = call_function[operator.getitem](%split, 1)
+      %scale = get_attr[scale]()
+      %mul = call_function[aten.mul.Tensor](%getitem, %scale)
+      %add = call_function[aten.add.Tensor](%mul, %unsqueeze, alpha=2)
+      %item = call_function[aten.item.default](%add)
+      %mul_1 = call_function[operator.mul](%item, 2)
+      %output = output[output](%mul_1))");
+  Graph& graph = collection.graphs[0].graph;
+  for (const NodeId id : graph.order()) {
+    const std::string& name = graph.node(id).name;
+    if (name == "size" || name == "floordiv") graph.meta(id).type = "int";
+    if (name == "size") graph.meta(id).value = Expression::name("batch");
+    if (name == "item" || name == "mul_1") graph.meta(id).type = "float";
+    if (name == "unsqueeze" || name == "arange" || name == "view") graph.meta(id).type = "Tensor";
+  }
+  collection.parameters = {{"scale", ParameterKind::kParameter, {4}, "float32", {}, {}}};
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  view | [?, -1]
+  split | 2
+  mul | scale [4]
+  add | alpha=2 | constant Tensor
+  item
+  mul | 2
+  output
+x -> view
+view -> split
+split -> mul
+mul -> add
+add -> item
+item -> mul
+mul -> output
+)");
+  PictureOptions options;
+  options.plumbing = true;
+  options.parameters = true;
+  const std::string all = text_of(collection, options);
+  for (const char* line :
+       {"  size | dim=0 | int batch\n", "  floordiv", "  _assert_scalar", "  arange\n", "  getitem | 1\n",
+        "  scale\n", "size -> floordiv\n", "floordiv -> view\n", "split -> getitem\n"}) {
+    CHECK_THAT(all, ContainsSubstring(line));
+  }
+}
+
+TEST_CASE("pictures: equal siblings are one box", "[pictures]") {
+  std::string nodes = "%x = placeholder[x]()\n%y = placeholder[y]()\n" + layer(0, "x");
+  for (int i = 1; i < 12; ++i) nodes += layer(i, "r" + std::to_string(i - 1));
+  const auto collection = model(nodes + "%output = output[output](%r11)");
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  y
+  +h.0 | Block
+    l | Linear
+    relu
+  *h.1 … h.11 | Block (as h.0, × 11)
+  output
+x -> l
+l -> relu
+relu -> h.1 … h.11
+h.1 … h.11 -> output
+)");
+  PictureOptions options;
+  options.fold = false;
+  CHECK_THAT(text_of(collection, options), ContainsSubstring("  +h.11 | Block\n    l | Linear\n"));
+
+  // One with another size is not equal.
+  auto other = collection;
+  for (const NodeId id : other.graphs[0].graph.order()) {
+    if (other.graphs[0].graph.node(id).name == "r5") {
+      other.graphs[0].graph.meta(id) = {"Tensor", std::vector<Expression>{3}, "float32", {}, {}};
+    }
+  }
+  const std::string text = text_of(other);
+  for (const char* line :
+       {"*h.1 … h.4 | Block (as h.0, × 4)\n", "+h.5 | Block\n", "*h.7 … h.11 | Block (as h.6, × 5)\n"}) {
+    CHECK_THAT(text, ContainsSubstring(line));
+  }
+}
+
+TEST_CASE("pictures: a row of several siblings repeats", "[pictures]") {
+  // Experts: each takes its column, and is added to what there is.
+  std::string nodes = "%x = placeholder[x]()\n%neg = call_function[aten.neg.default](%x)\n";
+  std::string sum = "neg";
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i);
+    nodes += "%c" + n + " = call_function[aten.select.int](%x, 1, " + n + ")\n";
+    nodes += layer(i, "c" + n);
+    nodes += "%s" + n + " = call_function[aten.add.Tensor](%" + sum + ", %r" + n + ")\n";
+    sum = "s" + n;
+  }
+  CHECK(text_of(model(nodes + "%output = output[output](%s7)")) == R"(+(root) | N
+  x
+  neg
+  +repeated: select … add
+    select | dim=1, index=0
+    +h.0 | Block
+      l | Linear
+      relu
+    add
+  *repetitions of the above (× 7)
+  output
+x -> neg
+x -> select
+select -> l
+l -> relu
+neg -> add
+relu -> add
+x -> repetitions of the above
+add -> repetitions of the above
+repetitions of the above -> output
+)");
+}
+
+TEST_CASE("pictures: operations alone repeat four times before they fold", "[pictures]") {
+  const auto chain = [](int length) {
+    std::string nodes = "%v0 = placeholder[x]()\n";
+    for (int i = 1; i <= length; ++i) {
+      nodes +=
+          "%v" + std::to_string(i) + " = call_function[aten.relu.default](%v" + std::to_string(i - 1) + ")\n";
+    }
+    return text_of(model(nodes + "%output = output[output](%v" + std::to_string(length) + ")"));
+  };
+  CHECK_THAT(chain(3), !ContainsSubstring("as relu"));
+  CHECK_THAT(chain(4), ContainsSubstring("  relu\n  *relu (as relu, × 3)\n  output\n"));
+}
+
+TEST_CASE("pictures: depth and focus", "[pictures]") {
+  const auto collection = model(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: A
+      %neg = call_function[aten.neg.default](%relu)  # a.b: B
+      %sin = call_function[aten.sin.default](%neg)  # a.b.c: C
+      %cos = call_function[aten.cos.default](%sin)  # z: Z
+      %output = output[output](%cos))");
+  PictureOptions options;
+  options.depth = 1;
+  CHECK(text_of(collection, options) == R"(+(root) | N
+  x
+  *a | A (3 operations)
+  *z | Z (1 operation)
+  output
+x -> a
+a -> z
+z -> output
+)");
+  options.depth = 2;
+  CHECK_THAT(text_of(collection, options),
+             ContainsSubstring("  +a | A\n    relu\n    *b | B (2 operations)\n"));
+  options.depth.reset();
+  options.focus = "a.b";
+  CHECK(text_of(collection, options) == R"(+b | B
+  neg
+  +c | C
+    sin
+~relu
+~cos
+relu -> neg
+neg -> sin
+sin -> cos
+)");
+  options.focus = "a.bb";
+  CHECK_THROWS_WITH(text_of(collection, options), "--focus a.bb: the model has no such module");
+}
+
+TEST_CASE("pictures: a focus on a container, another name, a leaf", "[pictures]") {
+  auto collection =
+      model("%x = placeholder[x]()\n" + layer(0, "x") + layer(1, "r0") + "%output = output[output](%r1)");
+  collection.modules.push_back(
+      {"h", "torch.nn.modules.container.ModuleList", ModuleStatus::kTraced, {}, {}, 0, {}});
+  collection.modules.push_back({"k", "Block", ModuleStatus::kTraced, "h.1", {}, 0, {}});
+  PictureOptions options;
+  options.fold = false;
+  options.focus = "h";
+  CHECK_THAT(text_of(collection, options),
+             Catch::Matchers::StartsWith("+h.0 | Block\n  l | Linear\n  relu\n+h.1 | Block\n"));
+  options.focus = "k";
+  CHECK_THAT(text_of(collection, options), Catch::Matchers::StartsWith("+h.1 | Block\n"));
+  for (ModuleRecord& module : collection.modules) {
+    if (module.path == "h.0.l") module.status = ModuleStatus::kLeaf;
+  }
+  options.focus = "h.0.l";
+  CHECK_THROWS_WITH(text_of(collection, options),
+                    "--focus h.0.l: nothing of the module is in a graph: it is a leaf");
+}
+
+TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pictures]") {
+  // Twelve stages of other widths, and one box of another kind with too much in it.
+  std::string nodes = "%x = placeholder[x]()\n";
+  std::string last = "x";
+  for (int i = 0; i < 12; ++i) {
+    for (int k = 0; k < 8; ++k) {
+      const std::string name = "s" + std::to_string(i) + "_" + std::to_string(k);
+      nodes += "%" + name + " = call_function[aten." + (k % 2 == 0 ? "relu" : "sin") + ".default](%" + last +
+               ")  # stage" + std::to_string(i) + ": Stage\n";
+      last = name;
+    }
+  }
+  auto stages = model(nodes + "%output = output[output](%" + last + ")");
+  int width = 0;
+  for (const NodeId id : stages.graphs[0].graph.order()) {
+    stages.graphs[0].graph.meta(id) = {
+        "Tensor", std::vector<Expression>{1 + (width++ / 8)}, "float32", {}, {}};
+  }
+  std::string text = text_of(stages);
+  for (const char* line :
+       {"  +stage0 | Stage\n", "  *stage1 | Stage (as stage0, 8 operations)\n",
+        "  *stage11 | Stage (as stage0, 8 operations)\n", "Of boxes with one structure the first is open."}) {
+    CHECK_THAT(text, ContainsSubstring(line));
+  }
+
+  const auto many = [](const std::string& scope, int count) {
+    std::string long_nodes = "%w0 = placeholder[x]()\n";
+    for (int i = 1; i <= count; ++i) {
+      const char* op = i % 7 == 0   ? "relu"
+                       : i % 5 == 0 ? "sin"
+                       : i % 3 == 0 ? "cos"
+                       : i % 2 == 0 ? "tanh"
+                                    : "neg";
+      long_nodes += "%w" + std::to_string(i) + " = call_function[aten." + op + ".default](%w" +
+                    std::to_string((i * i) % i) + ", " + std::to_string(i) + ")" + scope + "\n";
+    }
+    return model(long_nodes + "%output = output[output](%w" + std::to_string(count) + ")");
+  };
+  text = text_of(many("  # deep: Deep", 100));
+  CHECK_THAT(text, ContainsSubstring("closed to keep the picture small"));
+  for (const int count : {200, 5000}) {
+    const auto large = many("", count);
+    const Picture picture = make_picture(large, {});
+    std::size_t seen = 0;
+    for (Index i = 0; i < picture.outline.items.size(); ++i) {
+      seen += static_cast<std::size_t>(picture.seen[i] == i && !picture.is_open[i]);
+      CHECK(picture.outline[i].children.size() <= kSiblings);
+    }
+    CHECK(seen <= kBoxesOfPicture);
+    CHECK_FALSE(picture.note.empty());
+  }
+}
+
+TEST_CASE("pictures: control flow is a box with its bodies", "[pictures]") {
+  const auto collection = exported_collection();
+  const std::string text = text_of(collection);
+  CHECK_THAT(text, ContainsSubstring(R"(  +a | Gate
+    +cond
+      +true_graph_0
+        +inner | Part
+          +map_impl
+            +body_graph_0
+              sin
+              output
+            map_impl
+        output
+      +false_graph_0
+        output
+      cond
+    cond | runs true_graph_0, false_graph_0
+)"));
+  // Operands go to who uses them in the bodies, and what a body gives to the operator.
+  for (const char* edge : {"x -> sin\n", "sin -> output\n", "output -> map_impl\n", "output -> cond\n",
+                           "l -> cond\n", "x -> output\n"}) {
+    CHECK_THAT(text, ContainsSubstring(edge));
+  }
+}
+
+TEST_CASE("pictures: modules and operations say what matters", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %conv = call_module[conv](%x)  # conv: torch.nn.modules.conv.Conv2d
+      %softmax = call_function[aten.softmax.int](%conv, -1)
+      %pow_1 = call_function[aten.pow.Tensor_Scalar](%softmax, 0.0714285714)
+      %slice_1 = call_function[aten.slice.Tensor](%pow_1, 1, 0, 9223372036854775807, 2)
+      %to = call_function[aten.to.dtype](%slice_1, dtype("float64"))
+      %run = call_function[mylib.fast.default](%to, "mode")
+      %attn = call_module[attn](%run)  # attn: pkg.Attention
+      %output = output[output](%attn))");
+  collection.modules[1].attributes = {{"in_channels", 3},
+                                      {"out_channels", 64},
+                                      {"kernel_size", Argument::Tuple{{7, 7}}},
+                                      {"stride", Argument::Tuple{{2, 2}}},
+                                      {"padding", Argument::Tuple{{3, 1}}},
+                                      {"dilation", Argument::Tuple{{1, 1}}},
+                                      {"groups", 1},
+                                      {"padding_mode", "zeros"}};
+  collection.modules[2].attributes = {{"num_heads", 12}, {"secret", 3}};
+  collection.modules[2].status = ModuleStatus::kFailed;
+  collection.modules[2].failure = Failure{FailureKind::kRaised, "it raises", "attn", "", {}};
+  collection.graphs[0].execution->module_forward_order = {"", "conv", "attn"};
+  PictureOptions options;
+  options.order = true;
+  const std::string text = text_of(collection, options);
+  for (const char* line :
+       {"  conv | Conv2d | 3 → 64, 7×7, stride 2, padding 3×1 | #2\n", "  softmax | dim=-1\n",
+        "  pow | 0.071429\n", "  slice | dim=1, start=0, step=2\n", "  to | dtype=float64\n",
+        "  mylib.fast | \"mode\"\n", "  attn | Attention | 12 heads | #3 | it raises\n"}) {
+    CHECK_THAT(text, ContainsSubstring(line));
+  }
+}
+
+TEST_CASE("pictures: cost follows the size, whatever the shape", "[pictures]") {
+  constexpr int kNodes = 20'000;
+  const auto time = [](const GraphCollection& collection) {
+    const auto start = std::chrono::steady_clock::now();
+    const Picture picture = make_picture(collection, {});
+    CHECK(picture.outline.items.size() > kNodes / 2);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::string flat = "%w0 = placeholder[x]()\n";
+  std::string deep = flat;
+  std::string path;
+  for (int i = 1; i <= kNodes; ++i) {
+    const std::string node = "%w" + std::to_string(i) + " = call_function[aten." +
+                             (i % 2 == 0 ? "relu" : "sin") + ".default](%w" + std::to_string(i - 1) + ")";
+    flat += node + "\n";
+    if (i % 50 == 0) path += path.empty() ? "m" : ".m";
+    deep += node + (path.empty() ? "" : "  # " + path + ": M") + "\n";
+  }
+  const double bound = 5;  // a debug build takes a tenth of it
+  CHECK(time(model(flat)) < bound);
+  CHECK(time(model(deep)) < bound);
+}
+
+}  // namespace fxtrace
