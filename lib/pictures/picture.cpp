@@ -121,7 +121,9 @@ class Maker {
     });
     picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
                     " closed to keep the picture small; --depth N and --focus PATH open more.";
-    if (hidden_tops_ > 0) picture_.note += " " + std::to_string(hidden_tops_) + " more graphs are not drawn.";
+    if (hidden_tops_ > 0)
+      picture_.note += " " + std::to_string(hidden_tops_) +
+                       (hidden_tops_ == 1 ? " more graph is" : " more graphs are") + " not drawn.";
   }
 
   // Boxes whose structure an earlier one has stay closed.
@@ -237,8 +239,8 @@ class Maker {
     }
     for (const Index index : picture_.neighbors) picture_.seen[index] = index;
     if (hidden > 0) {
-      picture_.note +=
-          (picture_.note.empty() ? "" : " ") + std::to_string(hidden) + " more edges lead outside.";
+      picture_.note += (picture_.note.empty() ? "" : " ") + std::to_string(hidden) +
+                       (hidden == 1 ? " more edge leads outside." : " more edges lead outside.");
     }
   }
 
