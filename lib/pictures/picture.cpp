@@ -1,6 +1,7 @@
 #include "pictures/picture.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -140,9 +141,8 @@ class Maker {
           continue;
         }
       }
-      const auto& children = item(box).children;
-      for (auto child = children.rbegin(); child != children.rend(); ++child) {
-        if (may_open(*child)) open.push_back(*child);
+      for (const Index child : std::ranges::reverse_view(item(box).children)) {
+        if (may_open(child)) open.push_back(child);
       }
     }
   }
