@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -213,13 +214,14 @@ class Module {
 
   // The operation of the module that makes the value; null for what is made elsewhere.
   const Site* maker(const ProgramGraph* graph, ValueId value) const {
-    for (const Site& site : sites) {
-      if (site.graph != graph) continue;
-      for (const auto& output : site.operation->outputs) {
-        if (output.value == value) return &site;
+    if (makers_.empty()) {
+      for (const Site& site : sites) {
+        for (const auto& output : site.operation->outputs)
+          makers_.emplace(std::pair(site.graph, output.value), &site);
       }
     }
-    return nullptr;
+    const auto found = makers_.find({graph, value});
+    return found != makers_.end() ? found->second : nullptr;
   }
 
  private:
@@ -241,7 +243,11 @@ class Module {
   const ModuleInfo& info_;
   const std::vector<ModuleInfo>& modules_;
   const std::vector<ParameterRecord>& parameters_;
+  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const Site*> makers_;  // looked up only
 };
+
+// How many operations a search goes back over; torch.nn has far fewer.
+constexpr int kMostSteps = 64;
 
 // --- the table ---
 
@@ -349,9 +355,10 @@ bool same_end(const Meta& a, const Meta& b, std::size_t dims) {
 void add_padding(const Module& module, const Site& convolution, Found& found) {
   const std::size_t dims = module.row.dims;
   auto input = convolution.value("input");
-  while (input) {
+  for (int steps = 0; input; ++steps) {
     const Site* maker = module.maker(convolution.graph, *input);
     if (maker == nullptr) break;
+    if (steps == kMostSteps) return;
     const Operation& operation = *maker->operation;
     const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
     if (before == nullptr) return;
@@ -792,24 +799,20 @@ constexpr Family kRnn{kRnnOperators, kRecurrentTold, look_at_recurrent, look_at_
 
 // --- attention ---
 
-// The last size of what the scores are multiplied with: of the result of the product with what softmax gives.
-std::optional<std::int64_t> features_behind(const Module& module, const Site& softmax) {
-  std::vector<ValueId> weights;
-  for (const auto& output : softmax.operation->outputs) weights.push_back(output.value);
-  for (const Site& site : module.sites) {
-    const Operation& operation = *site.operation;
-    if (site.graph != softmax.graph || &operation == softmax.operation || operation.args.empty()) continue;
-    const bool takes = std::ranges::any_of(operation.args, [&](const Operand& argument) {
-      const auto* value = argument.get_if<ValueId>();
-      return value != nullptr && std::ranges::find(weights, *value) != weights.end();
-    });
-    if (!takes || operation.outputs.empty()) continue;
-    const ValueId made = operation.outputs[0].value;
-    if (site.name() == "bmm" || site.name() == "matmul") {
-      const auto& shape = site.meta(made).shape;
-      return shape && !shape->empty() ? shape->back().number() : std::nullopt;
+// The scores are a product of query and key; masks are added, and sizes change, before softmax sees them.
+std::optional<std::int64_t> features_before(const Module& module, const Site& softmax) {
+  auto value = softmax.value("self");
+  for (int steps = 0; value && steps < kMostSteps; ++steps) {
+    const Site* maker = module.maker(softmax.graph, *value);
+    if (maker == nullptr || maker->operation->args.empty()) return std::nullopt;
+    const bool is_sum = maker->name() == "baddbmm";
+    if (is_sum || maker->name() == "bmm" || maker->name() == "matmul") {
+      const Meta* query = maker->meta(is_sum ? "batch1" : "self");
+      if (query == nullptr || !query->shape || query->shape->empty()) return std::nullopt;
+      return query->shape->back().number();
     }
-    weights.push_back(made);
+    const auto* before = maker->operation->args[0].get_if<ValueId>();
+    value = before != nullptr ? std::optional(*before) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -832,7 +835,7 @@ void look_at_attention(const Module& module, Found& found) {
       const Meta* query = site.meta("query");
       if (query != nullptr && query->shape && !query->shape->empty()) of_head = query->shape->back().number();
     } else if (site.name() == "softmax" || site.name() == "_softmax") {
-      of_head = features_behind(module, site);
+      of_head = features_before(module, site);
     }
     if (!of_head || *of_head <= 0 || features % *of_head != 0) continue;
     found.add("num_heads", features / *of_head);
