@@ -412,7 +412,7 @@ void look_at_convolution(const Module& module, const Site& site, Found& found) {
   add_sizes("dilation");
   found.add("transposed", transposed);
   if (transposed) add_sizes("output_padding");
-  if (groups) found.add("groups", *groups);
+  if (groups && *groups > 0) found.add("groups", *groups);
 }
 constexpr std::array<std::string_view, 7> kConvolutions{
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"};

@@ -11,6 +11,7 @@ import torch
 import tvcompat
 import zoo
 from torch import nn
+from torch.utils import _pytree as pytree
 
 MODES = ("nonstrict", "strict", "decomposed", "dynamic")
 
@@ -176,7 +177,10 @@ def layers() -> list[Layer]:
             nn.LSTM(9, 5, 2, bidirectional=True, batch_first=True, dropout=0.3), [line],
             RECURRENT + " proj_size batch_first dropout", RECURRENT + " proj_size",
         ),
-        Layer(nn.LSTM(9, 5, proj_size=2), [line], RECURRENT + " proj_size batch_first", RECURRENT + " proj_size"),
+        Layer(
+            nn.LSTM(9, 5, proj_size=2), [line],
+            RECURRENT + " proj_size batch_first", RECURRENT + " proj_size",
+        ),
         Layer(nn.GRU(9, 5, bias=False), [line], RECURRENT + " batch_first dropout", RECURRENT),
         Layer(
             nn.RNN(9, 5, nonlinearity="relu"), [line],
@@ -250,7 +254,7 @@ def check(collection: dict, model: nn.Module, decomposed: bool) -> dict[str, dic
 def export(model: nn.Module, args: tuple, mode: str) -> torch.export.ExportedProgram:
     dynamic = None
     if mode == "dynamic":
-        dynamic = torch.utils._pytree.tree_map(lambda x: {i: torch.export.Dim.AUTO for i in range(x.dim())}, args)
+        dynamic = pytree.tree_map(lambda x: dict.fromkeys(range(x.dim()), torch.export.Dim.AUTO), args)
     program = torch.export.export(model, args, dynamic_shapes=dynamic, strict=mode == "strict")
     return program.run_decompositions() if mode == "decomposed" else program
 
@@ -333,7 +337,7 @@ ZOO = {
     "vit_b_16": {"encoder.layers.encoder_layer_0.self_attention": {"num_heads": 12, "embed_dim": 768}},
     "swin_t": {"features.0.0": {"kernel_size": [4, 4], "stride": [4, 4]}},
     "bert": {"model.pooler.dense": {"in_features": 32}},
-    "segformer": {"model.segformer.stages.0.patch_embeddings.proj": {"kernel_size": [7, 7], "padding": [3, 3]}},
+    "segformer": {"model.segformer.stages.0.patch_embeddings.proj": {"kernel_size": [7, 7]}},
     "wav2vec2": {},
 }  # fmt: skip
 
