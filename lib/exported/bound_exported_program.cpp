@@ -1,5 +1,6 @@
 #include "exported/bound_exported_program.h"
 
+#include "exported/leaf_attributes.h"
 #include "exported/module_graph.h"
 #include "graph/text_form.h"
 #include "support/error.h"
@@ -76,6 +77,10 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
     forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
   }
   return {std::move(forward)};
+}
+
+std::vector<BoundProgram::Attributes> BoundExportedProgram::attributes() const {
+  return attributes_of_modules(graph(), program_.hierarchy(), program_.parameters());
 }
 
 void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {

@@ -20,6 +20,7 @@ class BoundExportedProgram : public BoundProgram {
   BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options);
 
   std::vector<MethodInfo> methods(ModuleId module) const override;
+  std::vector<Attributes> attributes() const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
   // --- for module_graph.h ---

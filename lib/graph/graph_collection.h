@@ -34,8 +34,9 @@ struct ModuleRecord {
   std::optional<std::string> rule;  // the rule that made it a leaf
   std::int64_t calls = 0;           // entries in module_forward_order, all graphs together
   std::optional<Failure> failure;
-  // Scripted attributes with plain values, which rules can ask for; none are known of exported programs.
-  // Empty under a shared module's later names.
+  // Of scripted and traced modules, attributes with plain values, which rules can ask for; of exported
+  // programs, what operations tell of modules of torch.nn (see exported/leaf_attributes.h), which no rule
+  // sees.  Empty under a shared module's later names.
   std::vector<std::pair<std::string, Argument>> attributes = {};
   // The tensors that its first call gives, in order, nested ones too; absent of one that is not called.
   std::optional<std::vector<Meta>> outputs = std::nullopt;

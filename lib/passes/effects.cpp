@@ -211,7 +211,7 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
     effects.writes_parameters = true;
     return add_unknown(node, effects);
   }
-  // Of an exported program no attributes are known, and they may have any value.
+  // Of an exported program these are not known, and may have any value.
   const auto may_be_on = [&](std::string_view name) {
     const Argument* attribute = find_attribute(node.target, name);
     return attribute == nullptr || !is_off(attribute);

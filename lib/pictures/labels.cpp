@@ -359,7 +359,8 @@ std::string Labels::constant_text(const Node& node) const {
       if (items_of(argument) == nullptr) return plain_text(argument);
     }
   }
-  return (is_made ? function_name(*node.target) : "constant") + " " + value_text(node.meta);
+  const std::string value = node.meta->shape ? " " + value_text(node.meta) : "";
+  return (is_made ? function_name(*node.target) : "constant") + value;
 }
 
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {

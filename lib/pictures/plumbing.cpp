@@ -124,6 +124,7 @@ class Roles {
 
   // Neither inputs nor parameters nor chance decide what it gives.
   bool is_constant(const Node& node) const {
+    if (node.target == "aten._shape_as_tensor.default") return true;  // sizes as a tensor
     const Operator* op = Target(*node.target).find_operator();
     const bool is_pure_call =
         op != nullptr ? is_pure(op) && !has_trait(op, traits::kRandom) : node.target == "torch.tensor";

@@ -30,6 +30,7 @@ struct ModuleInfo {
   bool has_forward = false;        // false for containers such as ModuleList
   std::vector<std::size_t> parameters;  // its own, as indices into Program::parameters(); aliases included
   // Scripted attributes with plain values (bool, numbers, strings, lists of them), in registration order.
+  // None of exported programs; see BoundProgram::attributes().
   std::vector<std::pair<std::string, Argument>> attributes;
 };
 
@@ -71,6 +72,11 @@ struct InputGuess {
 class BoundProgram {
  public:
   virtual ~BoundProgram() = default;
+
+  using Attributes = std::vector<std::pair<std::string, Argument>>;
+  // By module, what the program's operations tell of attributes that the file does not have; or nothing at
+  // all.  Rules do not see them: what is a leaf does not hang on how a program was exported.
+  virtual std::vector<Attributes> attributes() const { return {}; }
 
   // What a caller of the module can run, in the order of definition, as the options narrow it.
   virtual std::vector<MethodInfo> methods(ModuleId module) const = 0;

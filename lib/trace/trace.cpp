@@ -243,10 +243,13 @@ class RecursiveTrace {
       const auto& order = entry.graph.execution->param_forward_order;
       used_parameters.insert(order.begin(), order.end());
     }
+    std::vector<BoundProgram::Attributes> told = bound_->attributes();
     for (std::uint32_t i = 0; i < facts_.size(); ++i) {
       const ModuleId first = facts_.first(ModuleId{i});
       const ModuleInfo& first_info = facts_.info(first);
       ModuleRecord record = record_of(ModuleId{i});
+      if (first.index == i && i < told.size() && record.attributes.empty())
+        record.attributes = std::move(told[i]);
       const auto called = calls.find(first_info.path);
       const bool is_called = called != calls.end();
       if (failed_.contains(first)) {

@@ -699,11 +699,24 @@ class Collection:
         text = json.dumps(self._document, ensure_ascii=False) + "\n"
         return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
 
-    def render(self, format: str = "text", *, max_label: int | None = None, show_parameters: bool = False) -> str:
-        """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot", "fx" or "json"."""
-        from ._render import render
+    def render(
+        self,
+        format: str = "text",
+        *,
+        depth: int | None = None,
+        focus: str | None = None,
+        fold: bool = True,
+        show_plumbing: bool = False,
+        show_parameters: bool = False,
+        order: bool = False,
+        max_label: int | None = None,
+    ) -> str:
+        """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot", "svg", "html", "mermaid",
+        "model-explorer", "fx" or "json".  All but `format` are for pictures."""
+        from ._render import picture_options, render
 
-        return render(self, format, max_label, show_parameters)
+        options = picture_options(depth, focus, fold, show_plumbing, show_parameters, order, max_label)
+        return render(self, format, *options).decode()
 
     def run_passes(self, *names: str) -> Collection:
         """The collection after these graph passes, in this order: `fxtrace render --pass NAME`."""

@@ -1,10 +1,8 @@
-"""What a notebook shows: the graph drawn by Graphviz, or a table without it or where the picture would be large."""
+"""What a notebook shows: the graph drawn by Graphviz, or a table without it."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -13,7 +11,6 @@ from xml.etree import ElementTree
 from ._collection import Collection, Graph
 from ._errors import Error
 
-MOST_NODES = 150  # of a picture: Graphviz takes seconds for more, and no screen has the room
 MOST_BYTES = 400_000
 MOST_ROWS = 100
 SECONDS = 15
@@ -39,17 +36,14 @@ def _heading(collection: Collection) -> str:
 
 
 def _picture(collection: Collection) -> str | None:
-    """SVG in HTML; None where there is no Graphviz, or too much to draw."""
-    dot = shutil.which("dot")
-    if dot is None or collection.count_nodes() > MOST_NODES:
-        return None
+    """SVG in HTML; None where there is no Graphviz, or a model that it cannot draw."""
+    from ._render import render
+
     try:
-        source = collection.render("dot", max_label=60).encode()
-        done = subprocess.run([dot, "-Tsvg"], input=source, capture_output=True, timeout=SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
+        svg = render(collection, "svg", f"--max-time={SECONDS}").decode("utf-8", errors="replace")
+    except (Error, OSError):
         return None
-    svg = done.stdout.decode("utf-8", errors="replace")
-    if done.returncode != 0 or len(svg) > MOST_BYTES or not _is_picture(svg):
+    if len(svg) > MOST_BYTES or not _is_picture(svg):
         return None
     start = re.search(r"<svg\b", svg)
     return f'<div style="overflow:auto;max-height:50em">{svg[start.start() :]}</div>' if start else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._collection import Collection, Graph, parse
@@ -12,15 +12,28 @@ from ._program import run
 from ._trace import warn_of
 
 
-def render(collection: Collection, format: str, max_label: int | None, show_parameters: bool) -> str:
-    options = [] if max_label is None else [f"--max-label={max_label}"]
-    options += ["--show-parameters"] if show_parameters else []
-    return _render(collection, f"--format={format}", *options).decode()
+def picture_options(
+    depth: int | None,
+    focus: str | None,
+    fold: bool,
+    show_plumbing: bool,
+    show_parameters: bool,
+    order: bool,
+    max_label: int | None,
+) -> Iterator[str]:
+    values = (("--depth", depth), ("--focus", focus), ("--max-label", max_label))
+    yield from (f"{name}={value}" for name, value in values if value is not None)
+    flags = (
+        ("--no-fold", not fold),
+        ("--show-plumbing", show_plumbing),
+        ("--show-parameters", show_parameters),
+        ("--order", order),
+    )
+    yield from (name for name, is_set in flags if is_set)
 
 
-def _render(collection: Collection, *options: str) -> bytes:
-    output = run("render", "-", *options, stdin=collection._content())
-    return output.stdout
+def render(collection: Collection, format: str, *options: str) -> bytes:
+    return run("render", "-", f"--format={format}", *options, stdin=collection._content()).stdout
 
 
 def run_passes(collection: Collection, names: Iterable[str]) -> Collection:
@@ -41,7 +54,7 @@ def text_of_graph(graph: Graph) -> str:
     place = next(
         place for i, top in enumerate(graph.collection.graphs) if (place := _place(top, graph, (i,))) is not None
     )
-    lines = render(graph.collection, "text", None, False).splitlines()
+    lines = render(graph.collection, "text").decode().splitlines()
     for depth, position in enumerate(place):
         head = "  " * depth + ("graph " if depth == 0 else "subgraph ")
         lines = _section(lines, head, position)

@@ -1,6 +1,7 @@
 // The parts of lib/exported, one by one.  Whole programs are in tests/python.
 #include <cmath>
 #include <filesystem>
+#include <list>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -12,11 +13,13 @@
 #include "exported/exported_program.h"
 #include "exported/fold.h"
 #include "exported/hierarchy.h"
+#include "exported/leaf_attributes.h"
 #include "exported/program_dimensions.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "exported/sympy_text.h"
 #include "exported/tree_spec.h"
+#include "graph/text_form.h"
 #include "support/error.h"
 #include "trace/trace.h"
 #include "writers/json_writer.h"
@@ -449,6 +452,133 @@ TEST_CASE("program dimensions: errors", "[exported]") {
              ContainsSubstring("--dim s0=70..: does not overlap with 2..64, the range of s0"));
   CHECK_THAT(Narrowed({{"s1", 2, 4}}, {{"n", 5}}).error,
              ContainsSubstring("--concrete n=5: does not overlap with 2..4, the range of s1"));
+}
+
+namespace {
+
+// A model of modules whose attributes are asked for, each with operations on a tensor [2, 4, s0, 9].
+class ModelOfLeaves {
+ public:
+  ModelOfLeaves() {
+    Meta meta;
+    meta.type = "Tensor";
+    meta.shape = {2, 4, Expression::parse("s0"), 9};
+    graph_.values.push_back({"x", meta, {}});
+    Meta size;
+    size.type = "int";
+    size.value = Expression::parse("s0");
+    graph_.values.push_back({"size", size, {}});
+    graph_.values.push_back({"known", size, Argument(3)});
+    graph_.inputs = {{kTensor, {}}, {kSize, {}}, {kKnown, {}}};
+  }
+
+  void call(const std::string& path, const std::string& type, const char* target, std::vector<Operand> args,
+            NamedOperands kwargs = {}) {
+    Operation operation;
+    stacks_.push_back("L__self__,,pkg.Net;" + path + "," + path + "," + type);
+    operation.call = *hierarchy_.call_of(stacks_.back());
+    operation.has_stack = true;
+    operation.target = target;
+    operation.args = std::move(args);
+    operation.args.insert(operation.args.begin(), kTensor);
+    operation.kwargs = std::move(kwargs);
+    graph_.operations.push_back(std::move(operation));
+  }
+  void parameter(const std::string& name, std::vector<std::int64_t> shape) {
+    parameters_.push_back({name, ParameterKind::kParameter, std::move(shape), "float32", {}, {}});
+  }
+
+  // "name=value" of the module.
+  std::vector<std::string> attributes(const std::string& path) {
+    std::vector<Hierarchy::NamedTensor> names;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) names.push_back({parameters_[i].name, i});
+    hierarchy_.finish(names);
+    const ModuleId module = hierarchy_.find_module(path).value();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (parameters_[i].name.starts_with(path + "."))
+        hierarchy_.modules()[module.index].parameters.push_back(i);
+    }
+    std::vector<std::string> rows;
+    const auto all = attributes_of_modules(graph_, hierarchy_, parameters_);
+    for (const auto& [name, value] : all[module.index])
+      rows.push_back(name + "=" + print_argument(Graph(), value));
+    return rows;
+  }
+
+  static constexpr ValueId kTensor{0}, kSize{1}, kKnown{2};
+
+ private:
+  std::list<std::string> stacks_;  // the hierarchy points into them
+  Hierarchy hierarchy_;
+  ProgramGraph graph_;
+  std::vector<ParameterRecord> parameters_;
+};
+
+using Rows = std::vector<std::string>;
+constexpr const char* kPool = "torch.nn.modules.pooling.MaxPool2d";
+constexpr const char* kConv = "torch.nn.modules.conv.Conv2d";
+
+Operand numbers(std::vector<Operand> items) { return Operand::List{std::move(items)}; }
+
+}  // namespace
+
+TEST_CASE("leaf attributes: arguments and their defaults", "[exported]") {
+  ModelOfLeaves model;
+  model.call("pool", kPool, "aten.max_pool2d.default", {numbers({3, 2}), numbers({2})},
+             {{"padding", numbers({ModelOfLeaves::kKnown, 0})}});
+  CHECK(model.attributes("pool") ==
+        Rows{"kernel_size=[3, 2]", "stride=[2, 2]", "padding=[3, 0]", "dilation=[1, 1]", "ceil_mode=False"});
+}
+
+TEST_CASE("leaf attributes: what varies or disagrees is left out", "[exported]") {
+  ModelOfLeaves model;
+  model.call("pool", kPool, "aten.max_pool2d.default", {numbers({3, 2}), numbers({ModelOfLeaves::kSize, 2})});
+  model.call("pool", kPool, "aten.max_pool2d_with_indices.default",
+             {numbers({3, 2}), numbers({}), numbers({1, 1})});
+  CHECK(model.attributes("pool") == Rows{"kernel_size=[3, 2]", "dilation=[1, 1]", "ceil_mode=False"});
+}
+
+TEST_CASE("leaf attributes: only of classes of torch.nn", "[exported]") {
+  ModelOfLeaves model;
+  model.call("own", "pkg.MaxPool2d", "aten.max_pool2d.default", {numbers({3, 2})});
+  CHECK(model.attributes("own").empty());
+}
+
+TEST_CASE("leaf attributes: a size that is the input's may be None", "[exported]") {
+  for (const int height : {1, 3}) {
+    ModelOfLeaves model;  // s0 may be any
+    model.call("pool", "torch.nn.modules.pooling.AdaptiveAvgPool2d", "aten.adaptive_avg_pool2d.default",
+               {numbers({height, 5})});
+    CHECK(model.attributes("pool").empty());
+  }
+  ModelOfLeaves model;
+  model.call("pool", "torch.nn.modules.pooling.AdaptiveAvgPool1d", "aten.adaptive_avg_pool1d.default",
+             {numbers({9})});
+  CHECK(model.attributes("pool") == Rows{"output_size=[9]"});
+}
+
+TEST_CASE("leaf attributes: convolutions that are none", "[exported]") {
+  const auto convolution = [](std::vector<std::int64_t> weight, std::vector<Operand> rest) {
+    ModelOfLeaves model;
+    model.parameter("conv.weight", std::move(weight));
+    std::vector<Operand> args{ModelOfLeaves::kTensor, Operand::None{}};
+    args.insert(args.end(), rest.begin(), rest.end());
+    model.call("conv", kConv, "aten.conv2d.default", std::move(args));
+    return model.attributes("conv");
+  };
+  const Rows usual{"in_channels=4",  "out_channels=6",  "kernel_size=[3, 2]", "stride=[1, 1]",
+                   "padding=[0, 0]", "dilation=[1, 1]", "transposed=False",   "groups=2"};
+  const Operand one = numbers({1, 1});
+  CHECK(convolution({6, 2, 3, 2}, {one, numbers({0, 0}), one, 2}) == usual);
+  const Rows rest(usual.begin() + 3, usual.end());
+  CHECK(convolution({6, 2, 3}, {one, numbers({0, 0}), one, 2}) == rest);
+  CHECK(convolution({6, 2, 3, 2}, {"\x01", 3.5, one, Operand::None{}}) ==
+        Rows{"dilation=[1, 1]", "transposed=False"});
+  CHECK(convolution({1, INT64_MAX, 3, 2}, {one, one, one, 2}) == Rows{"kernel_size=[3, 2]", "stride=[1, 1]",
+                                                                      "padding=[1, 1]", "dilation=[1, 1]",
+                                                                      "transposed=False", "groups=2"});
+  CHECK(convolution({6, 2, 3, 2}, {one, one, one, 0}) ==
+        Rows{"stride=[1, 1]", "padding=[1, 1]", "dilation=[1, 1]", "transposed=False"});
 }
 
 namespace {

@@ -139,7 +139,7 @@ TEST_CASE("pictures: sizes, asserts and constants are left out, and edges go pas
   view | [?, -1]
   split | 2
   mul | scale [4]
-  add | alpha=2 | constant Tensor
+  add | alpha=2 | constant
   item
   mul | 2
   output

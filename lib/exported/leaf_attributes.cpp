@@ -1,0 +1,1052 @@
+#include "exported/leaf_attributes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "costs/cost_log.h"
+
+namespace fxtrace {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+using List = Argument::List;
+
+// --- values ---
+
+// What is found for one module.  An attribute of which two different values are told is none.
+class Found {
+ public:
+  void add(std::string_view name, Argument value) {
+    const auto known = std::ranges::find(entries_, name, &Entry::name);
+    if (known == entries_.end()) {
+      entries_.push_back({name, std::move(value), true});
+    } else if (known->value != value) {
+      known->agrees = false;
+    }
+  }
+  void add_if(std::string_view name, std::optional<Argument> value) {
+    if (value) add(name, std::move(*value));
+  }
+
+  ModuleAttributes take() {
+    ModuleAttributes attributes;
+    for (Entry& entry : entries_) {
+      if (entry.agrees) attributes.emplace_back(entry.name, std::move(entry.value));
+    }
+    return attributes;
+  }
+
+ private:
+  struct Entry {
+    std::string_view name;  // stands in the code
+    Argument value;
+    bool agrees;
+  };
+  std::vector<Entry> entries_;
+};
+
+std::optional<Argument> plain_default(const AbstractValue& value) {
+  if (value.is_none()) return Argument(Argument::None{});
+  if (const auto* flag = value.get_if<bool>()) return Argument(*flag);
+  if (const auto* number = value.get_if<double>()) return Argument(*number);
+  if (const auto* text = value.get_if<std::string>()) return Argument(*text);
+  if (const auto* integer = value.integer()) {
+    const auto number = integer->number();
+    return number ? std::optional<Argument>(*number) : std::nullopt;
+  }
+  if (const auto* sequence = value.sequence()) {
+    List list;
+    for (const AbstractValue& item : *sequence) {
+      auto plain = plain_default(item);
+      if (!plain) return std::nullopt;
+      list.items.push_back(std::move(*plain));
+    }
+    return Argument(std::move(list));
+  }
+  return std::nullopt;
+}
+
+const std::vector<Argument>* items_of(const Argument& value) {
+  if (const auto* list = value.get_if<List>()) return &list->items;
+  const auto* tuple = value.get_if<Argument::Tuple>();
+  return tuple != nullptr ? &tuple->items : nullptr;
+}
+
+Argument list_of(std::span<const std::int64_t> sizes) {
+  List list;
+  for (const std::int64_t size : sizes) list.items.emplace_back(size);
+  return list;
+}
+
+std::optional<Shape> integers(const Argument& value) {
+  Shape result;
+  if (const auto* number = value.get_if<std::int64_t>()) return Shape{*number};
+  const auto* items = items_of(value);
+  if (items == nullptr) return std::nullopt;
+  for (const Argument& item : *items) {
+    const auto* number = item.get_if<std::int64_t>();
+    if (number == nullptr) return std::nullopt;
+    result.push_back(*number);
+  }
+  return result;
+}
+
+// A number for each of `dims` dimensions, for which one may stand.  Pooling over one dimension is decomposed
+// into pooling over two.
+std::optional<Shape> sizes_of(const Argument& value, std::size_t dims) {
+  auto sizes = integers(value);
+  if (!sizes) return std::nullopt;
+  if (sizes->size() == 1) sizes->resize(dims, sizes->front());
+  if (sizes->size() == 2 && dims == 1) sizes->erase(sizes->begin());
+  return sizes->size() == dims ? sizes : std::nullopt;
+}
+
+// What of a shape is a number; nothing where a size is not.
+std::optional<Shape> numbers_of(const Meta& meta) {
+  if (!meta.shape) return std::nullopt;
+  Shape shape;
+  for (const auto& size : *meta.shape) {
+    const auto number = size.number();
+    if (!number) return std::nullopt;
+    shape.push_back(*number);
+  }
+  return shape;
+}
+
+// --- operations ---
+
+// An operation of a module, and the graph that it stands in.
+struct Site {
+  const ProgramGraph* graph;
+  const Operation* operation;
+
+  std::string_view name() const { return operation->target.aten_name(); }
+
+  // Null when it was left out, or is no argument of the operator.
+  const Operand* given(std::string_view argument) const {
+    const auto place = place_of(argument);
+    return place ? find(*place) : nullptr;
+  }
+
+  // The argument, or its default.  Nothing for what is no plain value: a tensor, a size that varies.
+  std::optional<Argument> plain(std::string_view argument) const {
+    const auto place = place_of(argument);
+    if (!place) return std::nullopt;
+    if (const Operand* operand = find(*place)) return plain_operand(*operand);
+    return plain_default(costed_operator(*operation->target.find_operator()).defaults[*place]);
+  }
+
+  std::optional<std::int64_t> integer(std::string_view argument) const {
+    const auto value = plain(argument);
+    const auto* number = value ? value->get_if<std::int64_t>() : nullptr;
+    return number != nullptr ? std::optional(*number) : std::nullopt;
+  }
+
+  std::optional<ValueId> value(std::string_view argument) const {
+    const Operand* operand = given(argument);
+    const auto* id = operand != nullptr ? operand->get_if<ValueId>() : nullptr;
+    return id != nullptr ? std::optional(*id) : std::nullopt;
+  }
+  const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
+  // Null when it is no tensor.
+  const Meta* meta(std::string_view argument) const {
+    const auto id = value(argument);
+    return id && meta(*id).kind() == ValueKind::kTensor ? &meta(*id) : nullptr;
+  }
+
+ private:
+  std::optional<std::size_t> place_of(std::string_view argument) const {
+    const Operator* op = operation->target.find_operator();
+    if (op == nullptr) return std::nullopt;
+    const auto& arguments = costed_operator(*op).called.schema.arguments;
+    const auto found = std::ranges::find(arguments, argument, &SchemaArgument::name);
+    if (found == arguments.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - arguments.begin());
+  }
+
+  const Operand* find(std::size_t place) const {
+    const SchemaArgument& argument =
+        costed_operator(*operation->target.find_operator()).called.schema.arguments[place];
+    return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
+  }
+
+  std::optional<Argument> plain_operand(const Operand& operand) const {
+    bool is_plain = true;
+    Argument result = map_references<NodeId>(operand, [&](ValueId id) -> Argument {
+      const ProgramValue& value = graph->values[id.index];
+      if (value.fixed) return *value.fixed;
+      const auto number = value.meta.value ? value.meta.value->number() : std::nullopt;
+      if (number) return *number;
+      is_plain = false;
+      return Argument::None{};
+    });
+    return is_plain ? std::optional(std::move(result)) : std::nullopt;
+  }
+};
+
+struct Row;
+
+// All that the program has of one module.
+class Module {
+ public:
+  Module(const Row& of, const ModuleInfo& info, const std::vector<ModuleInfo>& modules,
+         const std::vector<ParameterRecord>& parameters, std::span<const Site> operations)
+      : row(of), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
+
+  const Row& row;
+  const std::span<const Site> sites;  // its own operations, in the order of the program
+
+  // Of a parameter or buffer of the module itself; null when there is none.
+  const Shape* shape(std::string_view name) const { return shape_in(info_, name); }
+  const Shape* shape(std::string_view child, std::string_view name) const {
+    for (const ModuleId id : info_.children) {
+      if (is_name(modules_[id.index].path, info_.path, child)) return shape_in(modules_[id.index], name);
+    }
+    return nullptr;
+  }
+  std::size_t parameters() const { return info_.parameters.size(); }
+
+  // The operation of the module that makes the value; null for what is made elsewhere.
+  const Site* maker(const ProgramGraph* graph, ValueId value) const {
+    if (makers_.empty()) {
+      for (const Site& site : sites) {
+        for (const auto& output : site.operation->outputs)
+          makers_.emplace(std::pair(site.graph, output.value), &site);
+      }
+    }
+    const auto found = makers_.find({graph, value});
+    return found != makers_.end() ? found->second : nullptr;
+  }
+
+ private:
+  // Whether `path` is `name` in `owner`.
+  static bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
+    if (owner.empty()) return path == name;
+    return path.size() == owner.size() + 1 + name.size() && path.starts_with(owner) && path.ends_with(name) &&
+           path[owner.size()] == '.';
+  }
+  const Shape* shape_in(const ModuleInfo& module, std::string_view name) const {
+    for (const std::size_t index : module.parameters) {
+      const ParameterRecord& parameter = parameters_[index];
+      if (parameter.kind != ParameterKind::kCustomObject && is_name(parameter.name, module.path, name))
+        return &parameter.shape;
+    }
+    return nullptr;
+  }
+
+  const ModuleInfo& info_;
+  const std::vector<ModuleInfo>& modules_;
+  const std::vector<ParameterRecord>& parameters_;
+  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const Site*> makers_;  // looked up only
+};
+
+// How many operations a search goes back over; torch.nn has far fewer.
+constexpr int kMostSteps = 64;
+
+// --- the table ---
+
+// An attribute that stands among an operator's arguments.
+enum class Form : std::uint8_t {
+  kInteger,
+  kOptionalInteger,
+  kNumber,  // a float, for which an integer may stand
+  kOptionalNumber,
+  kFlag,
+  kText,
+  kSizes,     // a number for each dimension
+  kList,      // integers, as many as there are
+  kReduction  // of losses: "none", "mean", "sum"
+};
+struct Told {
+  std::string_view attribute, argument;
+  Form form;
+};
+
+using Look = void (*)(const Module&, Found&);
+using LookAt = void (*)(const Module&, const Site&, Found&);
+
+struct Family {
+  std::span<const std::string_view>
+      operators;  // that do the module's work, without the "_" of those in place
+  std::span<const Told> told;
+  Look look = nullptr;       // at the module, first
+  LookAt look_at = nullptr;  // at each of its operators, before what is told
+};
+
+struct Row {
+  std::string_view module;
+  const Family* family;
+  std::size_t dims = 0;
+};
+
+std::optional<Argument> told_value(const Module& module, const Site& site, const Told& told) {
+  auto value = site.plain(told.argument);
+  if (!value) return std::nullopt;
+  const bool is_none = value->is<Argument::None>();
+  switch (told.form) {
+    case Form::kOptionalInteger:
+      if (is_none) return value;
+      [[fallthrough]];
+    case Form::kInteger:
+      return value->is<std::int64_t>() ? value : std::nullopt;
+    case Form::kOptionalNumber:
+      if (is_none) return value;
+      [[fallthrough]];
+    case Form::kNumber:
+      if (const auto* integer = value->get_if<std::int64_t>()) return static_cast<double>(*integer);
+      return value->is<double>() ? value : std::nullopt;
+    case Form::kFlag:
+      return value->is<bool>() ? value : std::nullopt;
+    case Form::kText:
+      return value->is<std::string>() ? value : std::nullopt;
+    case Form::kSizes: {
+      const auto sizes = sizes_of(*value, module.row.dims);
+      return sizes ? std::optional(list_of(*sizes)) : std::nullopt;
+    }
+    case Form::kList: {
+      constexpr std::size_t kMost = 64;  // as of scripted modules
+      const auto list = integers(*value);
+      return list && list->size() <= kMost ? std::optional(list_of(*list)) : std::nullopt;
+    }
+    case Form::kReduction: {
+      constexpr std::array<const char*, 3> kNames{"none", "mean", "sum"};
+      const auto* number = value->get_if<std::int64_t>();
+      const bool is_known = number != nullptr && *number >= 0 && *number < 3;
+      return is_known ? std::optional<Argument>(kNames[static_cast<std::size_t>(*number)]) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+// --- products ---
+
+void look_at_linear(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight == nullptr || weight->size() != 2) return;
+  found.add("in_features", (*weight)[1]);
+  found.add("out_features", (*weight)[0]);
+}
+constexpr Family kLinear{{}, {}, look_at_linear};
+
+void look_at_bilinear(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight == nullptr || weight->size() != 3) return;
+  found.add("in1_features", (*weight)[1]);
+  found.add("in2_features", (*weight)[2]);
+  found.add("out_features", (*weight)[0]);
+}
+constexpr Family kBilinear{{}, {}, look_at_bilinear};
+
+// --- convolutions ---
+
+bool same_end(const Meta& a, const Meta& b, std::size_t dims) {
+  if (!a.shape || !b.shape || a.shape->size() < dims || b.shape->size() < dims) return false;
+  return std::equal(a.shape->end() - static_cast<std::ptrdiff_t>(dims), a.shape->end(),
+                    b.shape->end() - static_cast<std::ptrdiff_t>(dims));
+}
+
+// The module pads by itself when padding_mode is not "zeros", and when "same" is not symmetric.
+void add_padding(const Module& module, const Site& convolution, Found& found) {
+  const std::size_t dims = module.row.dims;
+  auto input = convolution.value("input");
+  for (int steps = 0; input; ++steps) {
+    const Site* maker = module.maker(convolution.graph, *input);
+    if (maker == nullptr) break;
+    if (steps == kMostSteps) return;
+    const Operation& operation = *maker->operation;
+    const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
+    if (before == nullptr) return;
+    if (!same_end(maker->meta(*input), maker->meta(*before), dims)) {
+      if (maker->name() != "pad") return;
+      const auto pads = maker->plain("pad");
+      const auto mode = maker->plain("mode");
+      const auto both = pads ? integers(*pads) : std::nullopt;
+      if (!both || both->size() != 2 * dims || !mode || !mode->is<std::string>()) return;
+      Shape padding;
+      for (std::size_t i = both->size(); i > 0; i -= 2) {
+        if ((*both)[i - 1] != (*both)[i - 2]) return;
+        padding.push_back((*both)[i - 1]);
+      }
+      found.add("padding", list_of(padding));
+      found.add("padding_mode", *mode);
+      return;
+    }
+    input = *before;
+  }
+  auto padding = convolution.plain("padding");
+  if (!padding || !input) return;
+  if (padding->is<std::string>()) return found.add("padding", std::move(*padding));
+  if (const auto sizes = sizes_of(*padding, dims)) found.add("padding", list_of(*sizes));
+}
+
+void look_at_convolution(const Module& module, const Site& site, Found& found) {
+  const std::size_t dims = module.row.dims;
+  const bool transposed = module.row.module.find("Transpose") != std::string_view::npos;
+  std::optional<Shape> weight;
+  if (const Shape* own = module.shape("weight")) {
+    weight = *own;
+  } else if (const Meta* computed = site.meta("weight")) {  // by weight_norm and the like
+    weight = numbers_of(*computed);
+  }
+  const auto groups = site.integer("groups");
+  const bool is_known = weight && weight->size() == dims + 2 && groups && *groups > 0;
+  std::int64_t times = 0;
+  if (is_known && !__builtin_mul_overflow((*weight)[1], *groups, &times)) {
+    found.add("in_channels", transposed ? (*weight)[0] : times);
+    found.add("out_channels", transposed ? times : (*weight)[0]);
+  }
+  if (is_known) found.add("kernel_size", list_of(std::span(*weight).subspan(2)));
+  const auto add_sizes = [&](std::string_view name) {
+    const auto value = site.plain(name);
+    const auto sizes = value ? sizes_of(*value, dims) : std::nullopt;
+    if (sizes) found.add(name, list_of(*sizes));
+  };
+  add_sizes("stride");
+  add_padding(module, site, found);
+  add_sizes("dilation");
+  found.add("transposed", transposed);
+  if (transposed) add_sizes("output_padding");
+  if (groups && *groups > 0) found.add("groups", *groups);
+}
+constexpr std::array<std::string_view, 7> kConvolutions{
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"};
+constexpr Family kConvolution{kConvolutions, {}, nullptr, look_at_convolution};
+
+// --- embeddings ---
+
+void look_at_embedding(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight == nullptr || weight->size() != 2) return;
+  found.add("num_embeddings", (*weight)[0]);
+  found.add("embedding_dim", (*weight)[1]);
+}
+// The operator has -1 for none; the module counts from the front.
+void add_padding_index(const Module&, const Site& site, Found& found) {
+  const auto value = site.plain("padding_idx");
+  if (!value) return;
+  const auto* index = value->get_if<std::int64_t>();
+  if (value->is<Argument::None>() || (index != nullptr && *index == -1)) {
+    found.add("padding_idx", Argument(Argument::None{}));
+  } else if (index != nullptr && *index >= 0) {
+    found.add("padding_idx", *index);
+  }
+}
+void look_at_bag(const Module& module, const Site& site, Found& found) {
+  add_padding_index(module, site, found);
+  constexpr std::array<const char*, 3> kModes{"sum", "mean", "max"};
+  const auto mode = site.integer("mode");
+  if (mode && *mode >= 0 && *mode < 3) found.add("mode", kModes[static_cast<std::size_t>(*mode)]);
+}
+constexpr std::array<std::string_view, 1> kEmbeddings{"embedding"};
+constexpr std::array<Told, 2> kEmbeddingTold{
+    {{"scale_grad_by_freq", "scale_grad_by_freq", Form::kFlag}, {"sparse", "sparse", Form::kFlag}}};
+constexpr Family kEmbedding{kEmbeddings, kEmbeddingTold, look_at_embedding, add_padding_index};
+constexpr std::array<std::string_view, 3> kBags{"embedding_bag", "_embedding_bag",
+                                                "_embedding_bag_forward_only"};
+constexpr std::array<Told, 3> kBagTold{{{"scale_grad_by_freq", "scale_grad_by_freq", Form::kFlag},
+                                        {"sparse", "sparse", Form::kFlag},
+                                        {"include_last_offset", "include_last_offset", Form::kFlag}}};
+constexpr Family kBag{kBags, kBagTold, look_at_embedding, look_at_bag};
+
+// --- norms ---
+
+// Whether the module has weights: its own, or None for the operator.
+void add_affine(const Module& module, const Site& site, std::string_view name, Found& found) {
+  const Operand* weight = site.given("weight");
+  const auto none = site.plain("weight");
+  if (module.shape("weight") != nullptr) {
+    found.add(name, true);
+  } else if (none && none->is<Argument::None>() && (weight == nullptr || weight->is<Operand::None>())) {
+    found.add(name, false);
+  }
+}
+
+// Nothing checks the number of features where there are neither weights nor statistics.
+void look_at_features(const Module& module, Found& found) {
+  const Shape* one = module.shape("weight");
+  if (one == nullptr) one = module.shape("running_mean");
+  if (one != nullptr && one->size() == 1) found.add("num_features", one->front());
+}
+void look_at_batch_norm(const Module& module, const Site& site, Found& found) {
+  if (const auto eps = told_value(module, site, {"eps", "eps", Form::kNumber})) found.add("eps", *eps);
+  // With momentum=None it is 0, or varies.
+  const auto momentum = told_value(module, site, {"momentum", "momentum", Form::kNumber});
+  if (momentum && *momentum != Argument(0.0)) found.add("momentum", *momentum);
+  add_affine(module, site, "affine", found);
+}
+constexpr std::array<std::string_view, 7> kBatchNorms{"batch_norm",
+                                                      "native_batch_norm",
+                                                      "_native_batch_norm_legit",
+                                                      "_native_batch_norm_legit_functional",
+                                                      "cudnn_batch_norm",
+                                                      "miopen_batch_norm",
+                                                      "_native_batch_norm_legit_no_training"};
+constexpr Family kBatchNorm{kBatchNorms, {}, look_at_features, look_at_batch_norm};
+constexpr std::array<std::string_view, 4> kInstanceNorms{"instance_norm", "_native_batch_norm_legit",
+                                                         "_native_batch_norm_legit_functional",
+                                                         "_native_batch_norm_legit_no_training"};
+constexpr Family kInstanceNorm{kInstanceNorms, {}, look_at_features, look_at_batch_norm};
+
+void look_at_channels(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight != nullptr && weight->size() == 1) found.add("num_channels", weight->front());
+}
+void look_at_group_norm(const Module& module, const Site& site, Found& found) {
+  add_affine(module, site, "affine", found);
+}
+constexpr std::array<std::string_view, 2> kGroupNorms{"group_norm", "native_group_norm"};
+constexpr std::array<Told, 3> kGroupNormTold{{{"num_groups", "num_groups", Form::kInteger},
+                                              {"num_groups", "group", Form::kInteger},
+                                              {"eps", "eps", Form::kNumber}}};
+constexpr Family kGroupNorm{kGroupNorms, kGroupNormTold, look_at_channels, look_at_group_norm};
+
+void look_at_normalized(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight != nullptr) found.add("normalized_shape", list_of(*weight));
+}
+void look_at_layer_norm(const Module& module, const Site& site, Found& found) {
+  add_affine(module, site, "elementwise_affine", found);
+}
+constexpr std::array<std::string_view, 2> kLayerNorms{"layer_norm", "native_layer_norm"};
+constexpr std::array<Told, 2> kLayerNormTold{
+    {{"normalized_shape", "normalized_shape", Form::kList}, {"eps", "eps", Form::kNumber}}};
+constexpr Family kLayerNorm{kLayerNorms, kLayerNormTold, look_at_normalized, look_at_layer_norm};
+constexpr std::array<std::string_view, 2> kRmsNorms{"rms_norm", "_fused_rms_norm"};
+constexpr std::array<Told, 2> kRmsNormTold{
+    {{"normalized_shape", "normalized_shape", Form::kList}, {"eps", "eps", Form::kOptionalNumber}}};
+constexpr Family kRmsNorm{kRmsNorms, kRmsNormTold, look_at_normalized, look_at_layer_norm};
+
+// Of an operation on a tensor and a number, the number.
+std::optional<Argument> number_of(const Module& module, const Site& site, std::string_view argument) {
+  return told_value(module, site, {argument, argument, Form::kNumber});
+}
+
+// x / (k + alpha * avg_pool(x * x)) ** beta
+void look_at_local_norm(const Module& module, Found& found) {
+  for (const Site& site : module.sites) {
+    if (!site.name().starts_with("avg_pool")) continue;
+    const auto kernel = site.plain("kernel_size");
+    const auto sizes = kernel ? integers(*kernel) : std::nullopt;
+    if (sizes && sizes->size() > 1) found.add("size", sizes->front());
+  }
+  for (const Site& site : module.sites) {
+    if (site.name() == "mul") found.add_if("alpha", number_of(module, site, "other"));
+    if (site.name() == "pow") found.add_if("beta", number_of(module, site, "exponent"));
+    if (site.name() == "add") found.add_if("k", number_of(module, site, "other"));
+  }
+}
+constexpr Family kLocalNorm{{}, {}, look_at_local_norm};
+
+// --- pooling ---
+
+constexpr std::array<std::string_view, 6> kMaxPools{"max_pool1d",
+                                                    "max_pool2d",
+                                                    "max_pool3d",
+                                                    "max_pool1d_with_indices",
+                                                    "max_pool2d_with_indices",
+                                                    "max_pool3d_with_indices"};
+constexpr std::array<Told, 5> kMaxPoolTold{{{"kernel_size", "kernel_size", Form::kSizes},
+                                            {"stride", "stride", Form::kSizes},
+                                            {"padding", "padding", Form::kSizes},
+                                            {"dilation", "dilation", Form::kSizes},
+                                            {"ceil_mode", "ceil_mode", Form::kFlag}}};
+constexpr Family kMaxPool{kMaxPools, kMaxPoolTold};
+
+constexpr std::array<std::string_view, 3> kAvgPools{"avg_pool1d", "avg_pool2d", "avg_pool3d"};
+constexpr std::array<Told, 6> kAvgPoolTold{
+    {{"kernel_size", "kernel_size", Form::kSizes},
+     {"stride", "stride", Form::kSizes},
+     {"padding", "padding", Form::kSizes},
+     {"ceil_mode", "ceil_mode", Form::kFlag},
+     {"count_include_pad", "count_include_pad", Form::kFlag},
+     {"divisor_override", "divisor_override", Form::kOptionalInteger}}};
+constexpr Family kAvgPool{kAvgPools, kAvgPoolTold};
+constexpr Family kAvgPool1d{kAvgPools, std::span(kAvgPoolTold).first(5)};
+
+// sum(x ** norm_type) ** (1 / norm_type), by way of a mean
+void look_at_power(const Module& module, Found& found) {
+  for (const Site& site : module.sites) {
+    if (site.name() != "pow") continue;
+    return found.add_if("norm_type", number_of(module, site, "exponent"));
+  }
+}
+void look_at_power_pool(const Module& module, const Site& site, Found& found) {
+  constexpr Told kKernel{"kernel_size", "kernel_size", Form::kSizes};
+  constexpr Told kStride{"stride", "stride", Form::kSizes};
+  auto kernel = told_value(module, site, kKernel);
+  auto stride = told_value(module, site, kStride);
+  // A stride that is None is the kernel's size when decomposed.
+  const bool is_told = kernel && stride && *kernel != *stride;
+  found.add_if("kernel_size", std::move(kernel));
+  if (is_told) found.add_if("stride", std::move(stride));
+}
+constexpr std::array<Told, 1> kPowerPoolTold{{{"ceil_mode", "ceil_mode", Form::kFlag}}};
+constexpr Family kPowerPool{kAvgPools, kPowerPoolTold, look_at_power, look_at_power_pool};
+
+constexpr std::array<std::string_view, 2> kFractionalPools{"fractional_max_pool2d", "fractional_max_pool3d"};
+constexpr std::array<Told, 1> kFractionalPoolTold{{{"kernel_size", "kernel_size", Form::kSizes}}};
+constexpr Family kFractionalPool{kFractionalPools, kFractionalPoolTold};
+
+// Where a size is the input's, the module may have None there.
+void look_at_adaptive_pool(const Module& module, const Site& site, Found& found) {
+  const std::size_t dims = module.row.dims;
+  std::optional<Shape> sizes;
+  if (site.name() == "mean") {
+    // To one element, decomposed; over two dimensions for one.
+    if (site.plain("keepdim") != Argument(true)) return;
+    const auto given = site.plain("dim");
+    const auto over = given ? integers(*given) : std::nullopt;
+    if (!over || over->size() != std::max<std::size_t>(dims, 2)) return;
+    for (std::size_t i = 0; i < over->size(); ++i) {
+      if (std::ranges::find(*over, -1 - static_cast<std::int64_t>(i)) == over->end()) return;
+    }
+    sizes.emplace(dims, 1);
+  } else if (const auto given = site.plain("output_size")) {
+    sizes = sizes_of(*given, dims);
+  }
+  const Meta* input = site.meta("self");
+  if (!sizes || input == nullptr || !input->shape || input->shape->size() < dims) return;
+  for (std::size_t i = 0; i < dims && dims > 1; ++i) {
+    const auto& size = (*input->shape)[input->shape->size() - dims + i];
+    if (!size.number() || *size.number() == (*sizes)[i]) return;
+  }
+  found.add("output_size", list_of(*sizes));
+}
+constexpr std::array<std::string_view, 6> kAdaptiveAvgPools{"adaptive_avg_pool1d",  "adaptive_avg_pool2d",
+                                                            "adaptive_avg_pool3d",  "_adaptive_avg_pool2d",
+                                                            "_adaptive_avg_pool3d", "mean"};
+constexpr Family kAdaptiveAvgPool{kAdaptiveAvgPools, {}, nullptr, look_at_adaptive_pool};
+constexpr std::array<std::string_view, 3> kAdaptiveMaxPools{"adaptive_max_pool1d", "adaptive_max_pool2d",
+                                                            "adaptive_max_pool3d"};
+constexpr Family kAdaptiveMaxPool{kAdaptiveMaxPools, {}, nullptr, look_at_adaptive_pool};
+
+// --- activations ---
+
+// With dim=None the module takes one that the rank decides.
+void look_at_softmax(const Module&, const Site& site, Found& found) {
+  const Meta* input = site.meta("self");
+  const auto dim = site.integer("dim");
+  if (!dim || input == nullptr || !input->shape) return;
+  const std::size_t rank = input->shape->size();
+  const std::int64_t implicit = rank == 0 || rank == 1 || rank == 3 ? 0 : 1;
+  if (*dim != implicit) found.add("dim", *dim);
+}
+constexpr std::array<std::string_view, 4> kSoftmaxes{"softmax", "_softmax", "log_softmax", "_log_softmax"};
+constexpr Family kSoftmax{kSoftmaxes, {}, nullptr, look_at_softmax};
+
+void look_at_prelu(const Module& module, Found& found) {
+  const Shape* weight = module.shape("weight");
+  if (weight != nullptr && weight->size() == 1) found.add("num_parameters", weight->front());
+}
+constexpr Family kPRelu{{}, {}, look_at_prelu};
+
+constexpr std::array<std::string_view, 1> kLeakyReluOperators{"leaky_relu"};
+constexpr std::array<Told, 1> kLeakyReluTold{{{"negative_slope", "negative_slope", Form::kNumber}}};
+constexpr Family kLeakyRelu{kLeakyReluOperators, kLeakyReluTold};
+constexpr std::array<Told, 1> kAlphaTold{{{"alpha", "alpha", Form::kNumber}}};
+constexpr std::array<std::string_view, 1> kEluOperators{"elu"};
+constexpr Family kElu{kEluOperators, kAlphaTold};
+constexpr std::array<std::string_view, 1> kCeluOperators{"celu"};
+constexpr Family kCelu{kCeluOperators, kAlphaTold};
+constexpr std::array<std::string_view, 1> kGeluOperators{"gelu"};
+constexpr std::array<Told, 1> kGeluTold{{{"approximate", "approximate", Form::kText}}};
+constexpr Family kGelu{kGeluOperators, kGeluTold};
+constexpr std::array<std::string_view, 1> kGluOperators{"glu"};
+constexpr std::array<Told, 1> kGluTold{{{"dim", "dim", Form::kInteger}}};
+constexpr Family kGlu{kGluOperators, kGluTold};
+constexpr std::array<std::string_view, 1> kHardtanhOperators{"hardtanh"};
+constexpr std::array<Told, 2> kHardtanhTold{
+    {{"min_val", "min_val", Form::kNumber}, {"max_val", "max_val", Form::kNumber}}};
+constexpr Family kHardtanh{kHardtanhOperators, kHardtanhTold};
+constexpr std::array<std::string_view, 2> kShrinkOperators{"hardshrink", "softshrink"};
+constexpr std::array<Told, 1> kShrinkTold{{{"lambd", "lambd", Form::kNumber}}};
+constexpr Family kShrink{kShrinkOperators, kShrinkTold};
+constexpr std::array<std::string_view, 1> kSoftplusOperators{"softplus"};
+constexpr std::array<Told, 2> kSoftplusTold{
+    {{"beta", "beta", Form::kNumber}, {"threshold", "threshold", Form::kNumber}}};
+constexpr Family kSoftplus{kSoftplusOperators, kSoftplusTold};
+constexpr std::array<std::string_view, 1> kThresholdOperators{"threshold"};
+constexpr std::array<Told, 2> kThresholdTold{
+    {{"threshold", "threshold", Form::kNumber}, {"value", "value", Form::kNumber}}};
+constexpr Family kThreshold{kThresholdOperators, kThresholdTold};
+constexpr std::array<std::string_view, 3> kRReluOperators{"rrelu", "rrelu_with_noise",
+                                                          "rrelu_with_noise_functional"};
+constexpr std::array<Told, 2> kRReluTold{
+    {{"lower", "lower", Form::kNumber}, {"upper", "upper", Form::kNumber}}};
+constexpr Family kRRelu{kRReluOperators, kRReluTold};
+
+constexpr std::array<std::string_view, 5> kDropoutOperators{"dropout", "native_dropout", "feature_dropout",
+                                                            "alpha_dropout", "feature_alpha_dropout"};
+constexpr std::array<Told, 1> kDropoutTold{{{"p", "p", Form::kNumber}}};
+constexpr Family kDropout{kDropoutOperators, kDropoutTold};
+
+// --- sizes ---
+
+constexpr std::array<std::string_view, 1> kFlattenOperators{"flatten"};
+constexpr std::array<Told, 2> kFlattenTold{
+    {{"start_dim", "start_dim", Form::kInteger}, {"end_dim", "end_dim", Form::kInteger}}};
+constexpr Family kFlatten{kFlattenOperators, kFlattenTold};
+constexpr std::array<std::string_view, 1> kUnflattenOperators{"unflatten"};
+constexpr std::array<Told, 2> kUnflattenTold{
+    {{"dim", "dim", Form::kInteger}, {"unflattened_size", "sizes", Form::kList}}};
+constexpr Family kUnflatten{kUnflattenOperators, kUnflattenTold};
+constexpr std::array<std::string_view, 1> kPixelShuffleOperators{"pixel_shuffle"};
+constexpr std::array<Told, 1> kPixelShuffleTold{{{"upscale_factor", "upscale_factor", Form::kInteger}}};
+constexpr Family kPixelShuffle{kPixelShuffleOperators, kPixelShuffleTold};
+constexpr std::array<std::string_view, 1> kPixelUnshuffleOperators{"pixel_unshuffle"};
+constexpr std::array<Told, 1> kPixelUnshuffleTold{{{"downscale_factor", "downscale_factor", Form::kInteger}}};
+constexpr Family kPixelUnshuffle{kPixelUnshuffleOperators, kPixelUnshuffleTold};
+constexpr std::array<std::string_view, 2> kChannelShuffleOperators{"channel_shuffle",
+                                                                   "native_channel_shuffle"};
+constexpr std::array<Told, 1> kChannelShuffleTold{{{"groups", "groups", Form::kInteger}}};
+constexpr Family kChannelShuffle{kChannelShuffleOperators, kChannelShuffleTold};
+constexpr std::array<std::string_view, 1> kFoldOperators{"col2im"};
+constexpr std::array<std::string_view, 1> kUnfoldOperators{"im2col"};
+constexpr std::array<Told, 5> kFoldTold{{{"output_size", "output_size", Form::kSizes},
+                                         {"kernel_size", "kernel_size", Form::kSizes},
+                                         {"dilation", "dilation", Form::kSizes},
+                                         {"padding", "padding", Form::kSizes},
+                                         {"stride", "stride", Form::kSizes}}};
+constexpr Family kFold{kFoldOperators, kFoldTold};
+constexpr Family kUnfold{kUnfoldOperators, std::span(kFoldTold).last(4)};
+
+constexpr std::array<std::string_view, 2> kPads{"pad", "constant_pad_nd"};
+constexpr std::array<Told, 1> kPadTold{{{"padding", "pad", Form::kList}}};
+constexpr std::array<Told, 2> kConstantPadTold{{kPadTold[0], {"value", "value", Form::kNumber}}};
+constexpr Family kConstantPad{kPads, kConstantPadTold};
+constexpr Family kPad{std::span(kPads).first(1), kPadTold};
+
+// The size may be the input's times the factor: with recompute_scale_factor.
+void look_at_upsample(const Module& module, const Site& site, Found& found) {
+  const bool is_plain = module.row.module == "Upsample";
+  if (const auto size = site.plain("output_size"); size && !is_plain) {
+    if (const auto sizes = integers(*size)) found.add("size", list_of(*sizes));
+  }
+  const auto given = site.plain("scale_factors");
+  if (const auto* factors = given ? items_of(*given) : nullptr) {
+    const bool are_numbers = !factors->empty() && std::ranges::all_of(*factors, [](const Argument& factor) {
+      return factor.is<double>();
+    });
+    if (are_numbers) found.add("scale_factor", Argument(List{*factors}));
+  }
+  std::string_view mode = site.name();
+  if (mode.starts_with('_')) mode.remove_prefix(1);
+  mode.remove_prefix(std::string_view("upsample_").size());
+  if (mode.size() > 2 && mode.ends_with('d')) mode.remove_suffix(2);
+  found.add("mode", mode == "nearest_exact" ? "nearest-exact" : std::string(mode));
+  if (site.plain("align_corners") == Argument(true)) found.add("align_corners", true);  // None is False
+}
+constexpr std::array<std::string_view, 10> kUpsamples{
+    "upsample_nearest1d",        "upsample_nearest2d",        "upsample_nearest3d",
+    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
+    "upsample_linear1d",         "upsample_bilinear2d",       "upsample_trilinear3d",
+    "upsample_bicubic2d"};
+constexpr Family kUpsample{kUpsamples, {}, nullptr, look_at_upsample};
+
+// --- recurrent modules ---
+
+void look_at_cell(const Module& module, Found& found) {
+  const Shape* input = module.shape("weight_ih");
+  const Shape* hidden = module.shape("weight_hh");
+  if (input == nullptr || hidden == nullptr || input->size() != 2 || hidden->size() != 2) return;
+  found.add("input_size", (*input)[1]);
+  found.add("hidden_size", (*hidden)[1]);
+  found.add("bias", module.shape("bias_ih") != nullptr);
+}
+void look_at_nonlinearity(const Module&, const Site& site, Found& found) {
+  const bool is_relu = site.name().find("relu") != std::string_view::npos;
+  found.add("nonlinearity", is_relu ? "relu" : "tanh");
+}
+constexpr Family kCell{{}, {}, look_at_cell};
+constexpr std::array<std::string_view, 4> kRnnCellOperators{"rnn_tanh_cell", "rnn_relu_cell", "tanh", "relu"};
+constexpr Family kRnnCell{kRnnCellOperators, {}, look_at_cell, look_at_nonlinearity};
+
+void look_at_recurrent(const Module& module, Found& found) {
+  const std::int64_t gates = module.row.module == "LSTM" ? 4 : module.row.module == "GRU" ? 3 : 1;
+  const Shape* input = module.shape("weight_ih_l0");
+  if (input == nullptr || input->size() != 2 || (*input)[0] % gates != 0) return;
+  found.add("input_size", (*input)[1]);
+  found.add("hidden_size", (*input)[0] / gates);
+  std::size_t layers = 0;
+  while (layers < module.parameters() && module.shape("weight_ih_l" + std::to_string(layers)) != nullptr)
+    ++layers;
+  const bool bias = module.shape("bias_ih_l0") != nullptr;
+  const bool two_ways = module.shape("weight_ih_l0_reverse") != nullptr;
+  const Shape* projection = module.shape("weight_hr_l0");
+  // All of them, and no other: then none goes by another name.
+  const std::size_t of_each = 2 + (bias ? 2 : 0) + (projection != nullptr ? 1 : 0);
+  if (module.parameters() != layers * (two_ways ? 2 : 1) * of_each) return;
+  found.add("num_layers", static_cast<std::int64_t>(layers));
+  found.add("bias", bias);
+  found.add("bidirectional", two_ways);
+  const bool is_matrix = projection != nullptr && projection->size() == 2;
+  found.add("proj_size", is_matrix ? (*projection)[0] : std::int64_t{0});
+}
+constexpr std::array<Told, 2> kRecurrentTold{
+    {{"batch_first", "batch_first", Form::kFlag}, {"dropout", "dropout", Form::kNumber}}};
+constexpr std::array<std::string_view, 1> kLstmOperators{"lstm"};
+constexpr Family kLstm{kLstmOperators, kRecurrentTold, look_at_recurrent};
+constexpr std::array<std::string_view, 1> kGruOperators{"gru"};
+constexpr Family kGru{kGruOperators, kRecurrentTold, look_at_recurrent};
+constexpr std::array<std::string_view, 4> kRnnOperators{"rnn_tanh", "rnn_relu", "tanh", "relu"};
+constexpr Family kRnn{kRnnOperators, kRecurrentTold, look_at_recurrent, look_at_nonlinearity};
+
+// --- attention ---
+
+// The scores are a product of query and key; masks are added, and sizes change, before softmax sees them.
+std::optional<std::int64_t> features_before(const Module& module, const Site& softmax) {
+  auto value = softmax.value("self");
+  for (int steps = 0; value && steps < kMostSteps; ++steps) {
+    const Site* maker = module.maker(softmax.graph, *value);
+    if (maker == nullptr || maker->operation->args.empty()) return std::nullopt;
+    const bool is_sum = maker->name() == "baddbmm";
+    if (is_sum || maker->name() == "bmm" || maker->name() == "matmul") {
+      const Meta* query = maker->meta(is_sum ? "batch1" : "self");
+      if (query == nullptr || !query->shape || query->shape->empty()) return std::nullopt;
+      return query->shape->back().number();
+    }
+    const auto* before = maker->operation->args[0].get_if<ValueId>();
+    value = before != nullptr ? std::optional(*before) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void look_at_attention(const Module& module, Found& found) {
+  const Shape* out = module.shape("out_proj", "weight");
+  if (out == nullptr || out->size() != 2 || (*out)[0] != (*out)[1]) return;
+  const std::int64_t features = (*out)[0];
+  found.add("embed_dim", features);
+  const auto width = [&](std::string_view name, std::string_view weight) {
+    const Shape* own = module.shape(weight);
+    if (own != nullptr && own->size() == 2) found.add(name, (*own)[1]);
+    if (module.shape("in_proj_weight") != nullptr) found.add(name, features);
+  };
+  width("kdim", "k_proj_weight");
+  width("vdim", "v_proj_weight");
+  for (const Site& site : module.sites) {
+    std::optional<std::int64_t> of_head;
+    if (site.name().find("scaled_dot_product") != std::string_view::npos) {
+      const Meta* query = site.meta("query");
+      if (query != nullptr && query->shape && !query->shape->empty()) of_head = query->shape->back().number();
+    } else if (site.name() == "softmax" || site.name() == "_softmax") {
+      of_head = features_before(module, site);
+    }
+    if (!of_head || *of_head <= 0 || features % *of_head != 0) continue;
+    found.add("num_heads", features / *of_head);
+    found.add("head_dim", *of_head);
+  }
+}
+constexpr Family kAttention{{}, {}, look_at_attention};
+
+// --- distances and losses ---
+
+constexpr std::array<std::string_view, 1> kCosineOperators{"cosine_similarity"};
+constexpr std::array<Told, 2> kCosineTold{{{"dim", "dim", Form::kInteger}, {"eps", "eps", Form::kNumber}}};
+constexpr Family kCosine{kCosineOperators, kCosineTold};
+constexpr std::array<std::string_view, 1> kDistanceOperators{"pairwise_distance"};
+constexpr std::array<Told, 3> kDistanceTold{
+    {{"norm", "p", Form::kNumber}, {"eps", "eps", Form::kNumber}, {"keepdim", "keepdim", Form::kFlag}}};
+constexpr Family kDistance{kDistanceOperators, kDistanceTold};
+
+constexpr std::array<std::string_view, 12> kLosses{"l1_loss",
+                                                   "mse_loss",
+                                                   "smooth_l1_loss",
+                                                   "huber_loss",
+                                                   "soft_margin_loss",
+                                                   "binary_cross_entropy",
+                                                   "nll_loss_nd",
+                                                   "binary_cross_entropy_with_logits",
+                                                   "cross_entropy_loss",
+                                                   "hinge_embedding_loss",
+                                                   "margin_ranking_loss",
+                                                   "cosine_embedding_loss"};
+constexpr std::array<Told, 6> kLossTold{{{"reduction", "reduction", Form::kReduction},
+                                         {"beta", "beta", Form::kNumber},
+                                         {"delta", "delta", Form::kNumber},
+                                         {"margin", "margin", Form::kNumber},
+                                         {"ignore_index", "ignore_index", Form::kInteger},
+                                         {"label_smoothing", "label_smoothing", Form::kNumber}}};
+constexpr Family kLoss{kLosses, kLossTold};
+
+// In byte order of the names.
+constexpr auto kRows = std::to_array<Row>({
+    {"AdaptiveAvgPool1d", &kAdaptiveAvgPool, 1},
+    {"AdaptiveAvgPool2d", &kAdaptiveAvgPool, 2},
+    {"AdaptiveAvgPool3d", &kAdaptiveAvgPool, 3},
+    {"AdaptiveMaxPool1d", &kAdaptiveMaxPool, 1},
+    {"AdaptiveMaxPool2d", &kAdaptiveMaxPool, 2},
+    {"AdaptiveMaxPool3d", &kAdaptiveMaxPool, 3},
+    {"AlphaDropout", &kDropout},
+    {"AvgPool1d", &kAvgPool1d, 1},
+    {"AvgPool2d", &kAvgPool, 2},
+    {"AvgPool3d", &kAvgPool, 3},
+    {"BCELoss", &kLoss},
+    {"BCEWithLogitsLoss", &kLoss},
+    {"BatchNorm1d", &kBatchNorm},
+    {"BatchNorm2d", &kBatchNorm},
+    {"BatchNorm3d", &kBatchNorm},
+    {"Bilinear", &kBilinear},
+    {"CELU", &kCelu},
+    {"ChannelShuffle", &kChannelShuffle},
+    {"CircularPad1d", &kPad},
+    {"CircularPad2d", &kPad},
+    {"CircularPad3d", &kPad},
+    {"ConstantPad1d", &kConstantPad},
+    {"ConstantPad2d", &kConstantPad},
+    {"ConstantPad3d", &kConstantPad},
+    {"Conv1d", &kConvolution, 1},
+    {"Conv2d", &kConvolution, 2},
+    {"Conv3d", &kConvolution, 3},
+    {"ConvTranspose1d", &kConvolution, 1},
+    {"ConvTranspose2d", &kConvolution, 2},
+    {"ConvTranspose3d", &kConvolution, 3},
+    {"CosineEmbeddingLoss", &kLoss},
+    {"CosineSimilarity", &kCosine},
+    {"CrossEntropyLoss", &kLoss},
+    {"Dropout", &kDropout},
+    {"Dropout1d", &kDropout},
+    {"Dropout2d", &kDropout},
+    {"Dropout3d", &kDropout},
+    {"ELU", &kElu},
+    {"Embedding", &kEmbedding},
+    {"EmbeddingBag", &kBag},
+    {"FeatureAlphaDropout", &kDropout},
+    {"Flatten", &kFlatten},
+    {"Fold", &kFold, 2},
+    {"FractionalMaxPool2d", &kFractionalPool, 2},
+    {"FractionalMaxPool3d", &kFractionalPool, 3},
+    {"GELU", &kGelu},
+    {"GLU", &kGlu},
+    {"GRU", &kGru},
+    {"GRUCell", &kCell},
+    {"GroupNorm", &kGroupNorm},
+    {"Hardshrink", &kShrink},
+    {"Hardtanh", &kHardtanh},
+    {"HingeEmbeddingLoss", &kLoss},
+    {"HuberLoss", &kLoss},
+    {"InstanceNorm1d", &kInstanceNorm},
+    {"InstanceNorm2d", &kInstanceNorm},
+    {"InstanceNorm3d", &kInstanceNorm},
+    {"L1Loss", &kLoss},
+    {"LPPool1d", &kPowerPool, 1},
+    {"LPPool2d", &kPowerPool, 2},
+    {"LPPool3d", &kPowerPool, 3},
+    {"LSTM", &kLstm},
+    {"LSTMCell", &kCell},
+    {"LayerNorm", &kLayerNorm},
+    {"LeakyReLU", &kLeakyRelu},
+    {"Linear", &kLinear},
+    {"LocalResponseNorm", &kLocalNorm},
+    {"LogSoftmax", &kSoftmax},
+    {"MSELoss", &kLoss},
+    {"MarginRankingLoss", &kLoss},
+    {"MaxPool1d", &kMaxPool, 1},
+    {"MaxPool2d", &kMaxPool, 2},
+    {"MaxPool3d", &kMaxPool, 3},
+    {"MultiheadAttention", &kAttention},
+    {"NLLLoss", &kLoss},
+    {"NonDynamicallyQuantizableLinear", &kLinear},
+    {"PReLU", &kPRelu},
+    {"PairwiseDistance", &kDistance},
+    {"PixelShuffle", &kPixelShuffle},
+    {"PixelUnshuffle", &kPixelUnshuffle},
+    {"RMSNorm", &kRmsNorm},
+    {"RNN", &kRnn},
+    {"RNNCell", &kRnnCell},
+    {"RReLU", &kRRelu},
+    {"ReLU6", &kHardtanh},
+    {"ReflectionPad1d", &kPad},
+    {"ReflectionPad2d", &kPad},
+    {"ReflectionPad3d", &kPad},
+    {"ReplicationPad1d", &kPad},
+    {"ReplicationPad2d", &kPad},
+    {"ReplicationPad3d", &kPad},
+    {"SmoothL1Loss", &kLoss},
+    {"SoftMarginLoss", &kLoss},
+    {"Softmax", &kSoftmax},
+    {"Softmin", &kSoftmax},
+    {"Softplus", &kSoftplus},
+    {"Softshrink", &kShrink},
+    {"Threshold", &kThreshold},
+    {"Unflatten", &kUnflatten},
+    {"Unfold", &kUnfold, 2},
+    {"Upsample", &kUpsample},
+    {"UpsamplingBilinear2d", &kUpsample},
+    {"UpsamplingNearest2d", &kUpsample},
+    {"ZeroPad1d", &kConstantPad},
+    {"ZeroPad2d", &kConstantPad},
+    {"ZeroPad3d", &kConstantPad},
+});
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::module));
+
+const Row* find_row(std::string_view type) {
+  if (!type.starts_with("torch.nn.modules.") && !type.starts_with("torch.ao.nn.qat.")) return nullptr;
+  const std::string_view name = type.substr(type.rfind('.') + 1);
+  const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::module);
+  return row != kRows.end() && row->module == name ? &*row : nullptr;
+}
+
+ModuleAttributes attributes_of(const Module& module) {
+  Found found;
+  const Family& family = *module.row.family;
+  if (family.look != nullptr) family.look(module, found);
+  for (const Site& site : module.sites) {
+    std::string_view name = site.name();
+    if (name.ends_with('_')) name.remove_suffix(1);
+    if (std::ranges::find(family.operators, name) == family.operators.end()) continue;
+    if (family.look_at != nullptr) family.look_at(module, site, found);
+    for (const Told& told : family.told) found.add_if(told.attribute, told_value(module, site, told));
+  }
+  return found.take();
+}
+
+class Collector {
+ public:
+  Collector(const Hierarchy& hierarchy, std::size_t modules) : calls_(hierarchy.calls()), rows_(modules) {
+    for (std::size_t i = 0; i < modules; ++i) {
+      const ModuleInfo& info = hierarchy.modules()[i];
+      if (!info.alias_of) rows_[i] = find_row(info.type);
+    }
+  }
+
+  // By module, those of subgraphs too.
+  void add(const ProgramGraph& graph, std::vector<std::vector<Site>>& sites) const {
+    for (const Operation& operation : graph.operations) {
+      const std::uint32_t module = calls_[operation.call].module.index;
+      if (operation.has_stack && module < rows_.size() && rows_[module] != nullptr)
+        sites[module].push_back({&graph, &operation});
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) add(subgraph.graph, sites);
+    }
+  }
+
+  const Row* row(std::size_t module) const { return rows_[module]; }
+
+ private:
+  const std::vector<Hierarchy::Call>& calls_;
+  std::vector<const Row*> rows_;  // null: nothing is known of its type
+};
+
+}  // namespace
+
+std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
+                                                    const std::vector<ParameterRecord>& parameters) {
+  const std::vector<ModuleInfo>& modules = hierarchy.modules();
+  const Collector collector(hierarchy, modules.size());
+  std::vector<std::vector<Site>> sites(modules.size());
+  collector.add(graph, sites);
+  std::vector<ModuleAttributes> attributes(modules.size());
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const Row* row = collector.row(i);
+    if (row != nullptr)
+      attributes[i] = attributes_of(Module(*row, modules[i], modules, parameters, sites[i]));
+  }
+  return attributes;
+}
+
+}  // namespace fxtrace
