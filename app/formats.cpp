@@ -15,6 +15,8 @@
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
 #include "writers/json_writer.h"
+#include "writers/mermaid_writer.h"
+#include "writers/model_explorer_writer.h"
 #include "writers/text_writer.h"
 
 namespace fxtrace::cli {
@@ -27,9 +29,12 @@ constexpr Format kFormats[] = {
     {"dot", ".dot", true, write_dot},
     {"svg", ".svg", true, write_dot, "svg"},
     {"png", ".png", true, write_dot, "png"},
+    {"mermaid", ".mmd", true, write_mermaid},
     {"text", ".txt", false,
      [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
     {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
+    {"model-explorer", "", false,
+     [](const auto& collection, auto& out, const auto&) { write_model_explorer(collection, out); }},
 };
 
 const Format* find_format(const std::function<bool(const Format&)>& fits) {
@@ -37,13 +42,15 @@ const Format* find_format(const std::function<bool(const Format&)>& fits) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-// "a, b and c".
+// "a, b and c"; what is empty is left out.
 std::string listed(const char* Format::* member, const std::string& separator, const std::string& last) {
-  std::string list;
+  std::vector<std::string> texts;
   for (const Format& format : kFormats) {
-    const bool is_last = &format == std::end(kFormats) - 1;
-    list += (list.empty() ? "" : is_last ? last : separator) + format.*member;
+    if (*(format.*member) != '\0') texts.emplace_back(format.*member);
   }
+  std::string list;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == texts.size() ? last : separator) + texts[i];
   return list;
 }
 

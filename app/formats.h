@@ -20,7 +20,7 @@ namespace fxtrace::cli {
 
 struct Format {
   const char* name;    // as -f has it
-  const char* suffix;  // of -o
+  const char* suffix;  // of -o; empty: only -f chooses it
   bool is_picture;     // leaves out what no picture shows; the options of pictures are for these
   void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
   const char* graphviz = nullptr;  // what is written is DOT, from which `dot` makes this

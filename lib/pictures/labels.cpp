@@ -232,6 +232,14 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   }
   if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
   if (const auto* tuple = argument.get_if<Argument::Tuple>()) return sequence(tuple->items, "(", ")");
+  if (const auto* slice = argument.get_if<Argument::Slice>()) return sequence(slice->parts, "slice(", ")");
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    std::string text = "{";
+    for (const auto& [key, item] : dict->items) {
+      text += (text.size() == 1 ? "" : ", ") + argument_text(graph, key) + ": " + argument_text(graph, item);
+    }
+    return text + "}";
+  }
   if (const auto* dtype = argument.get_if<Argument::Dtype>()) return dtype->name;
   if (const auto* device = argument.get_if<Argument::Device>()) return device->name;
   if (const auto* format = argument.get_if<Argument::MemoryFormat>()) return format->name;

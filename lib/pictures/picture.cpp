@@ -1,6 +1,7 @@
 #include "pictures/picture.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -121,7 +122,9 @@ class Maker {
     });
     picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
                     " closed to keep the picture small; --depth N and --focus PATH open more.";
-    if (hidden_tops_ > 0) picture_.note += " " + std::to_string(hidden_tops_) + " more graphs are not drawn.";
+    if (hidden_tops_ > 0)
+      picture_.note += " " + std::to_string(hidden_tops_) +
+                       (hidden_tops_ == 1 ? " more graph is" : " more graphs are") + " not drawn.";
   }
 
   // Boxes whose structure an earlier one has stay closed.
@@ -138,9 +141,8 @@ class Maker {
           continue;
         }
       }
-      const auto& children = item(box).children;
-      for (auto child = children.rbegin(); child != children.rend(); ++child) {
-        if (may_open(*child)) open.push_back(*child);
+      for (const Index child : std::ranges::reverse_view(item(box).children)) {
+        if (may_open(child)) open.push_back(child);
       }
     }
   }
@@ -237,8 +239,8 @@ class Maker {
     }
     for (const Index index : picture_.neighbors) picture_.seen[index] = index;
     if (hidden > 0) {
-      picture_.note +=
-          (picture_.note.empty() ? "" : " ") + std::to_string(hidden) + " more edges lead outside.";
+      picture_.note += (picture_.note.empty() ? "" : " ") + std::to_string(hidden) +
+                       (hidden == 1 ? " more edge leads outside." : " more edges lead outside.");
     }
   }
 

@@ -1,5 +1,6 @@
 """The adapter for Model Explorer: what its own server gives for files, asked as its page asks."""
 
+import dataclasses
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ import harness
 import pytest
 
 pytest.importorskip("model_explorer")
+from model_explorer import graph_builder  # noqa: E402  (checked above)
 
 SAMPLES = {name: os.path.join(harness.SAMPLES, name) for name in os.listdir(harness.SAMPLES) if ".pt" in name}
 
@@ -141,6 +143,33 @@ def test_saved_collections(server, tmp_path):
     assert convert(server, path) == convert(server, SAMPLES["nested_exported.pt2"])
 
 
+def test_calls_are_groups(server):
+    """A module that is called twice is two boxes."""
+    (graph,) = convert(server, SAMPLES["attributes.pt"])["graphs"]
+    spaces = {node["namespace"] for node in graph["nodes"]}
+    assert {"counter (Counter)", "counter (Counter) (call 2)"} <= spaces
+    assert graph["groupNodeAttributes"]["counter (Counter) (call 2)"]["call"] == "2"
+
+
+@pytest.mark.parametrize("name", ["nested_exported.pt2", "failing_nested.pt", "exported_control_flow_nested.pt2"])
+def test_files_that_the_program_writes(program, server, tmp_path, name):
+    """They are what the page itself reads of JSON: one collection, of graphs with nothing but what the library knows."""
+    written = json.loads(program.stdout("trace", SAMPLES[name], "-f", "model-explorer"))
+    assert set(written) == {"label", "graphs"} and written["label"] == name
+    assert written["graphs"] == [
+        {key: value for key, value in graph.items() if value is not None}
+        for graph in convert(server, SAMPLES[name])["graphs"]
+    ]
+    fields = {field.name for field in dataclasses.fields(graph_builder.GraphNode)}
+    for graph in written["graphs"]:
+        for node in graph["nodes"]:
+            assert set(node) <= fields
+            for edge in node["incomingEdges"]:
+                graph_builder.IncomingEdge(**edge)
+            for item in [*node["inputsMetadata"], *node["outputsMetadata"]]:
+                graph_builder.MetadataItem(**item)
+
+
 def test_errors(server, tmp_path):
     """They reach the page as one line."""
     other = tmp_path / "other.json"
@@ -148,7 +177,7 @@ def test_errors(server, tmp_path):
     for path, text in (
         (SAMPLES["exported_several.pt2"], "UsageError: "),
         (str(tmp_path / "none.pt"), "no such file"),
-        (str(other), "no graph collection of fxtrace"),
+        (str(other), "this is no graph collection"),
     ):
         error = convert(server, path)["error"]
         assert text in error and "\n" not in error

@@ -11,6 +11,8 @@
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
 #include "writers/json_writer.h"
+#include "writers/mermaid_writer.h"
+#include "writers/model_explorer_writer.h"
 #include "writers/summary_csv.h"
 #include "writers/summary_json.h"
 #include "writers/summary_markdown.h"
@@ -29,12 +31,15 @@ std::string json_of(const GraphCollection& collection) {
 void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
+  write_model_explorer(collection, out);
   write_fx(collection, out);
   write_dot(collection, out, {});
+  write_mermaid(collection, out, {});
   PictureOptions options;
   options.parameters = true;
   options.max_label = 3;
   write_dot(collection, out, options);
+  write_mermaid(collection, out, options);
 }
 
 void write_summaries(const GraphCollection& collection) {

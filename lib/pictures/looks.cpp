@@ -1,0 +1,152 @@
+#include "pictures/looks.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+
+constexpr std::size_t kColumns = 4;         // of graphs
+constexpr std::size_t kMaxParameters = 12;  // lines in one box
+
+}  // namespace
+
+bool is_failed(const Outline::Item& item) {
+  return item.module != nullptr && item.module->status == ModuleStatus::kFailed;
+}
+
+Look look_of(const Outline::Item& item) {
+  if (item.kind != Kind::kNode) return Look::kClosed;
+  if (is_failed(item)) return Look::kFailed;
+  switch (item.node->op) {
+    case Opcode::kPlaceholder:
+    case Opcode::kOutput:
+      return Look::kPort;
+    case Opcode::kGetAttr:
+      return Look::kAttribute;
+    case Opcode::kCallFunction:
+      return Look::kOperation;
+    case Opcode::kCallMethod:
+      return Look::kMethod;
+    case Opcode::kCallModule:
+      return Look::kModule;
+  }
+  return Look::kOperation;
+}
+
+const char* meaning(Look look) {
+  switch (look) {
+    case Look::kPort:
+      return "input, output";
+    case Look::kModule:
+      return "module";
+    case Look::kOperation:
+      return "operation";
+    case Look::kMethod:
+      return "method of an object";
+    case Look::kAttribute:
+      return "parameter, buffer, constant";
+    case Look::kClosed:
+      return "closed box";
+    case Look::kFailed:
+      return "failed module";
+  }
+  return "";
+}
+
+std::vector<Look> looks_in(const Picture& picture) {
+  std::vector<Look> found;
+  for (Index index = 0; index < picture.outline.items.size(); ++index) {
+    if (picture.seen[index] == index && !picture.is_open[index])
+      found.push_back(look_of(picture.outline[index]));
+  }
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
+}
+
+std::vector<Index> seen_in(const Picture& picture, Index item) {
+  std::vector<Index> seen;
+  std::vector<Index> open{item};
+  while (!open.empty()) {
+    const Index index = open.back();
+    open.pop_back();
+    if (picture.is_open[index]) {
+      const std::vector<Index>& children = picture.outline[index].children;
+      open.insert(open.end(), children.rbegin(), children.rend());
+    } else {
+      seen.push_back(index);
+    }
+  }
+  if (seen.empty()) seen.push_back(item);
+  return seen;
+}
+
+std::vector<std::vector<Index>> graph_columns(const Picture& picture) {
+  struct Column {
+    std::size_t height = 0;
+    std::vector<Index> graphs;
+  };
+  std::vector<Column> columns(std::min(kColumns, picture.tops.size()));
+  for (const Index top : picture.tops) {
+    Column& column = *std::ranges::min_element(columns, {}, &Column::height);
+    column.height += seen_in(picture, top).size() + 2;
+    column.graphs.push_back(top);
+  }
+  std::vector<std::vector<Index>> graphs;
+  for (Column& column : columns) graphs.push_back(std::move(column.graphs));
+  return graphs;
+}
+
+std::vector<std::string_view> break_lines(std::string_view text, std::size_t limit, std::size_t max_lines) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    std::size_t end = text.size();
+    if (limit != 0 && end > limit && lines.size() + 1 < max_lines) {
+      const std::size_t space = text.rfind(' ', limit);
+      if (space != std::string_view::npos && space > 0) end = space;
+    }
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return lines;
+}
+
+LeafParameters::LeafParameters(const GraphCollection& collection) {
+  for (const ParameterRecord& parameter : collection.parameters) {
+    for (std::size_t dot = parameter.name.rfind('.');; dot = parameter.name.rfind('.', dot - 1)) {
+      const bool is_root = dot == std::string::npos;
+      below_[is_root ? "" : parameter.name.substr(0, dot)].push_back(&parameter);
+      if (is_root || dot == 0) break;
+    }
+  }
+}
+
+std::vector<LeafParameters::Line> LeafParameters::lines(const Outline::Item& call,
+                                                        const Labels& labels) const {
+  const std::string& module = call.module != nullptr ? call.module->path : call.path;
+  std::vector<Line> lines;
+  const auto found = below_.find(module);
+  if (found == below_.end()) return lines;
+  const std::size_t prefix = module.empty() ? 0 : module.size() + 1;
+  for (const ParameterRecord* parameter : found->second) {
+    if (lines.size() == kMaxParameters) {
+      lines.push_back({"and " + std::to_string(found->second.size() - kMaxParameters) + " more", ""});
+      break;
+    }
+    std::string value = parameter->type;
+    if (parameter->kind != ParameterKind::kCustomObject) {
+      Meta meta;
+      meta.dtype = parameter->dtype;
+      meta.shape.emplace(parameter->shape.begin(), parameter->shape.end());
+      value = labels.value_text(meta);
+    }
+    lines.push_back({parameter->name.substr(prefix), std::move(value)});
+  }
+  return lines;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,77 @@
+#include "writers/mermaid_text.h"
+
+#include "support/printable.h"
+#include "support/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+// Mermaid's own marks of entities while it reads are U+FB02 U+00B0 and U+00B6 U+00DF.
+bool is_entity_mark(char32_t c) { return c == 0xFB02 || c == 0xB6; }
+
+bool is_letter_or_digit(char32_t c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+std::string entity(char32_t c) { return "#" + std::to_string(static_cast<std::uint32_t>(c)) + ";"; }
+
+bool is_plain(char32_t c) {
+  if (c >= 0x80) return !is_entity_mark(c) && c != 0xFFFE && c != 0xFFFF;
+  return is_letter_or_digit(c) || c == ' ' || c == '.' || c == ',' || c == '_' || c == '-' || c == '(' ||
+         c == ')';
+}
+
+// Mermaid looks for \n, $$, fa:fa- and its marks of entities when all entities are characters again; an empty
+// element behind the character is in the way then.
+bool is_read_later(char32_t c) { return c == '\\' || c == '$' || c == ':' || is_entity_mark(c); }
+
+// Calls write(character) for what is UTF-8 and printable and appends the others to `out`.
+template <class F>
+void for_each_character(std::string_view text, std::string& out, std::string_view backslash, F&& write) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    text.remove_prefix(character.length);
+    const char32_t c = code_point(character.bytes);
+    if (is_unprintable(c)) {
+      out += escaped(c, backslash);
+    } else {
+      write(character.bytes, c);
+    }
+  }
+}
+
+}  // namespace
+
+std::string mermaid_html(std::string_view text) {
+  constexpr std::string_view kNothing = "<b></b>";
+  const std::string backslash = entity('\\') + std::string(kNothing);
+  std::string out;
+  for_each_character(text, out, backslash, [&](std::string_view bytes, char32_t c) {
+    if (c == ' ' && (out.empty() || out.back() == ' ')) {
+      out += "#160;";  // HTML makes one of several
+    } else if (is_plain(c)) {
+      out += bytes;
+    } else {
+      out += entity(c);
+      if (is_read_later(c)) out += kNothing;
+    }
+  });
+  return out;
+}
+
+std::string mermaid_title(std::string_view text) {
+  std::string out = "\"";
+  for_each_character(text, out, "\\\\", [&](std::string_view bytes, char32_t c) {
+    if (is_plain(c) || c == '/' || c == ':' || c == '[' || c == ']') {
+      out += bytes;
+    } else if (c < 0x80) {
+      constexpr const char* kDigits = "0123456789abcdef";
+      (out += "\\x").append({kDigits[c >> 4], kDigits[c & 0xF]});
+    } else {
+      out += "\xEF\xBF\xBD";
+    }
+  });
+  return out + '"';
+}
+
+}  // namespace fxtrace

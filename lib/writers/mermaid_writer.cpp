@@ -1,0 +1,300 @@
+#include "writers/mermaid_writer.h"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "pictures/labels.h"
+#include "pictures/looks.h"
+#include "support/dotted.h"
+#include "support/utf8.h"
+#include "writers/mermaid_text.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+
+// Light boxes with dark text, which stand out from light and from dark pages.
+struct Style {
+  const char* name;  // of the class
+  const char* open;  // the shape, around the label
+  const char* close;
+  const char* fill;
+  const char* line;
+};
+Style style_of(Look look) {
+  switch (look) {
+    case Look::kPort:
+      return {"port", "([", "])", "e3f4e5", "3f8f4f"};
+    case Look::kModule:
+      return {"module", "(", ")", "fdeedc", "c07a2c"};
+    case Look::kOperation:
+      return {"operation", "(", ")", "e6f0fb", "4a7fb5"};
+    case Look::kMethod:
+      return {"method", "{{", "}}", "efe8fa", "7d5fb2"};
+    case Look::kAttribute:
+      return {"attribute", "[/", "/]", "fdf6d8", "a88a1d"};
+    case Look::kClosed:
+      return {"closed", "[[", "]]", "eef0f3", "6e7781"};
+    case Look::kFailed:
+      return {"failed", "(", ")", "fbdcda", "b3261e"};
+  }
+  return {};
+}
+
+constexpr const char* kText = "24292f";
+constexpr std::size_t kReasonLines = 3;  // of a failure
+// Title and details that are together no longer stand in one line.
+constexpr std::size_t kShortLine = 26;
+// Between rows, in pixels.  Titles of boxes that begin in one row share this space.
+constexpr int kRanks = 30;
+constexpr int kRanksOfNested = 55;
+constexpr std::size_t kInLine = 4;  // of a legend
+constexpr const char* kSpace = "#160;#160;";
+
+class Writer {
+ public:
+  Writer(const GraphCollection& collection, const PictureOptions& options)
+      : collection_(collection),
+        options_(options),
+        picture_(make_picture(collection, options)),
+        labels_(collection, picture_.outline, options.order),
+        outside_(picture_.neighbors.begin(), picture_.neighbors.end()) {
+    if (options.parameters) parameters_.emplace(collection);
+  }
+
+  void document(std::ostream& out) {
+    diagram();
+    const std::string body = out_.str();
+    out << head(count_characters(body)) << body;
+  }
+
+ private:
+  const Outline::Item& item(Index index) const { return picture_.outline[index]; }
+
+  std::string html(std::string_view text, Keep keep = Keep::kStart) const {
+    return mermaid_html(cut(text, options_.max_label, keep));
+  }
+  std::string bold(std::string_view text) const { return "<b>" + html(text, Keep::kEnd) + "</b>"; }
+  std::string small(std::string_view text, Keep keep = Keep::kStart) const {
+    return "<small>" + html(text, keep) + "</small>";
+  }
+
+  static std::size_t count_characters(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char byte) { return (byte & '\xC0') != '\x80'; }));
+  }
+
+  // Front matter and comments.
+  std::string head(std::size_t body) const {
+    const auto& [file, kind, type, method, producer] = collection_.model;
+    std::string title{last_part(type)};
+    if (!file.empty()) title += (title.empty() ? "" : ", ") + file;
+    std::string text = "---\n";
+    if (!title.empty()) text += "title: " + mermaid_title(cut(title, options_.max_label)) + "\n";
+    text +=
+        "config:\n"
+        "  flowchart:\n"
+        "    nodeSpacing: 25\n"
+        "    rankSpacing: " +
+        std::to_string(nesting_ > 1 ? kRanksOfNested : kRanks) +
+        "\n"
+        "    subGraphTitleMargin: {top: 4, bottom: 16}\n"
+        "    wrappingWidth: 480\n"
+        "---\n";
+    // Edges without a line count too.
+    const std::size_t characters = count_characters(text) + body;
+    if (characters > kMermaidCharacters || edges_ > kMermaidEdges) {
+      text += "%% This is more than GitHub draws: " + std::to_string(characters) + " characters of " +
+              std::to_string(kMermaidCharacters) + ", " + std::to_string(edges_) + " edges of " +
+              std::to_string(kMermaidEdges) + ". A smaller --depth or --focus PATH gives less.\n";
+    }
+    return text;
+  }
+
+  void diagram() {
+    out_ << "flowchart TB\n";
+    legend();
+    for (const Index top : picture_.tops) {
+      const bool has_box = picture_.tops.size() > 1 || options_.focus.has_value();
+      if (has_box || !picture_.is_open[top]) {
+        box(top, "  ", 0);
+      } else {
+        for (const Index child : item(top).children) box(child, "  ", 0);
+      }
+    }
+    for (const Index neighbor : picture_.neighbors) node(neighbor, "  ");
+    place();
+    for (const auto& [from, to] : picture_.edges)
+      edge(from, outside_.contains(from) || outside_.contains(to) ? " -.-> " : " --> ", to);
+    classes();
+  }
+
+  // Edges without a line: the legend is above the picture, and graphs stand in columns.
+  void place() {
+    if (picture_.tops.size() == 1 && picture_.is_open[picture_.tops[0]]) {
+      const std::vector<Index> seen = seen_in(picture_, picture_.tops[0]);
+      if (has_legend_) hidden_edge("legend", seen.front());
+      return;
+    }
+    for (const std::vector<Index>& column : graph_columns(picture_)) {
+      std::string above = has_legend_ ? "legend" : "";
+      for (const Index graph : column) {
+        if (!above.empty()) hidden_edge(above, graph);
+        above = "b" + std::to_string(graph);
+      }
+    }
+  }
+
+  void hidden_edge(const std::string& above, Index below) {
+    out_ << "  " << above << " ~~~ b" << below << '\n';
+    ++edges_;
+  }
+
+  void edge(Index from, const char* arrow, Index to) {
+    out_ << "  b" << from << arrow << 'b' << to << '\n';
+    ++edges_;
+  }
+
+  // Coloured squares with what they mean, of what is in the picture, and what else is said of all of it.
+  void legend() {
+    std::vector<std::string> lines;
+    if (!picture_.note.empty()) lines.push_back(mermaid_html(picture_.note));
+    if (!labels_.usual_dtype().empty())
+      lines.push_back(mermaid_html("Tensors are " + labels_.usual_dtype() + " unless it is said."));
+    std::size_t in_line = kInLine;
+    for (const Look look : looks_in(picture_)) {
+      const bool is_new = in_line == kInLine;
+      if (is_new) lines.emplace_back();
+      in_line = is_new ? 1 : in_line + 1;
+      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='#35;" + style_of(look).line +
+                      "'>\u25A0</font> " + mermaid_html(meaning(look));
+    }
+    if (lines.empty()) return;
+    for (std::string& line : lines) line = "<small>" + line + "</small>";
+    out_ << "  legend[\"" << joined(lines) << "\"]\n";
+    has_legend_ = true;
+  }
+
+  // Of elements without a blank line, so that no version of Mermaid reads Markdown in them.
+  static std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += "<div>" + line + "</div>";
+    return text;
+  }
+
+  void box(Index index, const std::string& indent, std::size_t level) {
+    if (!picture_.is_open[index]) {
+      node(index, indent);
+      return;
+    }
+    const Outline::Item& box = item(index);
+    if (box.kind == Kind::kPart) {
+      for (const Index child : box.children) this->box(child, indent, level);
+      return;
+    }
+    const Label label = labels_.label(index);
+    std::string title = label.title;
+    if (box.kind == Kind::kGraph) title = box.path.empty() ? "graph of the root" : "graph of " + box.path;
+    std::vector<std::string> lines{bold(title)};
+    if (!label.type.empty()) lines[0] += kSpace + small(label.type);
+    if (!label.order.empty()) lines[0] += kSpace + small(label.order);
+    if (box.kind == Kind::kModule && !label.details.empty()) lines.push_back(small(label.details));
+    // Without a direction of its own, Mermaid draws a box that no edge enters from left to right.
+    out_ << indent << "subgraph b" << index << "[\"" << joined(lines) << "\"]\n"
+         << indent << "  direction TB\n";
+    for (const Index child : box.children) this->box(child, indent + "  ", level + 1);
+    out_ << indent << "end\n";
+    const bool is_control = box.kind == Kind::kOperator || box.kind == Kind::kBody;
+    const bool failed = box.kind == Kind::kGraph && is_failed(box);
+    nesting_ = std::max(nesting_, level + 1);
+    members_[is_control ? kControl : failed ? kFailedGraph : kOpen].push_back(index);
+  }
+
+  void node(Index index, const std::string& indent) {
+    const Outline::Item& shown = item(index);
+    const Label label = labels_.label(index);
+    std::vector<std::string> lines{bold(label.title)};
+    std::string second = label.type;
+    if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
+    if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
+      lines[0] += kSpace + small(second);
+      second.clear();
+    }
+    if (!label.order.empty()) lines[0] += kSpace + small(label.order);
+    if (!second.empty()) lines.push_back(small(second));
+    if (!label.failure.empty()) {
+      lines.emplace_back("<small><b>failed</b></small>");
+      for (const std::string_view line : break_lines(label.failure, options_.max_label, kReasonLines))
+        lines.push_back(small(line));
+    }
+    for (const std::string& attribute : label.attributes) lines.push_back(small(attribute));
+    std::string note = label.note;
+    if (picture_.same_as[index] != Outline::kNone)
+      note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
+    if (!note.empty()) lines.push_back("<small><i>" + html(note) + "</i></small>");
+    if (!label.value.empty()) lines.push_back(small(label.value));
+    if (parameters_ && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule) {
+      for (const auto& [name, value] : parameters_->lines(shown, labels_))
+        lines.push_back(small(name, Keep::kEnd) + (value.empty() ? "" : " " + small(value)));
+    }
+    const Look look = look_of(shown);
+    const Style style = style_of(look);
+    out_ << indent << 'b' << index << style.open << '"' << joined(lines) << '"' << style.close << '\n';
+    members_[static_cast<std::size_t>(look)].push_back(index);
+    if (outside_.contains(index)) members_[kOutside].push_back(index);
+  }
+
+  void classes() {
+    for (const Look look : kLooks) {
+      const Style style = style_of(look);
+      members_of(style.name,
+                 std::string("fill:#") + style.fill + ",stroke:#" + style.line + ",color:#" + kText,
+                 members_[static_cast<std::size_t>(look)]);
+    }
+    members_of("open", "fill:#8b949e18,stroke:#8b949e", members_[kOpen]);
+    members_of("control", "fill:#8b949e18,stroke:#7d5fb2,stroke-dasharray:5 4", members_[kControl]);
+    members_of("failedgraph", "fill:#8b949e18,stroke:#b3261e", members_[kFailedGraph]);
+    members_of("outside", "stroke-dasharray:5 4", members_[kOutside]);
+    if (has_legend_) {
+      out_ << "  classDef legend fill:none,stroke:none\n"
+              "  class legend legend\n";
+    }
+  }
+
+  void members_of(const std::string& name, const std::string& style, const std::vector<Index>& members) {
+    if (members.empty()) return;
+    out_ << "  classDef " << name << ' ' << style << "\n  class ";
+    for (std::size_t i = 0; i < members.size(); ++i) out_ << (i == 0 ? "b" : ",b") << members[i];
+    out_ << ' ' << name << '\n';
+  }
+
+  // Classes, behind those of nodes and closed boxes.
+  enum Class : std::size_t { kOpen = std::size(kLooks), kControl, kFailedGraph, kOutside, kClasses };
+
+  const GraphCollection& collection_;
+  const PictureOptions& options_;
+  Picture picture_;
+  Labels labels_;
+  std::unordered_set<Index> outside_;
+  std::optional<LeafParameters> parameters_;
+  std::ostringstream out_;
+  std::size_t edges_ = 0;
+  std::size_t nesting_ = 0;  // of open boxes
+  bool has_legend_ = false;
+  std::vector<Index> members_[kClasses];
+};
+
+}  // namespace
+
+void write_mermaid(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
+  Writer(collection, options).document(out);
+}
+
+}  // namespace fxtrace

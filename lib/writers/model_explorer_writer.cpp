@@ -1,0 +1,556 @@
+#include "writers/model_explorer_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "graph/text_form.h"
+#include "summaries/model_summary.h"
+#include "support/columns.h"
+#include "support/printable.h"
+#include "support/utf8.h"
+#include "writers/json_emitter.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr const char* kFailedColour = "#fbd9d5";
+constexpr std::size_t kMostText = 1000;  // characters of one attribute
+constexpr std::size_t kMostName = 100;   // of one level of a namespace, or of a label
+// Modules within modules: what is deeper stands in the innermost of these.
+constexpr std::size_t kMaxNesting = 64;
+
+// Text of a model, cut and safe to show: the one way for it into the file.
+std::string shown(std::string_view text, std::size_t most = kMostText) { return cut(printable(text), most); }
+
+// Parts of a qualified name, as they stand there: a dot behind a backslash belongs to a part.
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  if (path.empty()) return parts;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at <= path.size(); ++at) {
+    if (at < path.size() && (path[at] != '.' || (at > 0 && path[at - 1] == '\\'))) continue;
+    parts.push_back(path.substr(start, at - start));
+    start = at + 1;
+  }
+  return parts;
+}
+
+// The path, or of one that is nested too deep the modules that have groups.
+std::string_view outermost(std::string_view path) {
+  std::size_t levels = 1;
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    if (path[at] == '.' && (at == 0 || path[at - 1] != '\\') && levels++ == kMaxNesting)
+      return path.substr(0, at);
+  }
+  return path;
+}
+
+// Adds the module and those around it.
+void add_modules(std::string_view path, std::unordered_set<std::string>& modules) {
+  std::string module;
+  for (const std::string_view part : parts_of(outermost(path))) {
+    module.append(module.empty() ? "" : ".").append(part);
+    modules.insert(module);
+  }
+}
+
+// A part for people, in one level of a namespace: those have slashes between them.
+std::string level_name(std::string_view part) {
+  std::string name;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '\\' && i + 1 < part.size() && part[i + 1] == '.') continue;
+    name += part[i] == '/' ? '_' : part[i];
+  }
+  return shown(name, kMostName);
+}
+
+std::string short_name(std::string_view type) {
+  const std::size_t dot = type.rfind('.');
+  return level_name(dot == std::string_view::npos ? type : type.substr(dot + 1));
+}
+
+std::string amount(const SymInt& size) {
+  const auto number = size.number();
+  return number ? with_separators(*number) : shown(size.text());
+}
+
+// What the graphs of one collection have in common.
+struct Models {
+  std::unordered_map<std::string_view, const ModuleRecord*> modules;
+  std::unordered_map<std::string_view, const SummaryRow*> rows;
+
+  // "linear (Linear)": the last part of the path and the type.
+  std::string name(std::string_view path, std::string_view part) const {
+    std::string name = part.empty() ? "?" : level_name(part);
+    const auto module = modules.find(path);
+    const std::string type = module == modules.end() ? "" : short_name(module->second->type);
+    if (!type.empty()) name += " (" + type + ")";
+    return name;
+  }
+};
+
+// Where the nodes of one graph stand: groups within groups, each with its namespace.
+class Groups {
+ public:
+  using Index = std::size_t;
+  static constexpr Index kTop = 0;
+  struct Group {
+    std::string space;      // "stage (Stage)/first (Block)"
+    std::string path = {};  // of the module
+    std::int64_t call = 1;
+    std::size_t depth = 0;
+  };
+
+  // Modules of `outside` are around the whole graph: no groups of it.
+  Groups(const Models& models, const ModuleGraph& graph, const std::vector<NodeId>& order,
+         std::unordered_set<std::string> outside)
+      : models_(models), outside_(std::move(outside)) {
+    groups_.emplace_back();
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kCallModule) live_.emplace(outermost(node.scope->module_path));
+    }
+    if (graph.execution) find_callers(*graph.execution);
+  }
+
+  const std::vector<Group>& groups() const { return groups_; }
+
+  Index of(const Node& node) {
+    const std::string path(outermost(node.scope->module_path));
+    const std::int64_t call = node.scope->call;
+    // It stands where it is called from; what is too deep stands in the innermost group.
+    if (node.op == Opcode::kCallModule && path.size() == node.scope->module_path.size())
+      return find(path, call, true);
+    last_[path] = call;
+    const auto known = known_.find({path, call});
+    if (known != known_.end()) return known->second;
+    return known_[{path, call}] = find(path, call, false);
+  }
+
+ private:
+  using Call = std::pair<std::string, std::int64_t>;
+  struct CallHash {
+    std::size_t operator()(const Call& call) const {
+      return std::hash<std::string>()(call.first) ^
+             (static_cast<std::size_t>(call.second) * 0x9E37'79B9'7F4A'7C15);
+    }
+  };
+
+  // By call of a module: that of the next module around it that is called.
+  void find_callers(const Execution& execution) {
+    for (const std::string& path : execution.module_forward_order) live_.emplace(outermost(path));
+    std::unordered_map<std::string, std::int64_t> calls;
+    for (const std::string& path : execution.module_forward_order) {
+      const std::int64_t call = ++calls[path];
+      std::string_view around = outermost(path);
+      if (around.size() < path.size()) continue;
+      while (!around.empty() && !is_outside(around)) {
+        around = parent(around);
+        const auto found = calls.find(std::string(around));
+        if (found == calls.end()) continue;
+        callers_.emplace(Call{path, call}, *found);
+        break;
+      }
+    }
+  }
+
+  static std::string_view parent(std::string_view path) {
+    std::size_t dot = path.rfind('.');
+    while (dot != std::string_view::npos && dot > 0 && path[dot - 1] == '\\') dot = path.rfind('.', dot - 1);
+    return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+  }
+
+  bool is_outside(std::string_view path) const {
+    return path.empty() || outside_.contains(std::string(path));
+  }
+
+  // From the module outwards, then the groups that are missing.
+  Index find(const std::string& path, std::int64_t call, bool is_call) {
+    struct Level {
+      std::string_view path;
+      std::int64_t call;
+    };
+    std::vector<Level> levels;  // the innermost first
+    std::optional<Call> caller;
+    std::int64_t current = call;
+    bool is_first = true;
+    for (std::string_view at = path; !is_outside(at); at = parent(at)) {
+      if (!is_first) {
+        const std::string here(at);
+        if (caller && caller->first == at) {
+          current = caller->second;
+        } else if (!live_.contains(here)) {
+          levels.push_back({at, 1});  // a container: one in each call of what is around it
+          continue;
+        } else {
+          const auto last = last_.find(here);
+          current = last == last_.end() ? 1 : last->second;
+        }
+      }
+      levels.push_back({at, current});
+      is_first = false;
+      const auto found = callers_.find({std::string(at), current});
+      caller = found == callers_.end() ? std::nullopt : std::optional(found->second);
+    }
+    if (is_call && !levels.empty()) levels.erase(levels.begin());  // it stands where it is called from
+    Index group = kTop;
+    for (; !levels.empty(); levels.pop_back())
+      group = inside(group, std::string(levels.back().path), levels.back().call);
+    return group;
+  }
+
+  Index inside(Index around, const std::string& path, std::int64_t call) {
+    if (groups_[around].depth == kMaxNesting) return around;
+    std::string key = std::to_string(around) + '\n' + std::to_string(call) + '\n' + path;
+    const auto known = inside_.find(key);
+    if (known != inside_.end()) return known->second;
+    const std::string& space = groups_[around].space;
+    std::string name = (space.empty() ? "" : space + "/") +
+                       models_.name(path, std::string_view(path).substr(start_of_last(path)));
+    if (call != 1) name += " (call " + std::to_string(call) + ")";
+    while (!spaces_.insert(name).second) name += "'";
+    groups_.push_back({std::move(name), path, call, groups_[around].depth + 1});
+    inside_.emplace(std::move(key), groups_.size() - 1);
+    return groups_.size() - 1;
+  }
+
+  static std::size_t start_of_last(std::string_view path) {
+    const std::size_t length = parent(path).size();
+    return length == 0 ? (path.starts_with('.') ? 1 : 0) : length + 1;
+  }
+
+  const Models& models_;
+  std::unordered_set<std::string> outside_;
+  std::unordered_set<std::string> live_;  // modules that are called, or whose nodes are here
+  std::unordered_map<Call, Call, CallHash> callers_;
+  std::unordered_map<std::string, std::int64_t> last_;
+  std::vector<Group> groups_;
+  std::unordered_map<Call, Index, CallHash> known_;
+  std::unordered_map<std::string, Index> inside_;
+  std::unordered_set<std::string> spaces_;  // that are taken
+};
+
+// "a.b" of "a.b.c" and "a.b.d".
+std::string common_module(const std::string& a, const std::string& b) {
+  const auto first = parts_of(a);
+  const auto second = parts_of(b);
+  std::string path;
+  for (std::size_t i = 0; i < std::min(first.size(), second.size()) && first[i] == second[i]; ++i)
+    path.append(i == 0 ? "" : ".").append(first[i]);
+  return path;
+}
+
+class Writer {
+ public:
+  Writer(const GraphCollection& collection, std::ostream& out)
+      : collection_(collection), summary_(summarize_model(collection)), json_(out) {
+    for (const ModuleRecord& module : collection.modules) models_.modules.emplace(module.path, &module);
+    for (const SummaryRow& row : summary_.rows) models_.rows.emplace(row.path, &row);
+  }
+
+  void document() {
+    json_.open_lines('{');
+    text("label", shown(collection_.model.file));
+    json_.key("graphs");
+    json_.open_lines('[');
+    bool is_first = true;
+    for (const ModuleGraph& graph : collection_.graphs) {
+      this->graph(graph, new_id(graph.module.empty() ? "(root)" : shown(graph.module)), {}, is_first);
+      is_first = false;
+    }
+    json_.close(']');
+    json_.close('}');
+    json_.raw("\n");
+    json_.flush();
+  }
+
+ private:
+  using Ids = std::unordered_map<std::string_view, std::string>;  // of subgraphs, by name
+
+  void text(std::string_view key, std::string_view value) {
+    json_.key(key);
+    json_.string(value);
+  }
+
+  // An item of a list of attributes.
+  void attribute(std::string_view key, std::string_view value) {
+    json_.item();
+    json_.open('{');
+    text("key", key);
+    text("value", value);
+    json_.close('}');
+  }
+
+  std::string new_id(std::string id) {
+    while (!ids_.insert(id).second) id += "'";
+    return id;
+  }
+
+  void graph(const ModuleGraph& graph, const std::string& id, std::unordered_set<std::string> outside,
+             bool is_model) {
+    const std::vector<NodeId> order = graph.graph.order();
+    Ids ids;
+    for (const Subgraph& body : graph.subgraphs) ids.emplace(body.name, new_id(id + "/" + shown(body.name)));
+    std::unordered_map<std::string_view, std::string> runners;  // by body: the module around what runs it
+    add_modules(graph.module, outside);
+    Groups groups(models_, graph, order, outside);
+    json_.item();
+    json_.open_lines('{');
+    text("id", id);
+    json_.key("nodes");
+    json_.open_lines('[');
+    for (const NodeId node_id : order) {
+      const Node& node = graph.graph.node(node_id);
+      for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
+        const auto [runner, is_new] = runners.emplace(body.name, node.scope->module_path);
+        if (!is_new) runner->second = common_module(runner->second, node.scope->module_path);
+      });
+      const Groups::Index group = groups.of(node);
+      this->node(graph.graph, node, groups.groups()[group].space, ids);
+    }
+    json_.close(']');
+    json_.key("groupNodeAttributes");
+    json_.open_lines('{');
+    if (is_model) model();
+    for (std::size_t i = Groups::kTop + 1; i < groups.groups().size(); ++i) module(groups.groups()[i]);
+    json_.close('}');
+    json_.close('}');
+    std::unordered_set<std::string_view> written;
+    for (const Subgraph& body : graph.subgraphs) {
+      if (!written.insert(body.name).second) continue;
+      std::unordered_set<std::string> around = outside;
+      add_modules(runners[body.name], around);
+      this->graph(body.graph, ids.at(body.name), std::move(around), false);
+    }
+  }
+
+  void node(const Graph& graph, const Node& node, const std::string& space, const Ids& ids) {
+    const bool is_call = node.op == Opcode::kCallModule;
+    const auto module = models_.modules.find(node.scope->module_path);
+    const bool failed =
+        is_call && module != models_.modules.end() && module->second->status == ModuleStatus::kFailed;
+    json_.item();
+    json_.open('{');
+    text("id", node.name);
+    text("label", label(node));
+    text("namespace", space);
+    json_.key("subgraphIds");
+    json_.open('[');
+    for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
+      const auto found = ids.find(body.name);
+      if (found == ids.end()) return;
+      json_.item();
+      json_.string(found->second);
+    });
+    json_.close(']');
+    json_.key("attrs");
+    json_.open('[');
+    attributes(graph, node);
+    if (failed && module->second->failure) attribute("failure", failure(*module->second->failure));
+    json_.close(']');
+    inputs(graph, node);
+    json_.key("outputsMetadata");
+    json_.open('[');
+    if (node.meta->shape) {
+      json_.item();
+      json_.open('{');
+      text("id", "0");
+      json_.key("attrs");
+      json_.open('[');
+      attribute("tensor_shape", shown(shape(*node.meta)));
+      json_.close(']');
+      json_.close('}');
+    }
+    json_.close(']');
+    if (failed) {
+      json_.key("style");
+      json_.open('{');
+      text("backgroundColor", kFailedColour);
+      json_.close('}');
+    }
+    json_.close('}');
+  }
+
+  static std::string shape(const Meta& meta) {
+    Meta tensor;
+    tensor.dtype = meta.dtype.value_or("?");
+    tensor.shape = meta.shape;
+    return value_text(tensor);
+  }
+
+  std::string label(const Node& node) const {
+    const std::vector<std::string_view> parts = parts_of(*node.target);
+    std::string label;
+    if (node.op == Opcode::kCallModule) {
+      label = parts.empty() ? short_name(node.scope->module_type.value_or(""))
+                            : models_.name(*node.target, parts.back());
+    } else if (node.op == Opcode::kGetAttr && !parts.empty()) {
+      label = level_name(parts.back());
+    } else {
+      constexpr std::string_view kDefault = ".default";
+      std::string_view target = *node.target;
+      if (target.ends_with(kDefault)) target.remove_suffix(kDefault.size());
+      label = shown(target, kMostName);
+    }
+    return label.empty() ? "(root)" : label;
+  }
+
+  void attributes(const Graph& graph, const Node& node) {
+    attribute("op", to_string(node.op));
+    attribute("target", shown(*node.target));
+    if (!node.method->empty()) attribute("method", shown(*node.method));
+    for (std::size_t i = 0; i < node.args.size(); ++i)
+      attribute("args[" + std::to_string(i) + "]", shown(print_argument(graph, node.args[i])));
+    for (const auto& [name, value] : node.kwargs)
+      attribute(shown(name, kMostName), shown(print_argument(graph, value)));
+    const Scope& scope = *node.scope;
+    if (!scope.module_path.empty()) attribute("module", shown(scope.module_path));
+    if (scope.module_type && !scope.module_type->empty()) attribute("module type", shown(*scope.module_type));
+    if (scope.call != 1) attribute("module call", std::to_string(scope.call));
+    if (node.meta->dtype) attribute("dtype", shown(*node.meta->dtype));
+    if (node.meta->device) attribute("device", shown(*node.meta->device));
+    if (node.meta->value) attribute("value", shown(node.meta->value->text()));
+    if (const std::optional<Cost>& cost = node.cost) {
+      if (cost->macs) attribute("MACs", amount(*cost->macs));
+      if (cost->activation_bytes) attribute("activation bytes", amount(*cost->activation_bytes));
+      if (cost->parameter_bytes != 0) attribute("parameter bytes", with_separators(cost->parameter_bytes));
+    }
+    if (const std::optional<SourceLocation>& source = node.source)
+      attribute("source", shown(place(*source) + (source->text.empty() ? "" : ": " + source->text)));
+    if (!node.program_nodes->empty()) attribute("program nodes", program_nodes(*node.program_nodes));
+  }
+
+  static std::string program_nodes(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) {
+      text += (text.empty() ? "" : ", ") + name;
+      if (text.size() > 4 * kMostText) break;  // it is cut anyway
+    }
+    return shown(text);
+  }
+
+  static std::string place(const SourceLocation& source) {
+    return source.file + (source.line > 0 ? ":" + std::to_string(source.line) : "");
+  }
+
+  static std::string failure(const Failure& failure) {
+    return shown(failure.message + (failure.source ? " (" + place(*failure.source) + ")" : ""));
+  }
+
+  // Each use of another node, by its place among the arguments: "0", "1.2", "mask".
+  void inputs(const Graph& graph, const Node& node) {
+    std::vector<std::pair<std::string, NodeId>> uses;
+    for (std::size_t i = 0; i < node.args.size(); ++i)
+      find_uses(graph, node.args[i], std::to_string(i), uses);
+    for (const auto& [name, value] : node.kwargs) find_uses(graph, value, name, uses);
+    json_.key("incomingEdges");
+    json_.open('[');
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      json_.item();
+      json_.open('{');
+      text("sourceNodeId", graph.node(uses[i].second).name);
+      text("sourceNodeOutputId", "0");
+      text("targetNodeInputId", std::to_string(i));
+      json_.close('}');
+    }
+    json_.close(']');
+    json_.key("inputsMetadata");
+    json_.open('[');
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      json_.item();
+      json_.open('{');
+      text("id", std::to_string(i));
+      json_.key("attrs");
+      json_.open('[');
+      attribute("__tensor_tag", uses[i].first);
+      json_.close(']');
+      json_.close('}');
+    }
+    json_.close(']');
+  }
+
+  static void find_uses(const Graph& graph, const Argument& argument, const std::string& place,
+                        std::vector<std::pair<std::string, NodeId>>& uses) {
+    const auto all = [&](const std::vector<Argument>& items) {
+      for (std::size_t i = 0; i < items.size(); ++i)
+        find_uses(graph, items[i], place + "." + std::to_string(i), uses);
+    };
+    if (const auto* id = argument.get_if<NodeId>()) {
+      uses.emplace_back(shown(place, kMostName), *id);
+    } else if (const auto* list = argument.get_if<Argument::List>()) {
+      all(list->items);
+    } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
+      all(tuple->items);
+    } else if (const auto* slice = argument.get_if<Argument::Slice>()) {
+      constexpr const char* kParts[] = {"start", "stop", "step"};
+      for (std::size_t i = 0; i < slice->parts.size() && i < std::size(kParts); ++i)
+        find_uses(graph, slice->parts[i], place + "." + kParts[i], uses);
+    } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
+      for (const auto& [key, item] : dict->items) {
+        const auto* name = key.get_if<std::string>();
+        find_uses(graph, item, place + "." + (name != nullptr ? *name : print_argument(graph, key)), uses);
+      }
+    }
+  }
+
+  // What stands at the side while no node is selected.
+  void model() {
+    json_.key("");
+    json_.open('{');
+    text("file", shown(collection_.model.file));
+    text("kind", shown(collection_.model.kind));
+    text("type", collection_.model.type.empty() ? "?" : shown(collection_.model.type));
+    text("method", shown(collection_.model.method));
+    text("parameters", with_separators(summary_.parameters.elements));
+    if (summary_.has_costs() && summary_.macs) text("MACs", amount(*summary_.macs));
+    for (const ModuleRecord& record : collection_.modules) {
+      if (record.failure)
+        text("failure of " + (record.path.empty() ? "(root)" : shown(record.path)), failure(*record.failure));
+    }
+    json_.close('}');
+  }
+
+  void module(const Groups::Group& group) {
+    json_.key(group.space);
+    json_.open('{');
+    text("path", shown(group.path));
+    if (const auto found = models_.modules.find(group.path); found != models_.modules.end()) {
+      const ModuleRecord& record = *found->second;
+      text("type", record.type.empty() ? "?" : shown(record.type));
+      text("status", to_string(record.status));
+      text("calls", std::to_string(record.calls));
+      if (group.call != 1) text("call", std::to_string(group.call));
+      static const Graph none;
+      for (const auto& [name, value] : record.attributes)
+        text("attribute " + shown(name, kMostName), shown(print_argument(none, value)));
+    }
+    if (const auto found = models_.rows.find(group.path); found != models_.rows.end()) {
+      const SummaryRow& row = *found->second;
+      text("parameters", with_separators(row.parameters.elements));
+      if (row.macs) text("MACs", amount(*row.macs));
+    }
+    json_.close('}');
+  }
+
+  const GraphCollection& collection_;
+  ModelSummary summary_;
+  Models models_;
+  JsonEmitter json_;
+  std::unordered_set<std::string> ids_;  // of graphs
+};
+
+}  // namespace
+
+void write_model_explorer(const GraphCollection& collection, std::ostream& out) {
+  Writer(collection, out).document();
+}
+
+}  // namespace fxtrace
