@@ -11,6 +11,7 @@
 
 #include "app/checks.h"
 #include "support/error.h"
+#include "writers/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/text_writer.h"
 
@@ -24,6 +25,8 @@ constexpr Format kFormats[] = {
     {"dot", ".dot", true, write_dot},
     {"text", ".txt", false,
      [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
+    {"html", ".html", false,
+     [](const auto& collection, auto& out, const auto&) { write_html(collection, out, {}); }},
 };
 
 const Format* find_format(const std::function<bool(const Format&)>& fits) {

@@ -1,0 +1,117 @@
+// Places boxes with the Eclipse Layout Kernel in a worker, so that the page never waits for it.
+
+import ELK from "elkjs/lib/elk-api.js";
+
+import { header, headerLabel, itemLabel } from "./labels.js";
+
+const options = {
+  "elk.algorithm": "layered",
+  "elk.direction": "DOWN",
+  "elk.hierarchyHandling": "INCLUDE_CHILDREN",
+  "elk.edgeRouting": "ORTHOGONAL",
+  "elk.json.shapeCoords": "ROOT",
+  "elk.json.edgeCoords": "ROOT",
+  "elk.spacing.nodeNode": "26",
+  "elk.spacing.edgeNode": "14",
+  "elk.spacing.edgeEdge": "9",
+  "elk.spacing.componentComponent": "30",
+  "elk.layered.spacing.nodeNodeBetweenLayers": "30",
+  "elk.layered.spacing.edgeNodeBetweenLayers": "14",
+  "elk.layered.spacing.edgeEdgeBetweenLayers": "9",
+  "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+  "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
+  "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
+  "elk.layered.mergeEdges": "true",
+  "elk.layered.mergeHierarchyEdges": "true",
+  "elk.layered.thoroughness": "5",
+  "elk.padding": "[top=16,left=16,bottom=16,right=16]",
+};
+const inBox = `[top=${header + 14},left=16,bottom=16,right=16]`;
+const mostKept = 40; // layouts
+
+export class Layout {
+  constructor(data) {
+    this.data = data;
+    this.kept = new Map();
+    this.latest = 0;
+    const blob = new Blob([document.getElementById("layout").textContent], { type: "text/javascript" });
+    const url = URL.createObjectURL(blob);
+    this.elk = new ELK({ workerFactory: () => new Worker(url), algorithms: ["layered"] });
+  }
+
+  // Places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after this one.
+  async place({ root, drawn, edges, neighbours, isOpen }) {
+    const call = ++this.latest;
+    const key = root + ":" + drawn.join(",");
+    let placed = this.kept.get(key);
+    if (!placed) {
+      placed = this.#read(await this.elk.layout(this.#graph({ root, drawn, edges, neighbours, isOpen })));
+      this.kept.set(key, placed);
+      if (this.kept.size > mostKept) this.kept.delete(this.kept.keys().next().value);
+    }
+    return call === this.latest ? placed : null;
+  }
+
+  #graph({ root, drawn, edges, neighbours, isOpen }) {
+    const { data } = this;
+    const isGraph = data.parents[root] < 0;
+    const top = { id: "top", layoutOptions: options, children: [], edges: [] };
+    const boxes = new Map();
+    for (const item of drawn) {
+      if (item === root && isGraph) {
+        boxes.set(item, top);
+        continue;
+      }
+      const box = { id: String(item) };
+      if (isOpen(item)) {
+        const label = headerLabel(data, item);
+        box.children = [];
+        box.layoutOptions = {
+          "elk.padding": inBox,
+          "elk.nodeSize.constraints": "MINIMUM_SIZE",
+          "elk.nodeSize.minimum": `(${label.width},${header + 20})`,
+        };
+      } else {
+        const label = itemLabel(data, item);
+        box.width = label.width;
+        box.height = label.height;
+      }
+      (item === root ? top : boxes.get(data.parents[item])).children.push(box);
+      boxes.set(item, box);
+    }
+    edges.forEach(([from, to], at) =>
+      top.edges.push({ id: "e" + at, sources: [String(from)], targets: [String(to)] }),
+    );
+    neighbours.forEach(({ item, isInput, inside }, at) => {
+      const label = itemLabel(data, item);
+      const id = "n" + at;
+      const box = { id, width: label.width, height: label.height };
+      if (isInput) top.children.splice(at, 0, box);
+      else top.children.push(box);
+      for (const end of inside) {
+        const [from, to] = isInput ? [id, String(end)] : [String(end), id];
+        top.edges.push({ id: `${id}-${end}`, sources: [from], targets: [to] });
+      }
+    });
+    return top;
+  }
+
+  #read(top) {
+    const boxes = new Map();
+    const visit = (box) => {
+      for (const child of box.children ?? []) {
+        boxes.set(child.id, { x: child.x, y: child.y, width: child.width, height: child.height });
+        visit(child);
+      }
+    };
+    visit(top);
+    const edges = top.edges.map((edge) => ({
+      from: edge.sources[0],
+      to: edge.targets[0],
+      points: edge.sections?.length
+        ? [edge.sections[0].startPoint, ...(edge.sections[0].bendPoints ?? []), edge.sections[0].endPoint]
+        : [],
+    }));
+    return { boxes, edges, width: top.width, height: top.height };
+  }
+}
