@@ -8,7 +8,7 @@ import { bytes, exactNumber, numberText, percent } from "./numbers.js";
 const mostRows = 60; // of one list
 
 export class DetailsView {
-  // `on`: select(item), alone(item), find(text).
+  // `on`: select(item), show(item), toggle(item), alone(item).
   constructor(data, links, on) {
     this.data = data;
     this.links = links;
@@ -30,8 +30,9 @@ export class DetailsView {
     const parameters = data.parameters("");
     const failed = data.rows.filter((row) => row.failure);
     return [
-      html("h2", {}, model.type || model.file || "model"),
+      html("h2", {}, shortType(model.type) || model.file || "model"),
       facts([
+        ["Type", model.type ? code(model.type) : ""],
         ["File", model.file],
         ["Kind", model.kind.replaceAll("_", " ")],
         ["Nodes drawn", exactNumber(data.nodeCount)],
@@ -121,7 +122,7 @@ export class DetailsView {
 
   #path(item) {
     const parts = [];
-    for (const box of this.data.around(item)) parts.push(this.#link(box), " \u203a ");
+    for (const box of this.data.around(item)) parts.push(...(parts.length ? [" \u203a "] : []), this.#link(box));
     return parts;
   }
 

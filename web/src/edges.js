@@ -1,10 +1,14 @@
 // Edges between what is drawn: those of nodes in closed boxes are those of the box.
 
+// How far edges may reach, in boxes drawn between their ends, all of them together: the time that a layout
+// takes grows with it.  What is more is drawn across the picture.
+const mostReach = 1000;
+
 // What stands outside of the drawn box and has an edge into it, at most.
 const mostNeighbours = 24;
 
-// `drawn`: items of OpenBoxes.drawn().  Gives edges [from, to], each once, and items outside of `root` as
-// { item, isInput }.
+// `drawn`: items of OpenBoxes.drawn().  Gives edges [from, to], each once, those that reach too far apart from
+// them, and what stands outside of `root` as { item, isInput, inside }, `inside` being the ends in there.
 export function findEdges(data, root, drawn, isOpen) {
   const seen = new Int32Array(data.ends[root] - root).fill(-1);
   for (const item of drawn) {
@@ -46,5 +50,17 @@ export function findEdges(data, root, drawn, isOpen) {
       if (!data.isIn(user, root)) neighbour(user, seenTo, false);
     }
   }
-  return { edges: [...edges.values()], neighbours: [...neighbours.values()], hidden };
+  return { ...split([...edges.values()], drawn), neighbours: [...neighbours.values()], hidden };
+}
+
+function split(edges, drawn) {
+  const place = new Map(drawn.map((item, at) => [item, at]));
+  const reach = ([from, to]) => Math.abs(place.get(to) - place.get(from));
+  let sum = 0;
+  for (const edge of edges) sum += reach(edge);
+  if (sum <= mostReach) return { edges, far: [] };
+  const nearest = [...edges].sort((a, b) => reach(a) - reach(b));
+  sum = 0;
+  const near = new Set(nearest.filter((edge) => (sum += reach(edge)) <= mostReach));
+  return { edges: edges.filter((edge) => near.has(edge)), far: edges.filter((edge) => !near.has(edge)) };
 }

@@ -37,14 +37,14 @@ export class GraphView {
     this.#listen();
   }
 
-  draw({ root, drawn, neighbours, isOpen, placed }) {
+  draw({ drawn, far, neighbours, isOpen, placed }) {
     this.placed = placed;
-    this.root = root;
     this.size = { width: placed.width, height: placed.height };
     this.boxes.clear();
     this.shapes.clear();
     this.isOpen = isOpen;
     const open = svg("g");
+    const headers = svg("g"); // above the edges, so that none goes through a name
     const edges = svg("g", { class: "edges" });
     const closed = svg("g");
     for (const item of drawn) {
@@ -52,6 +52,7 @@ export class GraphView {
       if (!place) continue; // the graph itself
       const shape = isOpen(item) ? this.#openBox(item, place) : this.#item(item, place);
       (isOpen(item) ? open : closed).append(shape);
+      if (isOpen(item)) headers.append(this.#header(item, place));
       this.boxes.set(item, place);
       this.shapes.set(item, shape);
     }
@@ -65,7 +66,12 @@ export class GraphView {
       edges.append(path);
       return { from: this.#itemOfId(from, neighbours), to: this.#itemOfId(to, neighbours), path };
     });
-    this.paper.replaceChildren(open, edges, closed);
+    for (const [from, to] of far) {
+      const path = svg("path", { d: curve(this.boxes.get(from), this.boxes.get(to)), class: "reach", "marker-end": "url(#edge)" });
+      edges.append(path);
+      this.paths.push({ from, to, path });
+    }
+    this.paper.replaceChildren(open, edges, headers, closed);
     this.select(this.selected);
   }
 
@@ -121,7 +127,6 @@ export class GraphView {
 
   #openBox(item, place) {
     const { data } = this;
-    const label = headerLabel(data, item);
     const shape = this.#group(item, place, this.#classes(item) + " open " + (data.depths[item] % 2 ? "odd" : "even"));
     shape.append(
       svg("title", {}, tooltip(data, item)),
@@ -131,9 +136,15 @@ export class GraphView {
         d: `M0,${header} V9 Q0,0 9,0 H${place.width - 9} Q${place.width},0 ${place.width},9 V${header} z`,
       }),
     );
+    return shape;
+  }
+
+  #header(item, place) {
+    const label = headerLabel(this.data, item);
+    const shape = this.#group(item, place, this.#classes(item) + " headline");
     const text = svg("text", { class: "title", x: padding.x, y: 20 }, label.title);
     if (label.typeText) text.append(svg("tspan", { class: "type", dx: 8 }, label.typeText));
-    shape.append(text, switchButton(place.width - 22, 8, "\u2212"));
+    shape.append(svg("title", {}, tooltip(this.data, item)), text, switchButton(place.width - 22, 8, "\u2212"));
     return shape;
   }
 
@@ -369,6 +380,14 @@ function tooltip(data, i) {
   ]
     .filter((text, at, all) => text && all.indexOf(text) === at)
     .join("\n");
+}
+
+// From the lower edge of one box to the upper edge of another, across whatever is in between.
+function curve(from, to) {
+  const start = { x: from.x + from.width / 2, y: from.y + from.height };
+  const end = { x: to.x + to.width / 2, y: to.y };
+  const bend = Math.max(40, Math.abs(end.y - start.y) / 3);
+  return `M${start.x},${start.y} C${start.x},${start.y + bend} ${end.x},${end.y - bend} ${end.x},${end.y}`;
 }
 
 // Corners of at most 6 pixels.

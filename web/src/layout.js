@@ -29,14 +29,19 @@ const options = {
 const inBox = `[top=${header + 14},left=16,bottom=16,right=16]`;
 const mostKept = 40; // layouts
 
+// The worker takes a while to get ready: it is started before the page has read its data.
+export function startLayout() {
+  const blob = new Blob([document.getElementById("layout").textContent], { type: "text/javascript" });
+  const url = URL.createObjectURL(blob);
+  return new ELK({ workerFactory: () => new Worker(url), algorithms: ["layered"] });
+}
+
 export class Layout {
-  constructor(data) {
+  constructor(data, elk) {
     this.data = data;
+    this.elk = elk;
     this.kept = new Map();
     this.latest = 0;
-    const blob = new Blob([document.getElementById("layout").textContent], { type: "text/javascript" });
-    const url = URL.createObjectURL(blob);
-    this.elk = new ELK({ workerFactory: () => new Worker(url), algorithms: ["layered"] });
   }
 
   // Places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after this one.

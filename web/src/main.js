@@ -1,13 +1,13 @@
 // The page: reads the data, joins the views.
 
-import { Data, Kind } from "./data.js";
+import { Data, Kind, shortType } from "./data.js";
 import { DetailsView } from "./details_view.js";
 import { byId, html } from "./dom.js";
 import { findEdges } from "./edges.js";
 import { drawLegend, GraphView } from "./graph_view.js";
 import { showHelp } from "./help.js";
 import { kindOf, kinds } from "./kinds.js";
-import { Layout } from "./layout.js";
+import { Layout, startLayout } from "./layout.js";
 import { Links } from "./links.js";
 import { shortNumber } from "./numbers.js";
 import { OpenBoxes } from "./open_boxes.js";
@@ -17,12 +17,12 @@ import { listenToDividers, listenToTheme } from "./settings.js";
 import { TreeView } from "./tree_view.js";
 
 class Page {
-  constructor(data) {
+  constructor(data, elk) {
     this.data = data;
     this.selected = -1;
     this.open = new OpenBoxes(data);
     this.links = new Links(data);
-    this.layout = new Layout(data);
+    this.layout = new Layout(data, elk);
     this.graph = new GraphView(data, {
       select: (item) => this.select(item, { inPicture: true }),
       toggle: (item) => this.toggle(item),
@@ -127,7 +127,7 @@ class Page {
     const drawn = open.drawn();
     const opened = new Set(drawn.filter((item) => item === root || (data.isBox(item) && open.isOpen(item))));
     const isOpen = (item) => opened.has(item);
-    const { edges, neighbours, hidden } = findEdges(data, root, drawn, isOpen);
+    const { edges, far, neighbours, hidden } = findEdges(data, root, drawn, isOpen);
     document.body.classList.add("busy");
     let placed = null;
     try {
@@ -138,7 +138,7 @@ class Page {
     }
     if (!placed) return false;
     document.body.classList.remove("busy");
-    this.graph.draw({ root, drawn, neighbours, isOpen, placed });
+    this.graph.draw({ drawn, far, neighbours, isOpen, placed });
     this.drawnRoot = root;
     this.#crumbs(root);
     this.#legend(drawn);
@@ -169,7 +169,7 @@ class Page {
     byId("model-file").textContent = model.file || model.type || "model";
     const cost = data.cost(data.graphs[0] ?? 0);
     byId("model-about").textContent = [
-      model.file ? model.type : "",
+      model.file ? shortType(model.type) : "",
       `${shortNumber(data.nodeCount)} nodes`,
       data.graphs.length > 1 ? `${data.graphs.length} graphs` : "",
       typeof cost?.macs === "number" && cost.macs ? `${shortNumber(cost.macs)}${cost.isPartial ? "+" : ""} MACs` : "",
@@ -298,5 +298,10 @@ class Page {
   }
 }
 
-const data = new Data(JSON.parse(byId("data").textContent));
-new Page(data).start();
+// The data stands behind this script.
+const elk = startLayout();
+addEventListener("DOMContentLoaded", () => {
+  const data = new Data(JSON.parse(byId("data").textContent));
+  byId("data").remove(); // its text is large
+  new Page(data, elk).start();
+});

@@ -6,8 +6,8 @@
 
 import { Kind } from "./data.js";
 
-export const firstPicture = 48; // items that the page opens with
-export const mostItems = 150;
+export const firstPicture = 60; // items that the page opens with
+export const mostItems = 130;
 
 export class OpenBoxes {
   constructor(data) {
@@ -37,21 +37,17 @@ export class OpenBoxes {
     return this.drawn(root).length;
   }
 
-  // Opens what fits from the outside inwards; repeats stay closed.
+  // Opens whole levels from the outside inwards while they fit; repeats stay closed.
   openLevels(root, limit) {
     const { data } = this;
     let level = [root];
     let count = 1;
     while (level.length) {
-      const next = [];
-      for (const box of level) {
-        const children = data.children(box);
-        if (box !== root && count + children.length > limit) continue;
-        count += children.length;
-        this.opened.set(box, ++this.clock);
-        next.push(...children.filter((child) => data.isBox(child) && data.kinds[child] !== Kind.repeats));
-      }
-      level = next;
+      const inside = level.map((box) => data.children(box));
+      count += inside.reduce((sum, children) => sum + children.length, 0);
+      if (count > limit && level[0] !== root) return;
+      for (const box of level) this.opened.set(box, ++this.clock);
+      level = inside.flat().filter((child) => data.isBox(child) && data.kinds[child] !== Kind.repeats);
     }
   }
 
