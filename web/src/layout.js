@@ -26,7 +26,7 @@ const options = {
   "elk.layered.thoroughness": "5",
   "elk.padding": "[top=16,left=16,bottom=16,right=16]",
 };
-const inBox = `[top=${header + 14},left=16,bottom=16,right=16]`;
+const sides = 16; // between a box and what is in it
 const mostKept = 40; // layouts
 
 // The worker takes a while to get ready: it is started before the page has read its data.
@@ -69,13 +69,7 @@ export class Layout {
       }
       const box = { id: String(item) };
       if (isOpen(item)) {
-        const label = headerLabel(data, item);
         box.children = [];
-        box.layoutOptions = {
-          "elk.padding": inBox,
-          "elk.nodeSize.constraints": "MINIMUM_SIZE",
-          "elk.nodeSize.minimum": `(${label.width},${header + 20})`,
-        };
       } else {
         const label = itemLabel(data, item);
         box.width = label.width;
@@ -87,18 +81,32 @@ export class Layout {
     edges.forEach(([from, to], at) =>
       top.edges.push({ id: "e" + at, sources: [String(from)], targets: [String(to)] }),
     );
+    const inputs = [];
+    const outputs = [];
     neighbours.forEach(({ item, isInput, inside }, at) => {
       const label = itemLabel(data, item);
       const id = "n" + at;
       const box = { id, width: label.width, height: label.height };
-      if (isInput) top.children.splice(at, 0, box);
-      else top.children.push(box);
+      (isInput ? inputs : outputs).push(box);
       for (const end of inside) {
         const [from, to] = isInput ? [id, String(end)] : [String(end), id];
         top.edges.push({ id: `${id}-${end}`, sources: [from], targets: [to] });
       }
     });
+    top.children = [...inputs, ...top.children, ...outputs];
+    // Innermost boxes first.
+    for (const item of [...drawn].reverse()) if (boxes.get(item) !== top && isOpen(item)) this.#pad(item, boxes.get(item));
     return top;
+  }
+
+  // Makes room for the header: the library knows of no least width of a box that holds others.
+  #pad(item, box) {
+    const inside = Math.max(...box.children.map((child) => child.width ?? child.least));
+    const more = Math.max(0, headerLabel(this.data, item).width - inside - 2 * sides) / 2;
+    box.least = inside + 2 * (sides + more);
+    box.layoutOptions = {
+      "elk.padding": `[top=${header + 14},left=${sides + more},bottom=${sides},right=${sides + more}]`,
+    };
   }
 
   #read(top) {
