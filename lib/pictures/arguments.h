@@ -30,7 +30,8 @@ class Arguments {
   std::vector<ArgumentText> arguments(Outline::Index item) const;
 
  private:
-  void add(const ModuleGraph& graph, const Argument& argument, std::vector<ArgumentText::Piece>& pieces) const;
+  void add(const ModuleGraph& graph, const Argument& argument,
+           std::vector<ArgumentText::Piece>& pieces) const;
   void add_node(const ModuleGraph& graph, NodeId id, std::vector<ArgumentText::Piece>& pieces) const;
 
   const Outline& outline_;

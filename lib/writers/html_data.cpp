@@ -112,9 +112,8 @@ class Writer {
       if (item.kind == Kind::kGraph && item.graph->cost) sum = sum_of(*item.graph->cost);
       if (item.parent == kNone) continue;
       const Outline::Item& parent = outline_[item.parent];
-      const bool parent_tells =
-          (parent.kind == Kind::kOperator && parent.node->cost->has_value()) ||
-          (parent.kind == Kind::kGraph && parent.graph->cost);
+      const bool parent_tells = (parent.kind == Kind::kOperator && parent.node->cost->has_value()) ||
+                                (parent.kind == Kind::kGraph && parent.graph->cost);
       if (!parent_tells) sums_[place_[item.parent]].add(sum);
     }
   }
@@ -164,13 +163,11 @@ class Writer {
     column("name", [&](Index i) {
       out_ << text(outline_[i].node != nullptr ? outline_[i].node->name : outline_[i].name);
     });
-    column("target", [&](Index i) {
-      out_ << (outline_[i].node != nullptr ? text(*outline_[i].node->target) : 0);
-    });
+    column("target",
+           [&](Index i) { out_ << (outline_[i].node != nullptr ? text(*outline_[i].node->target) : 0); });
     column("call", [&](Index i) { out_ << outline_[i].call; });
-    column("like", [&](Index i) {
-      out_ << (outline_[i].like == kNone ? 0 : place_[i] - place_[outline_[i].like]);
-    });
+    column("like",
+           [&](Index i) { out_ << (outline_[i].like == kNone ? 0 : place_[i] - place_[outline_[i].like]); });
     column("module", [&](Index i) { out_ << module_row(outline_[i].module); });
     column("source", [&](Index i) { out_ << source_row(outline_[i].node); });
     column("cost", [&](Index i) { out_ << cost_row(sums_[place_[i]]); });
@@ -267,9 +264,8 @@ class Writer {
       if (!parameter.dtype.empty()) meta.dtype = parameter.dtype;
       if (parameter.kind != ParameterKind::kCustomObject)
         meta.shape.emplace(parameter.shape.begin(), parameter.shape.end());
-      out_ << '[' << text(parameter.name) << ','
-           << text(meta.shape ? value_text(meta) : parameter.type) << ','
-           << static_cast<int>(parameter.kind) << ',' << text(parameter.alias_of.value_or("")) << ']';
+      out_ << '[' << text(parameter.name) << ',' << text(meta.shape ? value_text(meta) : parameter.type)
+           << ',' << static_cast<int>(parameter.kind) << ',' << text(parameter.alias_of.value_or("")) << ']';
     });
     table("texts", texts_, [&](const std::string* text) { out_ << html_json(*text); });
   }

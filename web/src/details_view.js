@@ -97,6 +97,7 @@ export class DetailsView {
             failure?.source ? html("pre", {}, failure.source) : "",
           )
         : "",
+      ...(failure ? this.#graphsInside(data.text("path", item)) : []),
       facts([
         ["Name", isNode || data.kinds[item] === Kind.operator ? code(data.text("name", item)) : ""],
         ["Target", isNode && data.text("target", item) ? code(data.text("target", item)) : ""],
@@ -118,6 +119,17 @@ export class DetailsView {
       ...this.#parameters(item),
       ...this.#attributes(module),
     ].filter((part) => part !== "");
+  }
+
+  // Of a module that failed: its submodules that were traced all the same.
+  #graphsInside(path) {
+    const start = path ? path + "." : "";
+    const graphs = this.data.graphs.filter((graph) => {
+      const inside = this.data.text("path", graph);
+      return inside !== path && inside.startsWith(start);
+    });
+    if (!graphs.length) return [];
+    return [html("h3", {}, "Graphs of what is in it"), list(graphs, (graph) => this.#link(graph))];
   }
 
   #path(item) {

@@ -420,6 +420,9 @@ export function drawLegend(data, way, used) {
   } else if (way === "failures") {
     legend.replaceChildren(entry("failed", data.failures.size ? "could not be traced" : "nothing failed"));
   } else {
-    legend.replaceChildren(...used.map((kind) => entry("kind-" + kind, kind)));
+    legend.replaceChildren(
+      ...used.map((kind) => entry("kind-" + kind, kind)),
+      data.failures.size ? entry("failed", "failed") : "",
+    );
   }
 }

@@ -18,7 +18,7 @@ const rules = [
   ],
   [
     "arithmetic",
-    /add|sub|mul|div|pow|sqrt|exp|log|sum|mean|neg|abs|max|min|clamp|sin|cos|var|std|^l?[tge][te]$|^eq$|^ne$|and|or$|not|cum|sort|topk|round|floor|ceil|erf|norm/i,
+    /add|sub|mul|div|pow|sqrt|exp|log|sum|mean|neg|abs|max|min|clamp|sin|cos|var|std|^(lt|le|gt|ge|eq|ne)$|and|or$|not|cum|sort|topk|round|floor|ceil|erf|norm/i,
   ],
 ];
 
@@ -39,14 +39,25 @@ export const kinds = [
   "other",
 ];
 
+// Of a module somebody's own words may mean anything: T5Stack is no stack.
+const operatorsOnly = new Set(["shape", "arithmetic"]);
+
 const known = new Map(); // by words
 
-function kindOfWords(words, otherwise) {
-  const key = otherwise + words;
-  let kind = known.get(key);
+function kindOfOperator(name) {
+  let kind = known.get(name);
+  if (!kind) known.set(name, (kind = rules.find(([, pattern]) => pattern.test(name))?.[0] ?? "other"));
+  return kind;
+}
+
+function kindOfModule(type) {
+  let kind = known.get("module " + type);
   if (!kind) {
-    kind = rules.find(([, pattern]) => pattern.test(words))?.[0] ?? otherwise;
-    known.set(key, kind);
+    const isOfTorch = type.startsWith("torch.");
+    const rule = rules.find(
+      ([name, pattern]) => (isOfTorch || !operatorsOnly.has(name)) && pattern.test(shortType(type)),
+    );
+    known.set("module " + type, (kind = rule?.[0] ?? "module"));
   }
   return kind;
 }
@@ -63,7 +74,7 @@ export function kindOf(data, i) {
     }
     case Kind.graph:
     case Kind.module:
-      return kindOfWords(shortType(data.text("type", i)), "module");
+      return kindOfModule(data.text("type", i));
   }
   switch (data.ops[i]) {
     case Op.placeholder:
@@ -71,9 +82,9 @@ export function kindOf(data, i) {
     case Op.getAttr:
       return "input";
     case Op.callModule:
-      return kindOfWords(shortType(data.text("type", i)), "module");
+      return kindOfModule(data.text("type", i));
   }
   const target = data.text("target", i);
   if (target.startsWith("higher_order")) return "control";
-  return kindOfWords(data.title(i), "other");
+  return kindOfOperator(data.title(i));
 }

@@ -21,8 +21,6 @@ const options = {
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
   "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
   "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
-  "elk.layered.mergeEdges": "true",
-  "elk.layered.mergeHierarchyEdges": "true",
   "elk.layered.thoroughness": "5",
   "elk.padding": "[top=16,left=16,bottom=16,right=16]",
 };

@@ -9,6 +9,7 @@
 #include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
 #include "writers/dot_writer.h"
+#include "writers/html_data.h"
 #include "writers/json_writer.h"
 #include "writers/summary_csv.h"
 #include "writers/summary_json.h"
@@ -33,6 +34,8 @@ void write_pictures(const GraphCollection& collection) {
   options.parameters = true;
   options.max_label = 3;
   write_dot(collection, out, options);
+  write_html_data(collection, out, {});
+  write_html_data(collection, out, {.plumbing = true, .parameters = true, .fold = false});
 }
 
 void write_summaries(const GraphCollection& collection) {
