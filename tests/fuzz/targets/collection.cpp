@@ -35,7 +35,11 @@ void write_pictures(const GraphCollection& collection) {
   options.max_label = 3;
   write_dot(collection, out, options);
   write_html_data(collection, out, {});
-  write_html_data(collection, out, {.plumbing = true, .parameters = true, .fold = false});
+  PictureOptions all;
+  all.plumbing = true;
+  all.parameters = true;
+  all.fold = false;
+  write_html_data(collection, out, all);
 }
 
 void write_summaries(const GraphCollection& collection) {
