@@ -11,6 +11,10 @@ if(NOT FXTRACE_ESBUILD OR NOT EXISTS ${FXTRACE_WEB_PACKAGES}/elkjs/lib/elk-worke
     "copy web/ to a folder, run `npm ci` there, and set FXTRACE_WEB_PACKAGES to its node_modules")
 endif()
 
+# The page has it too; this one is for whoever looks where licences are looked for.
+install(FILES ${FXTRACE_WEB_PACKAGES}/elkjs/LICENSE.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace
+        RENAME elkjs-EPL-2.0.md COMPONENT Runtime)
+
 function(fxtrace_web_page output)
   set(_web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB _sources CONFIGURE_DEPENDS ${_web}/src/*.js)
