@@ -78,7 +78,7 @@ class Writer {
   void write() {
     number();
     add_costs();
-    out_ << "{\"version\":1";
+    out_ << R"({"version":1)";
     write_model();
     write_items();
     write_tables();
@@ -104,9 +104,9 @@ class Writer {
   // An operator of control flow tells what its bodies cost; boxes are the sum of what is in them.
   void add_costs() {
     sums_.resize(order_.size());
-    for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-      const Outline::Item& item = outline_[*it];
-      Sum& sum = sums_[place_[*it]];
+    for (std::size_t place = order_.size(); place-- > 0;) {
+      const Outline::Item& item = outline_[order_[place]];
+      Sum& sum = sums_[place];
       const bool tells = item.kind == Kind::kNode || item.kind == Kind::kOperator;
       if (tells && item.node->cost->has_value()) sum = sum_of(**item.node->cost);
       if (item.kind == Kind::kGraph && item.graph->cost) sum = sum_of(*item.graph->cost);
@@ -127,8 +127,9 @@ class Writer {
 
   void write_model() {
     const GraphCollection::Model& model = collection_.model;
-    out_ << ",\"model\":{\"file\":" << html_json(model.file) << ",\"kind\":" << html_json(model.kind)
-         << ",\"type\":" << html_json(model.type) << ",\"dtype\":" << html_json(labels_.usual_dtype()) << '}';
+    out_ << R"(,"model":{"file":)" << html_json(model.file) << R"(,"kind":)" << html_json(model.kind)
+         << R"(,"type":)" << html_json(model.type) << R"(,"dtype":)" << html_json(labels_.usual_dtype())
+         << '}';
   }
 
   // A column: one value for each item, as `value` writes it.

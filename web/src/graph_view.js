@@ -38,11 +38,13 @@ export class GraphView {
   }
 
   draw({ drawn, far, neighbours, isOpen, placed }) {
+    const { data } = this;
     this.placed = placed;
     this.size = { width: placed.width, height: placed.height };
     this.boxes.clear();
     this.shapes.clear();
     this.isOpen = isOpen;
+    this.most = Math.max(0, ...drawn.filter((item) => !isOpen(item)).map((item) => data.cost(item)?.weight ?? 0));
     const open = svg("g");
     const headers = svg("g"); // above the edges, so that none goes through a name
     const edges = svg("g", { class: "edges" });
@@ -96,8 +98,7 @@ export class GraphView {
       "data-item": item,
     });
     const cost = data.cost(item);
-    const whole = data.cost(data.graphOf(item))?.weight || 0;
-    const share = cost && whole ? cost.weight / whole : 0;
+    const share = cost && this.most ? cost.weight / this.most : 0;
     shape.style.setProperty("--share", Math.min(1, Math.sqrt(share)).toFixed(3));
     return shape;
   }
@@ -150,6 +151,8 @@ export class GraphView {
 
   select(item) {
     this.selected = item;
+    const name = item < 0 ? "" : `: ${this.data.title(item) || "(root)"} is selected`;
+    this.element.setAttribute("aria-label", `Graph${name}. Arrow keys move, Enter opens or closes`);
     for (const [each, shape] of this.shapes) shape.classList.toggle("selected", each === item);
     this.#mark(item);
   }
@@ -415,7 +418,7 @@ export function drawLegend(data, way, used) {
   if (way === "cost") {
     const whole = data.cost(data.graphs[0] ?? 0)?.weight;
     legend.replaceChildren(
-      whole ? html("span", { class: "scale" }, "0", html("i"), "all MACs") : "No MACs are known of this model.",
+      whole ? html("span", { class: "scale" }, "no MACs", html("i"), "most of all boxes here") : "No MACs are known of this model.",
     );
   } else if (way === "failures") {
     legend.replaceChildren(entry("failed", data.failures.size ? "could not be traced" : "nothing failed"));

@@ -4,13 +4,14 @@ import { Kind, Op, shortType } from "./data.js";
 
 // The first that fits.
 const rules = [
+  ["linear", /^Conv1D$/], // of GPT-2: a matrix product
   ["convolution", /conv/i],
   ["attention", /attention|attn|scaled_dot/i],
   ["embedding", /embed/i],
   ["normalisation", /norm/i],
   ["recurrent", /lstm|gru|rnn/i],
   ["pooling", /pool|interpolate|upsample|grid_sample/i],
-  ["linear", /linear|matmul|addmm|bmm|^mm$|einsum|^dot$|baddbmm|Conv1D/i],
+  ["linear", /linear|matmul|addmm|bmm|^mm$|einsum|^dot$|baddbmm/i],
   ["activation", /relu|gelu|silu|sigmoid|tanh|softmax|softplus|swish|mish|glu$|elu$|activation|dropout/i],
   [
     "shape",

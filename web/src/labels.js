@@ -10,7 +10,7 @@ export const fonts = {
 export const lineHeights = { title: 18, text: 15, code: 15 };
 export const padding = { x: 12, y: 7 };
 export const header = 30; // of an open box
-const mostWidth = 236;
+const mostWidth = 260;
 const button = 22;
 
 const context = document.createElement("canvas").getContext("2d");

@@ -30,29 +30,51 @@ const mostKept = 40; // layouts
 // The worker takes a while to get ready: it is started before the page has read its data.
 export function startLayout() {
   const blob = new Blob([document.getElementById("layout").textContent], { type: "text/javascript" });
-  const url = URL.createObjectURL(blob);
-  return new ELK({ workerFactory: () => new Worker(url), algorithms: ["layered"] });
+  const worker = new Worker(URL.createObjectURL(blob));
+  const broken = new Promise((_, reject) => {
+    worker.addEventListener("error", (event) => reject(new Error(event.message || "the worker does not start")));
+  });
+  broken.catch(() => {}); // whoever waits for a layout is told
+  return { elk: new ELK({ workerFactory: () => worker, algorithms: ["layered"] }), broken };
 }
 
 export class Layout {
-  constructor(data, elk) {
+  // `started`: what startLayout() gave.
+  constructor(data, started) {
     this.data = data;
-    this.elk = elk;
+    this.elk = started.elk;
+    this.broken = started.broken;
     this.kept = new Map();
     this.latest = 0;
+    this.waiting = 0;
   }
 
   // Places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after this one.
   async place({ root, drawn, edges, neighbours, isOpen }) {
     const call = ++this.latest;
+    ++this.waiting;
     const key = root + ":" + drawn.join(",");
     let placed = this.kept.get(key);
-    if (!placed) {
-      placed = this.#read(await this.elk.layout(this.#graph({ root, drawn, edges, neighbours, isOpen })));
-      this.kept.set(key, placed);
-      if (this.kept.size > mostKept) this.kept.delete(this.kept.keys().next().value);
+    try {
+      placed ??= this.#keep(key, await this.#compute({ root, drawn, edges, neighbours, isOpen }));
+    } finally {
+      --this.waiting;
     }
     return call === this.latest ? placed : null;
+  }
+
+  get isWaiting() {
+    return this.waiting > 0;
+  }
+
+  async #compute(what) {
+    return this.#read(await Promise.race([this.elk.layout(this.#graph(what)), this.broken]));
+  }
+
+  #keep(key, placed) {
+    this.kept.set(key, placed);
+    if (this.kept.size > mostKept) this.kept.delete(this.kept.keys().next().value);
+    return placed;
   }
 
   #graph({ root, drawn, edges, neighbours, isOpen }) {

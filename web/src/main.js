@@ -17,12 +17,12 @@ import { listenToDividers, listenToTheme } from "./settings.js";
 import { TreeView } from "./tree_view.js";
 
 class Page {
-  constructor(data, elk) {
+  constructor(data, started) {
     this.data = data;
     this.selected = -1;
     this.open = new OpenBoxes(data);
     this.links = new Links(data);
-    this.layout = new Layout(data, elk);
+    this.layout = new Layout(data, started);
     this.graph = new GraphView(data, {
       select: (item) => this.select(item, { inPicture: true }),
       toggle: (item) => this.toggle(item),
@@ -132,12 +132,13 @@ class Page {
     let placed = null;
     try {
       placed = await this.layout.place({ root, drawn, edges, neighbours, isOpen });
+      if (!placed) return false; // a later call draws
     } catch (error) {
       this.notice("The boxes could not be placed: " + (error?.message ?? error));
       return false;
+    } finally {
+      if (placed || !this.layout.isWaiting) document.body.classList.remove("busy");
     }
-    if (!placed) return false;
-    document.body.classList.remove("busy");
     this.graph.draw({ drawn, far, neighbours, isOpen, placed });
     this.drawnRoot = root;
     this.#crumbs(root);
@@ -299,9 +300,9 @@ class Page {
 }
 
 // The data stands behind this script.
-const elk = startLayout();
+const started = startLayout();
 addEventListener("DOMContentLoaded", () => {
   const data = new Data(JSON.parse(byId("data").textContent));
   byId("data").remove(); // its text is large
-  new Page(data, elk).start();
+  new Page(data, started).start();
 });
