@@ -6,6 +6,7 @@ import { kindOf } from "./kinds.js";
 import { bytes, exactNumber, numberText, percent } from "./numbers.js";
 
 const mostRows = 60; // of one list
+const mostPieces = 200; // of one argument
 
 export class DetailsView {
   // `on`: select(item), show(item), toggle(item), alone(item).
@@ -201,7 +202,8 @@ export class DetailsView {
             html(
               "td",
               {},
-              ...pieces.map((piece) => (typeof piece === "number" ? this.#link(piece) : html("code", {}, piece))),
+              ...pieces.slice(0, mostPieces).map((piece) => (typeof piece === "number" ? this.#link(piece) : html("code", {}, piece))),
+              pieces.length > mostPieces ? " \u2026" : "",
             ),
           ),
         ),

@@ -220,16 +220,23 @@ export class GraphView {
     this.#apply();
   }
 
-  // Where the item's upper left corner is on the screen; null when it is not drawn.
+  // Where the middle of the item's upper edge is on the screen; null when it is not drawn.
   screenPlace(item) {
     const place = this.boxes.get(item);
-    return place ? { x: place.x * this.view.zoom + this.view.x, y: place.y * this.view.zoom + this.view.y } : null;
+    const { x, y, zoom } = this.view;
+    return place ? { x: (place.x + place.width / 2) * zoom + x, y: place.y * zoom + y } : null;
   }
 
-  // Moves the picture so that the item stands there.
+  // Moves the picture so that the item stands there, or as near as lets its whole width be seen.
   keepAt(item, place) {
     const now = this.screenPlace(item);
-    if (now && place) this.panBy(place.x - now.x, place.y - now.y);
+    if (!now) return;
+    const half = (this.boxes.get(item).width * this.view.zoom) / 2;
+    const { width } = this.#frame();
+    const least = margin + half;
+    const most = width - margin - half;
+    const x = least > most ? width / 2 : Math.min(most, Math.max(least, place.x));
+    this.panBy(x - now.x, place.y - now.y);
   }
 
   // Moves the picture as little as it takes to see the item.
@@ -253,7 +260,7 @@ export class GraphView {
   isAtSight(item) {
     const at = this.screenPlace(item);
     const frame = this.#frame();
-    return !!at && at.x >= 0 && at.y >= 0 && at.x < frame.width - 40 && at.y < frame.height - 20;
+    return !!at && at.x >= 0 && at.y >= 0 && at.x < frame.width && at.y < frame.height - 20;
   }
 
   // The nearest item in that direction: dx, dy of -1, 0 or 1.

@@ -28,7 +28,7 @@ export function showHelp() {
       html("h2", {}, "About"),
       html("p", {}, "Written by fxtrace. The page is one file: it loads nothing and sends nothing."),
       html("details", {}, html("summary", {}, "Layout by elkjs: its licence"), html("pre", {}, byId("layout-licence").textContent)),
-      html("form", { method: "dialog" }, html("button", {}, "Close")),
+      html("form", { method: "dialog" }, html("button", { autofocus: true }, "Close")),
     );
     // The page's policy forbids forms to go anywhere, this one too in some browsers.
     dialog.querySelector("form").addEventListener("submit", (event) => {
