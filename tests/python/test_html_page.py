@@ -232,6 +232,33 @@ def test_keys(nested):
     assert nested.page.get_attribute("#tree", "aria-activedescendant") == nested.page.get_attribute(".row[aria-selected=true]", "id")
 
 
+def test_draws_one_box_alone(nested):
+    nested.find("stage.second.linear")
+    nested.page.keyboard.press("Enter")
+    nested.page.wait_for_selector("#details h2:has-text('linear')")
+    nested.page.keyboard.press("u")
+    nested.page.wait_for_selector("#details h2:has-text('second')")
+    nested.page.keyboard.press("o")
+    nested.wait_for("document.querySelectorAll('#graph .item.outside').length === 2")
+    assert nested.page.inner_text("#crumbs").split("\u203a") == ["(root)", "stage", "second", "second"]
+    assert "stem" not in nested.titles() and "linear" in nested.titles()
+    nested.page.click("#crumbs button")
+    nested.wait_for("document.querySelectorAll('#graph .item.outside').length === 0")
+    assert "stem" in nested.titles()
+
+
+def test_closes_boxes_when_too_many_are_open(program, browser, tmp_path):
+    page = Page(browser, rendered(program, tmp_path, large_collections.nested(3000)))
+    for _ in range(12):
+        closed = page.page.locator("#graph .item.box:not(.open):not(.headline)")
+        address = page.page.evaluate("location.hash")
+        closed.last.locator(".switch").dispatch_event("click")
+        page.wait_for(f"location.hash !== {address!r} && !document.body.classList.contains('busy')")
+        assert page.page.locator("#graph .item:not(.headline)").count() <= 130
+    assert "closed to keep the picture small" in page.page.text_content("#notice")
+    page.close()
+
+
 def test_dark_and_light(program, browser, tmp_path):
     path = page_of(program, tmp_path, NESTED)
     ground = "getComputedStyle(document.body).backgroundColor"

@@ -19,6 +19,7 @@ export class GraphView {
     this.view = { x: 0, y: 0, zoom: 1 };
     this.size = { width: 1, height: 1 };
     this.boxes = new Map(); // by item: place
+    this.headers = []; // of open boxes
     this.shapes = new Map(); // by item: group
     this.element.append(
       svg(
@@ -43,6 +44,7 @@ export class GraphView {
     this.size = { width: placed.width, height: placed.height };
     this.boxes.clear();
     this.shapes.clear();
+    this.headers = [];
     this.isOpen = isOpen;
     this.most = Math.max(0, ...drawn.filter((item) => !isOpen(item)).map((item) => data.cost(item)?.weight ?? 0));
     const open = svg("g");
@@ -74,6 +76,7 @@ export class GraphView {
       this.paths.push({ from, to, path });
     }
     this.paper.replaceChildren(open, edges, headers, closed);
+    this.#moveHeaders();
     this.select(this.selected);
   }
 
@@ -145,7 +148,9 @@ export class GraphView {
     const shape = this.#group(item, place, this.#classes(item) + " headline");
     const text = svg("text", { class: "title", x: padding.x, y: 20 }, label.title);
     if (label.typeText) text.append(svg("tspan", { class: "type", dx: 8 }, label.typeText));
-    shape.append(svg("title", {}, tooltip(this.data, item)), text, switchButton(place.width - 22, 8, "\u2212"));
+    const button = switchButton(place.width - 22, 8, "\u2212");
+    this.headers.push({ place, label, text, button });
+    shape.append(svg("title", {}, tooltip(this.data, item)), text, button);
     return shape;
   }
 
@@ -176,6 +181,21 @@ export class GraphView {
     const { x, y, zoom } = this.view;
     this.paper.setAttribute("transform", `translate(${x},${y}) scale(${zoom})`);
     this.element.classList.toggle("far", zoom < 0.45);
+    this.#moveHeaders();
+  }
+
+  // Of boxes that are wider than what is seen of them, names and signs stay in sight.
+  #moveHeaders(isPrinted = false) {
+    const { x, zoom } = this.view;
+    const left = isPrinted ? 0 : (8 - x) / zoom;
+    const right = isPrinted ? this.size.width : (this.#frame().width - 8 - x) / zoom;
+    for (const { place, label, text, button } of this.headers) {
+      const space = place.width - label.width;
+      const start = Math.max(0, Math.min(space, left - place.x));
+      const end = Math.max(0, Math.min(space, place.x + place.width - right));
+      text.setAttribute("x", padding.x + start);
+      button.setAttribute("transform", `translate(${place.width - 22 - Math.min(end, space - start)},8)`);
+    }
   }
 
   #frame() {
@@ -359,6 +379,7 @@ export class GraphView {
     addEventListener("beforeprint", () => {
       element.setAttribute("viewBox", `0 0 ${this.size.width} ${this.size.height}`);
       this.paper.removeAttribute("transform");
+      this.#moveHeaders(true);
     });
     addEventListener("afterprint", () => {
       element.removeAttribute("viewBox");
