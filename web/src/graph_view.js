@@ -10,7 +10,7 @@ const largestZoom = 3;
 const margin = 28;
 
 export class GraphView {
-  // `on`: select(item), toggle(item), alone(item).
+  // `on`: select(item), toggle(item), hover(item); -1 is the ground.
   constructor(data, on) {
     this.data = data;
     this.on = on;
@@ -375,6 +375,7 @@ export class GraphView {
     element.addEventListener("pointerover", (event) => {
       const item = itemOf(event);
       this.#mark(item >= 0 ? item : this.selected);
+      this.on.hover(item);
     });
     addEventListener("beforeprint", () => {
       element.setAttribute("viewBox", `0 0 ${this.size.width} ${this.size.height}`);

@@ -50,17 +50,36 @@ export class Layout {
   }
 
   // Places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after this one.
-  async place({ root, drawn, edges, neighbours, isOpen }) {
+  async place(what) {
     const call = ++this.latest;
     ++this.waiting;
-    const key = root + ":" + drawn.join(",");
+    const key = this.#key(what);
     let placed = this.kept.get(key);
     try {
-      placed ??= this.#keep(key, await this.#compute({ root, drawn, edges, neighbours, isOpen }));
+      placed ??= this.#keep(key, await this.#compute(what));
     } finally {
       --this.waiting;
     }
     return call === this.latest ? placed : null;
+  }
+
+  // Computes what place() may soon be asked for, unless something is being computed.  Besides, the worker's code
+  // takes half the time once it has run a little.
+  async prepare(what) {
+    const key = this.#key(what);
+    if (this.waiting > 0 || this.kept.has(key)) return;
+    ++this.waiting;
+    try {
+      this.#keep(key, await this.#compute(what));
+    } catch {
+      // place() will say so.
+    } finally {
+      --this.waiting;
+    }
+  }
+
+  #key({ root, drawn }) {
+    return root + ":" + drawn.join(",");
   }
 
   get isWaiting() {

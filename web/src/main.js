@@ -26,6 +26,7 @@ class Page {
     this.graph = new GraphView(data, {
       select: (item) => this.select(item, { inPicture: true }),
       toggle: (item) => this.toggle(item),
+      hover: (item) => this.prepare(item),
     });
     this.tree = new TreeView(data, {
       select: (item, byKey) => this.select(item, { byKey }),
@@ -56,6 +57,7 @@ class Page {
       this.details.show(-1);
     }
     document.documentElement.dataset.ready = "true";
+    this.prepare(this.drawn?.find((each) => this.data.isBox(each) && !this.open.isOpen(each)) ?? -1);
   }
 
   // --- what can be done ---
@@ -68,6 +70,7 @@ class Page {
     this.details.show(item);
     this.graph.select(item);
     if (!fromAddress) this.#setAddress(item, byKey);
+    this.prepare(item);
     if (item >= 0 && !inPicture) await this.show(item);
   }
 
@@ -121,17 +124,12 @@ class Page {
   }
 
   async draw() {
-    const { data, open } = this;
-    if (open.root < 0) return false;
-    const root = open.root;
-    const drawn = open.drawn();
-    const opened = new Set(drawn.filter((item) => item === root || (data.isBox(item) && open.isOpen(item))));
-    const isOpen = (item) => opened.has(item);
-    const { edges, far, neighbours, hidden } = findEdges(data, root, drawn, isOpen);
+    if (this.open.root < 0) return false;
+    const { root, drawn, far, neighbours, hidden, isOpen, ...rest } = this.#plan(this.open);
     document.body.classList.add("busy");
     let placed = null;
     try {
-      placed = await this.layout.place({ root, drawn, edges, neighbours, isOpen });
+      placed = await this.layout.place({ root, drawn, neighbours, isOpen, ...rest });
       if (!placed) return false; // a later call draws
     } catch (error) {
       this.notice("The boxes could not be placed: " + (error?.message ?? error));
@@ -145,6 +143,27 @@ class Page {
     this.#legend(drawn);
     if (hidden) this.notice(`${hidden} more edges lead outside.`);
     return true;
+  }
+
+  // What is to be drawn when these boxes are open.
+  #plan(open) {
+    const { data } = this;
+    const { root } = open;
+    const drawn = open.drawn();
+    const opened = new Set(drawn.filter((item) => item === root || (data.isBox(item) && open.isOpen(item))));
+    const isOpen = (item) => opened.has(item);
+    return { root, drawn, isOpen, ...findEdges(data, root, drawn, isOpen) };
+  }
+
+  // Whoever points at a closed box may open it next.
+  prepare(box) {
+    clearTimeout(this.prepareTimer);
+    if (box < 0 || !this.data.isBox(box) || this.open.isOpen(box) || !this.graph.boxes.has(box)) return;
+    this.prepareTimer = setTimeout(() => {
+      const open = this.open.copy();
+      open.open(box);
+      this.layout.prepare(this.#plan(open));
+    }, 60);
   }
 
   notice(text) {

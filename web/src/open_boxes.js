@@ -10,12 +10,17 @@ export const firstPicture = 60; // items that the page opens with
 export const mostItems = 130;
 
 export class OpenBoxes {
-  constructor(data) {
+  // What fits, or the same as `other`.
+  constructor(data, other = null) {
     this.data = data;
-    this.opened = new Map(); // box to when
-    this.clock = 0;
-    this.root = data.graphs[0] ?? -1;
-    if (this.root >= 0) this.openLevels(this.root, firstPicture);
+    this.opened = new Map(other?.opened); // box to when
+    this.clock = other?.clock ?? 0;
+    this.root = other?.root ?? data.graphs[0] ?? -1;
+    if (!other && this.root >= 0) this.openLevels(this.root, firstPicture);
+  }
+
+  copy() {
+    return new OpenBoxes(this.data, this);
   }
 
   isOpen(box) {
