@@ -14,6 +14,7 @@
 #include "support/error.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
+#include "writers/html_writer.h"
 #include "writers/json_writer.h"
 #include "writers/mermaid_writer.h"
 #include "writers/model_explorer_writer.h"
@@ -26,15 +27,16 @@ namespace {
 constexpr Format kFormats[] = {
     {"json", ".json", false,
      [](const auto& collection, auto& out, const auto&) { write_json(collection, out); }},
-    {"dot", ".dot", true, write_dot},
     {"svg", ".svg", true, write_dot, "svg"},
     {"png", ".png", true, write_dot, "png"},
+    {"html", ".html", true, write_html, nullptr, true},
+    {"dot", ".dot", true, write_dot},
     {"mermaid", ".mmd", true, write_mermaid},
-    {"text", ".txt", false,
-     [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
-    {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
     {"model-explorer", "", false,
      [](const auto& collection, auto& out, const auto&) { write_model_explorer(collection, out); }},
+    {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
+    {"text", ".txt", false,
+     [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
 };
 
 const Format* find_format(const std::function<bool(const Format&)>& fits) {
@@ -126,7 +128,11 @@ const Format& FormatArguments::format() const {
     throw usage_error(
         "--depth, --focus, --no-fold, --show-plumbing, --show-parameters, --order and --max-label only "
         "apply to pictures",
-        {"-f dot, svg, png, html and mermaid are pictures"});
+        {"-f svg, png, html, dot and mermaid are pictures"});
+  }
+  if (format.is_opened_by_reader && (picture_.depth || picture_.focus || picture_.order || max_label_)) {
+    throw usage_error("--depth, --focus, --order and --max-label do not apply to " + std::string(format.name),
+                      {"in the page, boxes are opened and closed with a click"});
   }
   return format;
 }

@@ -23,7 +23,8 @@ struct Format {
   const char* suffix;  // of -o; empty: only -f chooses it
   bool is_picture;     // leaves out what no picture shows; the options of pictures are for these
   void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
-  const char* graphviz = nullptr;  // what is written is DOT, from which `dot` makes this
+  const char* graphviz = nullptr;    // what is written is DOT, from which `dot` makes this
+  bool is_opened_by_reader = false;  // it holds all boxes, and who reads it opens and closes them
 };
 
 // What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.

@@ -431,9 +431,13 @@ std::size_t Labels::operations(Index box) const {
 }
 
 std::string Labels::range_text(const Outline::Item& item) const {
-  const std::string first = label(item.children.front()).title;
-  const std::string last = label(item.children.back()).title;
-  if (item.children.size() == 1 || first == last) return first;
+  Index first_item = item.children.front();
+  Index last_item = item.children.back();
+  while (outline_[first_item].kind == Kind::kPart) first_item = outline_[first_item].children.front();
+  while (outline_[last_item].kind == Kind::kPart) last_item = outline_[last_item].children.back();
+  const std::string first = label(first_item).title;
+  const std::string last = label(last_item).title;
+  if (first_item == last_item || first == last) return first;
   return first + kDots + last;
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/text_form.h"
 #include "pictures/labels.h"
+#include "pictures/looks.h"
 #include "support/utf8.h"
 #include "writers/dot_text.h"
 
@@ -21,28 +21,37 @@ struct Style {
   const char* shape;
   const char* fill;
   const char* line;
-  const char* legend;
 };
 
 constexpr const char* kText = "#24292f";
 constexpr const char* kQuiet = "#57606a";    // secondary text
 constexpr const char* kFailure = "#b3261e";  // text of a failure
+constexpr const char* kAmber = "#a88a1d";    // parameters and constants
 constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 
-constexpr Style kPort = {"ellipse", "#e3f4e5", "#3f8f4f", "input, output"};
-constexpr Style kAttribute = {"note", "#fdf6d8", "#a88a1d", "parameter, buffer, constant"};
-constexpr Style kFunction = {"box", "#e6f0fb", "#4a7fb5", "operation"};
-constexpr Style kMethod = {"hexagon", "#efe8fa", "#7d5fb2", "method of an object"};
-constexpr Style kModule = {"box", "#fdeedc", "#c07a2c", "module"};
-constexpr Style kClosed = {"box", "#eef0f3", "#6e7781", "closed box"};
-constexpr Style kFailed = {"box", "#fbdcda", kFailure, "failed module"};
-constexpr const Style* kStyles[] = {&kPort, &kModule, &kFunction, &kMethod, &kAttribute, &kClosed, &kFailed};
+Style style_of(Look look) {
+  switch (look) {
+    case Look::kPort:
+      return {"ellipse", "#e3f4e5", "#3f8f4f"};
+    case Look::kModule:
+      return {"box", "#fdeedc", "#c07a2c"};
+    case Look::kOperation:
+      return {"box", "#e6f0fb", "#4a7fb5"};
+    case Look::kMethod:
+      return {"hexagon", "#efe8fa", "#7d5fb2"};
+    case Look::kAttribute:
+      return {"note", "#fdf6d8", kAmber};
+    case Look::kClosed:
+      return {"box", "#eef0f3", "#6e7781"};
+    case Look::kFailed:
+      return {"box", "#fbdcda", kFailure};
+  }
+  return {"box", "#ffffff", "#000000"};
+}
 
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
-constexpr std::size_t kColumns = 4;         // of graphs
-constexpr std::size_t kReasonLines = 3;     // of a failure
-constexpr std::size_t kMaxParameters = 12;  // lines in one box
+constexpr std::size_t kReasonLines = 3;  // of a failure
 // Title and details that are together no longer stand in one line.
 constexpr std::size_t kShortLine = 26;
 
@@ -53,9 +62,8 @@ class Writer {
         out_(out),
         options_(options),
         picture_(make_picture(collection, options)),
-        labels_(collection, picture_.outline, options.order) {
-    if (options.parameters) list_parameters();
-  }
+        labels_(collection, picture_.outline, options.order),
+        parameters_(collection) {}
 
   void document() {
     out_
@@ -109,78 +117,22 @@ class Writer {
     return std::find(picture_.neighbors.begin(), picture_.neighbors.end(), index) != picture_.neighbors.end();
   }
 
-  bool is_failed(Index index) const {
-    const ModuleRecord* module = item(index).module;
-    return module != nullptr && module->status == ModuleStatus::kFailed;
-  }
-
-  const Style& style_of(Index index) const {
-    if (item(index).kind != Kind::kNode) return kClosed;
-    if (is_failed(index)) return kFailed;
-    switch (item(index).node->op) {
-      case Opcode::kPlaceholder:
-      case Opcode::kOutput:
-        return kPort;
-      case Opcode::kGetAttr:
-        return kAttribute;
-      case Opcode::kCallFunction:
-        return kFunction;
-      case Opcode::kCallMethod:
-        return kMethod;
-      case Opcode::kCallModule:
-        return kModule;
-    }
-    return kFunction;
-  }
-
-  // Several graphs stand in columns, each below another one, instead of all side by side.
+  // Each graph but the first of a column below the one before.
   void stack_graphs() {
-    if (picture_.tops.size() <= kColumns) return;
-    struct Column {
-      std::size_t height = 0;
-      Index last = Outline::kNone;  // drawn so far
-    };
-    std::vector<Column> columns(kColumns);
-    for (const Index top : picture_.tops) {
-      const std::vector<Index> seen = seen_in(top);
-      Column& column =
-          *std::min_element(columns.begin(), columns.end(),
-                            [](const Column& a, const Column& b) { return a.height < b.height; });
-      if (column.last != Outline::kNone)
-        out_ << "  b" << column.last << " -> b" << seen.front() << " [style=invis];\n";
-      column.height += seen.size() + 2;
-      column.last = seen.back();
-    }
-  }
-
-  // Nodes and closed boxes that are drawn of it, in execution order.
-  std::vector<Index> seen_in(Index top) const {
-    std::vector<Index> seen;
-    std::vector<Index> open{top};
-    while (!open.empty()) {
-      const Index index = open.back();
-      open.pop_back();
-      if (picture_.is_open[index]) {
-        open.insert(open.end(), item(index).children.rbegin(), item(index).children.rend());
-      } else {
-        seen.push_back(index);
+    for (const std::vector<Index>& column : graph_columns(picture_)) {
+      for (std::size_t i = 1; i < column.size(); ++i) {
+        out_ << "  b" << seen_in(picture_, column[i - 1]).back() << " -> b"
+             << seen_in(picture_, column[i]).front() << " [style=invis];\n";
       }
     }
-    if (seen.empty()) seen.push_back(top);
-    return seen;
   }
 
   // Coloured squares with what they mean, of what is in the picture.
   std::string legend() const {
-    std::vector<const Style*> used;
-    for (Index index = 0; index < picture_.outline.items.size(); ++index) {
-      if (picture_.seen[index] == index && !picture_.is_open[index]) used.push_back(&style_of(index));
-    }
     std::string text;
-    for (const Style* style : kStyles) {
-      if (std::find(used.begin(), used.end(), style) == used.end()) continue;
-      text +=
-          small("\u25A0", style->line) + small("&#160;" + dot_html(style->legend) + "&#160;&#160;", kQuiet);
+    for (const Look look : looks_in(picture_)) {
+      text += small("\u25A0", style_of(look).line) +
+              small("&#160;" + dot_html(meaning(look)) + "&#160;&#160;", kQuiet);
     }
     if (!labels_.usual_dtype().empty()) {
       text += small(dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"), kQuiet);
@@ -207,7 +159,7 @@ class Writer {
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
-    const bool failed = box.kind == Kind::kGraph && is_failed(index);
+    const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
       out_ << "style=\"rounded,dashed\"; color=\"" << kBody << "\"; penwidth=1.2;\n";
@@ -219,24 +171,20 @@ class Writer {
     out_ << indent << "}\n";
   }
 
-  // A sentence in lines of a label's length, at most kReasonLines.
+  // A sentence in lines of a label's length.
   std::string failure(std::string_view reason) const {
     std::string text = small("<B>failed</B>", kFailure);
-    const std::size_t limit = options_.max_label == 0 ? reason.size() : options_.max_label;
-    for (std::size_t line = 0; line < kReasonLines && !reason.empty(); ++line) {
-      std::size_t end = reason.size();
-      if (const std::size_t space = reason.rfind(' ', limit); end > limit && line + 1 < kReasonLines) {
-        if (space != std::string_view::npos && space > 0) end = space;
-      }
-      text += (line == 0 ? small(": ", kFailure) : "<BR/>") + small(html(reason.substr(0, end)), kFailure);
-      reason.remove_prefix(std::min(reason.size(), end + 1));
+    const char* before = ": ";
+    for (const std::string_view line : break_lines(reason, options_.max_label, kReasonLines)) {
+      text += (*before == ':' ? small(before, kFailure) : before) + small(html(line), kFailure);
+      before = "<BR/>";
     }
     return text;
   }
 
   void node(Index index, const std::string& indent) {
     const Outline::Item& shown = item(index);
-    const Style& style = style_of(index);
+    const Style style = style_of(look_of(shown));
     const Label label = labels_.label(index);
     std::vector<std::string> lines;
     // A long path says most at its end.
@@ -251,8 +199,7 @@ class Writer {
     lines.push_back(std::move(first));
     if (!second.empty()) lines.push_back(quiet(second));
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
-    for (const std::string& attribute : label.attributes)
-      lines.push_back(small(html(attribute), kAttribute.line));
+    for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
@@ -282,7 +229,8 @@ class Writer {
     }
     const Node& node = *shown.node;
     text = node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
-    if (is_failed(index) && shown.module->failure) text += "; failed: " + shown.module->failure->message;
+    if (is_failed(item(index)) && shown.module->failure)
+      text += "; failed: " + shown.module->failure->message;
     if (!shown.type.empty()) text += "; " + shown.type;
     if (!node.program_nodes->empty()) {
       const std::size_t count = node.program_nodes->size();
@@ -297,39 +245,16 @@ class Writer {
     return text;
   }
 
-  // By module: its parameters and those of the modules in it.
-  void list_parameters() {
-    for (const ParameterRecord& parameter : collection_.parameters) {
-      for (std::size_t dot = parameter.name.rfind('.');; dot = parameter.name.rfind('.', dot - 1)) {
-        const bool is_root = dot == std::string::npos;
-        below_[is_root ? "" : parameter.name.substr(0, dot)].push_back(&parameter);
-        if (is_root || dot == 0) break;
-      }
-    }
-  }
-
   // "weight [8, 4]", one line each.
   void parameters_of(const Outline::Item& call) {
-    const std::string& module = call.module != nullptr ? call.module->path : call.path;
-    const auto found = below_.find(module);
-    if (found == below_.end()) return;
-    const std::size_t prefix = module.empty() ? 0 : module.size() + 1;
-    out_ << "<BR/>";
-    for (std::size_t i = 0; i < found->second.size(); ++i) {
-      const ParameterRecord& parameter = *found->second[i];
-      if (i == kMaxParameters) {
-        out_ << quiet("and " + std::to_string(found->second.size() - kMaxParameters) + " more") << kNewLine;
-        return;
+    const auto lines = parameters_.lines(call, labels_);
+    if (!lines.empty()) out_ << "<BR/>";
+    for (const auto& [name, value] : lines) {
+      if (value.empty()) {
+        out_ << quiet(name) << kNewLine;
+      } else {
+        out_ << small(html(name, Keep::kEnd), kText) << small("&#160;", kText) << quiet(value) << kNewLine;
       }
-      std::string value = parameter.type;
-      if (parameter.kind != ParameterKind::kCustomObject) {
-        Meta meta;
-        meta.dtype = parameter.dtype;
-        meta.shape.emplace(parameter.shape.begin(), parameter.shape.end());
-        value = labels_.value_text(meta);
-      }
-      out_ << small(html(parameter.name.substr(prefix), Keep::kEnd), kText) << small("&#160;", kText)
-           << quiet(value) << kNewLine;
     }
   }
 
@@ -338,7 +263,7 @@ class Writer {
   const PictureOptions& options_;
   Picture picture_;
   Labels labels_;
-  std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
+  LeafParameters parameters_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMermaidEdges = 500;
 
 // Writes UTF-8 that Mermaid 11 reads, whatever the names in the collection are.  The same collection and
 // options give the same bytes.  Where the picture is larger than GitHub draws, a comment at the start says
-// so. Identifiers are b<number>, in the order of execution.  Throws as make_picture().
+// so. Identifiers are b<number>.  Throws as make_picture().
 void write_mermaid(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

@@ -10,6 +10,7 @@
 #include "tests/fuzz/targets.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
+#include "writers/html_data.h"
 #include "writers/json_writer.h"
 #include "writers/mermaid_writer.h"
 #include "writers/model_explorer_writer.h"
@@ -40,6 +41,12 @@ void write_pictures(const GraphCollection& collection) {
   options.max_label = 3;
   write_dot(collection, out, options);
   write_mermaid(collection, out, options);
+  write_html_data(collection, out, {});
+  PictureOptions all;
+  all.plumbing = true;
+  all.parameters = true;
+  all.fold = false;
+  write_html_data(collection, out, all);
 }
 
 void write_summaries(const GraphCollection& collection) {

@@ -1,0 +1,46 @@
+#include "writers/html_text.h"
+
+#include "support/printable.h"
+
+namespace fxtrace {
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_json(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '"':
+      case '\\':
+        out += '\\';
+        out += c;
+        break;
+      case '<':
+        out += "\\u003c";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace fxtrace

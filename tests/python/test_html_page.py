@@ -1,0 +1,414 @@
+"""The page of the HTML picture in headless Chromium: what it loads, shows and does, and how long it takes."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+
+import harness
+import large_collections
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = next(
+    (found for name in ("chromium", "google-chrome", "chrome") if (found := shutil.which(name)) and "/snap/" not in found), None
+)
+if CHROMIUM is None:
+    pytest.skip("no Chromium: scripts/setup --tests installs it on Debian", allow_module_level=True)
+FLAGS = [
+    *("--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic"),
+    *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+NESTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
+# Seconds, on a machine that does other things at the same time.
+FIRST_PICTURE, EXPAND, FIND = 20, 15, 5
+
+
+@pytest.fixture(scope="module")
+def library() -> Iterator:
+    with playwright.sync_playwright() as library:
+        yield library
+
+
+@pytest.fixture(scope="module")
+def browser(library) -> Iterator:
+    browser = library.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    yield browser
+    browser.close()
+
+
+class Page:
+    """A page and all that it asked for and complained about."""
+
+    def __init__(self, browser, path: pathlib.Path, fragment: str = "", **options) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append("dialog: " + dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.url = path.as_uri()
+        self.page.goto(self.url + fragment)
+        self.wait_until_drawn()
+
+    def wait_until_drawn(self) -> None:
+        self.page.wait_for_selector("html[data-ready]", timeout=FIRST_PICTURE * 1000)
+
+    def close(self) -> None:
+        self.context.close()
+        assert not self.complaints
+        assert [url for url in self.requests if url.split("#")[0] != self.url and not url.startswith("blob:")] == []
+
+    def item(self, title: str):
+        return self.page.locator(f'#graph .item:not(.headline):has(> title:text-matches("^{re.escape(title)}$", "m"))').first
+
+    def titles(self) -> list[str]:
+        return self.page.eval_on_selector_all(
+            "#graph .item:not(.open):not(.headline) text.title",
+            "all => all.map(text => [...text.childNodes].find(node => node.nodeType === 3).data)",
+        )
+
+    def wait_for(self, condition: str, seconds: float = EXPAND) -> None:
+        # Not by the page itself, whose policy forbids eval().
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < end, condition
+            self.page.wait_for_timeout(20)
+
+    def details(self) -> str:
+        return self.page.inner_text("#details")
+
+    def find(self, text: str) -> str:
+        self.page.keyboard.press("/")
+        self.page.fill("#search", text)
+        return self.page.inner_text("#results .total")
+
+
+def page_of(program, tmp_path, model: str, *options: str) -> pathlib.Path:
+    path = tmp_path / "page.html"
+    done = program.run("trace", model, "-o", str(path), *options)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def rendered(program, tmp_path, collection: dict) -> pathlib.Path:
+    source, path = tmp_path / "collection.json", tmp_path / "page.html"
+    large_collections.write(collection, str(source))
+    done = program.run("render", str(source), "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture
+def nested(program, browser, tmp_path):
+    page = Page(browser, page_of(program, tmp_path, NESTED))
+    yield page
+    page.close()
+
+
+def test_shows_the_model(nested):
+    assert nested.page.title() == "nested_exported.pt2"
+    assert "16 nodes" not in nested.page.inner_text("#model")  # parameters are no boxes
+    assert "368 MACs" in nested.page.inner_text("#model")
+    assert nested.titles()[0] == "x"
+    assert {"stem", "linear", "act", "mul", "output"} <= set(nested.titles())
+    assert nested.page.locator("#tree [role=treeitem]").count() >= 5
+    assert nested.page.locator("#graph .edges path").count() == 11
+
+
+def test_opens_and_closes_boxes(nested):
+    # The sign in the box, then a double click.
+    before = nested.titles()
+    nested.page.locator('#graph .headline:has(> title:text-matches("^first$", "m")) .switch').click()
+    nested.wait_for("document.querySelectorAll('#graph .item.box:not(.open):not(.headline)').length === 2")
+    assert "linear" in before and nested.titles().count("linear") == before.count("linear") - 1
+    nested.item("first").dblclick(position={"x": 8, "y": 8})
+    nested.wait_for("document.querySelectorAll('#graph .item.box:not(.open):not(.headline)').length === 1")
+    assert nested.titles() == before
+    nested.page.click("#close-all")
+    nested.wait_for("document.querySelectorAll('#graph .item.open').length === 0")
+    assert set(nested.titles()) == {"x", "stem", "stage", "add", "head", "output"}
+
+
+def test_click_tells_everything_about_a_node(nested):
+    nested.find("add_1")
+    nested.page.keyboard.press("Enter")
+    nested.page.wait_for_selector("#details h2:has-text('add')")
+    details = nested.details()
+    for part in ("aten.add.Tensor", "add_1", "nets/nested.py:", "in forward", "[2, 8]", "head_0", "shift"):
+        assert part in details, part
+    # Who makes its argument is a link that leads there.
+    nested.page.click("#details .arguments .item-link")
+    nested.page.wait_for_selector("#details h2:has-text('add')")
+    assert "Used by" in nested.details()
+    nested.item("stem").click()
+    assert "64" in nested.details() and "MACs" in nested.details()
+    assert "weight" in nested.details()
+    assert nested.page.locator("#graph .edges path.near").count() == 3
+
+
+def test_finds_by_name_type_operator_and_path(nested):
+    for text, first in (
+        ("add_1", "add_1"),
+        ("LayerNorm", "head_0"),
+        ("aten.mul", "mul"),
+        ("stage.second.linear", "stage_second_linear"),
+    ):
+        assert "found" in nested.find(text), text
+        assert nested.page.inner_text("#results .result:first-child .name") == first
+    assert nested.find("no such thing") == "Nothing found"
+    nested.find("stage.second.act")
+    nested.page.keyboard.press("Enter")
+    nested.page.wait_for_selector("#details h2:has-text('act')")
+    assert "stage.second" in nested.page.inner_text("#details .path").replace(" \u203a ", ".")
+    nested.wait_for("document.querySelectorAll('#graph .item.selected').length > 0")
+
+
+def test_address_names_what_is_selected(nested):
+    nested.page.click("#close-all")
+    nested.find("stage.first.linear")
+    nested.page.keyboard.press("Enter")
+    nested.page.wait_for_selector("#details h2:has-text('linear')")
+    address = nested.page.evaluate("location.hash")
+    assert address == "#node=root%3Astage_first_linear"
+    nested.page.reload()
+    nested.wait_until_drawn()
+    assert "stage.first.linear" in nested.details()
+    assert nested.page.locator("#graph .item.selected").count() == 1
+    nested.item("add").click()
+    assert nested.page.evaluate("location.hash") != address
+    nested.page.go_back()
+    nested.page.wait_for_selector("#details h2:has-text('linear')")
+    nested.page.go_forward()
+    nested.page.wait_for_selector("#details h2:has-text('add')")
+    nested.page.evaluate("location.hash = '#node=nobody'")
+    nested.page.wait_for_selector("#notice.shown")
+
+
+def test_keys(nested):
+    press = nested.page.keyboard.press
+    selected = "document.querySelector('#details h2')?.textContent"
+    nested.item("x").click()
+    press("ArrowDown")
+    nested.wait_for(f"{selected} === 'stem'")
+    press("ArrowUp")
+    nested.wait_for(f"{selected} === 'x'")
+    press("Escape")
+    nested.wait_for("document.querySelectorAll('#graph .selected').length === 0")
+    nested.page.locator('#graph .item.open:has(> title:text-matches("^stage$", "m")) > .header').click(position={"x": 6, "y": 6})
+    boxes = nested.page.locator("#graph .item").count()
+    press("Enter")
+    nested.wait_for(f"document.querySelectorAll('#graph .item').length < {boxes}")
+    press("Enter")
+    nested.wait_for(f"document.querySelectorAll('#graph .item').length === {boxes}")
+    transform = nested.page.get_attribute("#paper", "transform")
+    press("+")
+    assert nested.page.get_attribute("#paper", "transform") != transform
+    press("0")
+    press("?")
+    assert nested.page.locator("dialog[open]").count() == 1
+    assert "Eclipse Public License" in nested.page.locator("dialog").text_content()
+    press("Escape")
+    assert nested.page.locator("dialog[open]").count() == 0
+    # In the tree: down to a box, open it, into it.
+    press("t")
+    press("Home")
+    for _ in range(3):
+        press("ArrowDown")
+    nested.wait_for(f"{selected} === 'stage'")
+    press("ArrowLeft")  # it was opened above
+    press("ArrowRight")
+    press("ArrowRight")
+    nested.wait_for(f"{selected} === 'first'")
+    press("ArrowLeft")
+    nested.wait_for(f"{selected} === 'stage'")
+    assert nested.page.get_attribute("#tree", "aria-activedescendant") == nested.page.get_attribute(".row[aria-selected=true]", "id")
+
+
+def test_draws_one_box_alone(nested):
+    nested.find("stage.second.linear")
+    nested.page.keyboard.press("Enter")
+    nested.page.wait_for_selector("#details h2:has-text('linear')")
+    nested.page.keyboard.press("u")
+    nested.page.wait_for_selector("#details h2:has-text('second')")
+    nested.page.keyboard.press("o")
+    nested.wait_for("document.querySelectorAll('#graph .item.outside').length === 2")
+    assert nested.page.inner_text("#crumbs").split("\u203a") == ["(root)", "stage", "second", "second"]
+    assert "stem" not in nested.titles() and "linear" in nested.titles()
+    nested.page.click("#crumbs button")
+    nested.wait_for("document.querySelectorAll('#graph .item.outside').length === 0")
+    assert "stem" in nested.titles()
+
+
+def test_closes_boxes_when_too_many_are_open(program, browser, tmp_path):
+    page = Page(browser, rendered(program, tmp_path, large_collections.nested(3000)))
+    for _ in range(12):
+        closed = page.page.locator("#graph .item.box:not(.open):not(.headline)")
+        address = page.page.evaluate("location.hash")
+        closed.last.locator(".switch").dispatch_event("click")
+        page.wait_for(f"location.hash !== {address!r} && !document.body.classList.contains('busy')")
+        assert page.page.locator("#graph .item:not(.headline)").count() <= 130
+    assert "closed to keep the picture small" in page.page.text_content("#notice")
+    page.close()
+
+
+def test_dark_and_light(program, browser, tmp_path):
+    path = page_of(program, tmp_path, NESTED)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    colours = {}
+    for scheme in ("light", "dark"):
+        page = Page(browser, path, color_scheme=scheme)
+        colours[scheme] = page.page.evaluate(ground)
+        page.page.keyboard.press("d")
+        colours["not " + scheme] = page.page.evaluate(ground)
+        # Paper is white whatever the screen is.
+        page.page.emulate_media(media="print")
+        assert page.page.evaluate(ground) == "rgb(255, 255, 255)"
+        assert not page.page.is_visible("#details") and page.page.is_visible("#graph")
+        page.close()
+    assert colours["light"] == colours["not dark"] != colours["dark"] == colours["not light"]
+
+
+def test_print_holds_the_whole_graph(nested):
+    assert nested.page.pdf()[:5] == b"%PDF-"
+    nested.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert nested.page.get_attribute("#graph", "viewBox").startswith("0 0 ")
+    nested.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert nested.page.get_attribute("#graph", "viewBox") is None
+
+
+def test_failures_are_seen(program, browser, tmp_path):
+    path = page_of(program, tmp_path, os.path.join(harness.SAMPLES, "control_flow_submodule.pt"))
+    page = Page(browser, path)
+    assert "1 module failed" in page.details()
+    assert page.page.locator("#graph .item.failed").count() == 1
+    page.item("gate").click()
+    assert "Could not be traced" in page.details()
+    page.page.select_option("#colour", "failures")
+    assert page.page.get_attribute("#graph", "data-colour") == "failures"
+    page.close()
+
+
+def test_control_flow_is_boxes(program, browser, tmp_path):
+    page = Page(browser, page_of(program, tmp_path, os.path.join(harness.SAMPLES, "exported_cond.pt2")))
+    assert page.page.locator("#graph .item.dashed").count() >= 1
+    page.page.select_option("#colour", "cost")
+    assert page.page.is_visible("#legend")
+    page.close()
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload=alert(1)>",
+    "' onmouseover='alert(1)",
+    "{{data}} ${alert(1)}",
+    "\u202egnp.exe\u2066",
+    "line\nbreak\u2028and\u0000null",
+    "javascript:alert(1)",
+    "&lt;b&gt;",
+]
+
+
+def test_names_are_text(program, browser, tmp_path):
+    """Names, types, paths, targets, sources and failures that try to be markup."""
+    collection = large_collections.nested(60)
+    collection["model"]["file"] = HOSTILE[0]
+    collection["model"]["type"] = HOSTILE[2]
+    graph = collection["graphs"][0]
+    functions = [node for node in graph["nodes"] if node["op"] == "call_function"]
+    for node, text in zip(functions, HOSTILE, strict=False):
+        node["target"] = text.replace(".", "_")
+        node["source"] = {"file": text, "line": 1, "function": text, "text": text}
+        node["kwargs"] = {"mode": text}
+    types = {module["path"]: "a." + text for module, text in zip(collection["modules"][1:], HOSTILE, strict=False)}
+    for module in collection["modules"]:
+        module["type"] = types.get(module["path"], module["type"])
+    for node in graph["nodes"]:
+        path = node["scope"]["module_path"]
+        node["scope"]["module_type"] = types.get(path, node["scope"]["module_type"])
+    page = Page(browser, rendered(program, tmp_path, collection))
+    assert page.page.title() == HOSTILE[0]
+    assert page.page.inner_text("#model-file") == HOSTILE[0]
+    for text in HOSTILE:
+        shown = text.replace(".", "_").replace("\u202e", "\\u202e").replace("\u2066", "\\u2066")
+        shown = shown.replace("\n", "\\n").replace("\u2028", "\\u2028").replace("\0", "\\x00")
+        page.find(shown.split(" ")[0])
+        page.page.keyboard.press("Enter")
+        page.page.wait_for_selector("#details .source")
+        assert shown in page.page.locator("#details").text_content(), shown
+    assert page.page.locator("img, iframe, [onerror], [onload], [onmouseover]").count() == 0
+    assert page.page.locator("script").count() == 3  # licence, layout, the page itself
+    page.close()
+
+
+def test_policy_forbids_everything_else(nested):
+    policy = nested.page.get_attribute("meta[http-equiv=Content-Security-Policy]", "content")
+    assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "connect" not in policy
+    reached = nested.page.evaluate("fetch('https://example.invalid/').then(() => true, () => false)")
+    assert reached is False
+    assert nested.requests == [nested.url] + [url for url in nested.requests if url.startswith("blob:")]
+    assert any("Content Security Policy" in text for text in nested.complaints)
+    nested.complaints.clear()
+
+
+def test_same_input_same_bytes(program, tmp_path):
+    first = page_of(program, tmp_path, NESTED).read_bytes()
+    assert page_of(program, tmp_path, NESTED).read_bytes() == first
+    assert b"\r" not in first
+    json.loads(re.search(rb'<script type="application/json" id="data">(.*?)</script>', first, re.S)[1])
+
+
+@pytest.mark.parametrize("make", [large_collections.nested, large_collections.flat])
+@pytest.mark.parametrize("count", [100, 10_000, 100_000])
+def test_size(program, browser, tmp_path, make, count, record_property):
+    path = rendered(program, tmp_path, make(count))
+    assert path.stat().st_size < 2_500_000 + 230 * count
+    start = time.monotonic()
+    page = Page(browser, path)
+    times = {"first picture": time.monotonic() - start}
+    closed = page.page.locator("#graph .item.box:not(.open)")
+    if closed.count():
+        drawn = page.page.locator("#graph .item").count()
+        start = time.monotonic()
+        closed.first.locator(".switch").dispatch_event("click")
+        page.wait_for(f"document.querySelectorAll('#graph .item').length !== {drawn}")
+        times["expand"] = time.monotonic() - start
+        assert page.page.locator("#graph .item").count() <= 2 * 130  # boxes and their headlines
+    start = time.monotonic()
+    assert "found" in page.find("sigmoid")
+    times["find"] = time.monotonic() - start
+    page.page.keyboard.press("Enter")
+    page.wait_for("document.querySelectorAll('#graph .item.selected').length > 0")
+    assert "aten.sigmoid.default" in page.details()
+    # The tree has no more rows than can be seen.
+    page.page.keyboard.press("t")
+    page.page.keyboard.press("End")
+    page.page.wait_for_selector("#details h2")
+    assert page.page.locator("#tree .row").count() < 80
+    page.close()
+    for what, seconds in times.items():
+        print(f"{make.__name__} {count}: {what} {seconds:.2f} s")
+    assert times["first picture"] < FIRST_PICTURE and times.get("expand", 0) < EXPAND and times["find"] < FIND
+
+
+def test_opens_without_a_network(program, library, tmp_path):
+    """The file alone, in a network namespace of its own where the system lets us make one."""
+    if subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0:
+        pytest.skip("no network namespaces here")
+    chromium = tmp_path / "chromium"
+    chromium.write_text(f'#!/bin/sh\nexec unshare -n "{CHROMIUM}" "$@"\n')
+    chromium.chmod(0o755)
+    browser = library.chromium.launch(executable_path=str(chromium), args=FLAGS)
+    page = Page(browser, page_of(program, tmp_path, NESTED))
+    assert "stem" in page.titles()
+    page.close()
+    browser.close()

@@ -1,0 +1,169 @@
+// The collection as lib/writers/html_data.h writes it, with what follows from it.
+
+export const Kind = { graph: 0, module: 1, operator: 2, body: 3, repeats: 4, part: 5, node: 6 };
+export const Op = { none: 0, placeholder: 1, getAttr: 2, callFunction: 3, callMethod: 4, callModule: 5, output: 6 };
+export const opNames = ["", "placeholder", "get_attr", "call_function", "call_method", "call_module", "output"];
+const statusNames = ["traced", "leaf", "failed", "unvisited"];
+const parameterKinds = ["parameter", "buffer", "object"];
+const textColumns = ["title", "type", "details", "value", "note", "order", "path", "name", "target"];
+const none = [];
+
+export class Data {
+  constructor(raw) {
+    this.raw = raw;
+    this.model = raw.model;
+    this.texts = raw.texts;
+    this.count = raw.kind.length;
+    this.kinds = Uint8Array.from(raw.kind);
+    this.depths = Uint16Array.from(raw.depth);
+    this.ops = Uint8Array.from(raw.op);
+    this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name])]));
+    this.failures = new Map(raw.failures);
+    this.#findTree();
+    this.#readInputs();
+    this.nodeCount = this.kinds.reduce((sum, kind) => sum + (kind === Kind.node), 0);
+    this.rows = raw.modules.map(([path, type, status, rule, calls, failure, attributes]) => ({
+      path: this.texts[path],
+      type: this.texts[type],
+      status: statusNames[status],
+      rule: this.texts[rule],
+      calls,
+      failure: failure && {
+        message: this.texts[failure[0]],
+        module: this.texts[failure[1]],
+        op: this.texts[failure[2]],
+        source: this.texts[failure[3]],
+      },
+      attributes: (attributes || none).map(([name, value]) => [this.texts[name], this.texts[value]]),
+    }));
+  }
+
+  // Boxes stand before what is in them: `depths` tell the rest.
+  #findTree() {
+    this.parents = new Int32Array(this.count);
+    this.ends = new Uint32Array(this.count); // behind the last of what is in an item
+    this.graphs = [];
+    const around = [];
+    for (let i = 0; i < this.count; ++i) {
+      const depth = this.depths[i];
+      while (around.length > depth) this.ends[around.pop()] = i;
+      this.parents[i] = depth ? around[depth - 1] : -1;
+      if (!depth) this.graphs.push(i);
+      around.push(i);
+    }
+    while (around.length) this.ends[around.pop()] = this.count;
+  }
+
+  #readInputs() {
+    const inputs = this.raw.inputs;
+    this.inputStarts = new Uint32Array(this.count + 1);
+    let total = 0;
+    for (let i = 0; i < this.count; ++i) {
+      this.inputStarts[i] = total;
+      total += inputs[i] ? inputs[i].length : 0;
+    }
+    this.inputStarts[this.count] = total;
+    this.allInputs = new Uint32Array(total);
+    for (let i = 0, at = 0; i < this.count; ++i) {
+      for (const distance of inputs[i] || none) this.allInputs[at++] = i - distance;
+    }
+    this.raw.inputs = null;
+  }
+
+  inputs(i) {
+    return this.allInputs.subarray(this.inputStarts[i], this.inputStarts[i + 1]);
+  }
+
+  // Who takes the value of a node.
+  users(i) {
+    if (!this.userStarts) {
+      this.userStarts = new Uint32Array(this.count + 2);
+      for (const input of this.allInputs) ++this.userStarts[input + 2];
+      for (let j = 1; j < this.userStarts.length; ++j) this.userStarts[j] += this.userStarts[j - 1];
+      this.allUsers = new Uint32Array(this.allInputs.length);
+      for (let j = 0; j < this.count; ++j) {
+        for (const input of this.inputs(j)) this.allUsers[this.userStarts[input + 1]++] = j;
+      }
+    }
+    return this.allUsers.subarray(this.userStarts[i], this.userStarts[i + 1]);
+  }
+
+  text(column, i) {
+    return this.texts[this.columns[column][i]];
+  }
+  title(i) {
+    return this.text("title", i);
+  }
+  isBox(i) {
+    return this.kinds[i] !== Kind.node;
+  }
+  isIn(i, box) {
+    return i >= box && i < this.ends[box];
+  }
+  children(box) {
+    const children = [];
+    for (let i = box + 1; i < this.ends[box]; i = this.ends[i]) children.push(i);
+    return children;
+  }
+  // Outermost first, the item itself left out.
+  around(i) {
+    const boxes = [];
+    for (let box = this.parents[i]; box >= 0; box = this.parents[box]) boxes.push(box);
+    return boxes.reverse();
+  }
+  graphOf(i) {
+    while (this.parents[i] >= 0) i = this.parents[i];
+    return i;
+  }
+
+  module(i) {
+    return this.raw.module[i] ? this.rows[this.raw.module[i] - 1] : null;
+  }
+  hasFailed(i) {
+    return this.failures.has(i) || this.module(i)?.status === "failed";
+  }
+  source(i) {
+    const row = this.raw.source[i] && this.raw.sources[this.raw.source[i] - 1];
+    return row ? { file: this.texts[row[0]], line: row[1], function: this.texts[row[2]], text: this.texts[row[3]] } : null;
+  }
+  cost(i) {
+    const row = this.raw.cost[i] && this.raw.costs[this.raw.cost[i] - 1];
+    return row
+      ? { macs: row[0], parameterBytes: row[1], activationBytes: row[2], isPartial: !!row[3], weight: row[4] }
+      : null;
+  }
+  // The item whose structure those of a kRepeats have.
+  like(i) {
+    return this.raw.like[i] ? i - this.raw.like[i] : -1;
+  }
+  weights(i) {
+    return (this.raw.weights[i] || none).map((text) => this.texts[text]);
+  }
+  // Each { name, pieces }: pieces are texts, and items by number.
+  arguments(i) {
+    return (this.raw.arguments[i] || none).map(([name, ...pieces]) => ({ name: this.texts[name], pieces }));
+  }
+  call(i) {
+    return this.raw.call[i];
+  }
+  // Parameters and buffers of a module and of what is in it.
+  parameters(path) {
+    const start = path ? path + "." : "";
+    const found = [];
+    for (const [name, value, kind, alias] of this.raw.parameters) {
+      const text = this.texts[name];
+      if (text.startsWith(start)) {
+        found.push({ name: text, value: this.texts[value], kind: parameterKinds[kind], alias: this.texts[alias] });
+      }
+    }
+    return found;
+  }
+  // The graph of its own that a module has, when that is not the one it is called in.
+  graphOfModule(path) {
+    return this.graphs.find((graph) => this.text("path", graph) === path) ?? -1;
+  }
+}
+
+export function shortType(type) {
+  return type.slice(type.lastIndexOf(".") + 1);
+}

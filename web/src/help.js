@@ -1,0 +1,40 @@
+// Keys, and whose work the page stands on.
+
+import { byId, html } from "./dom.js";
+
+const keys = [
+  ["Click", "select: its arguments, shape, cost, source and users"],
+  ["Double click, or the sign in a box", "open or close a box"],
+  ["Drag, wheel, pinch", "move and zoom"],
+  ["/", "find by name, type, operator or path; Enter goes there"],
+  ["Arrow keys", "to the neighbour in that direction; with Shift the picture moves"],
+  ["Enter", "open or close the selected box"],
+  ["o", "draw only the selected box"],
+  ["u", "to the box around"],
+  ["f", "centre what is selected"],
+  ["+ \u2212 0", "larger, smaller, all of it"],
+  ["c", "close all boxes"],
+  ["t, g", "to the tree, to the graph"],
+  ["d", "dark or light"],
+  ["Esc", "select nothing"],
+];
+
+export function showHelp() {
+  const dialog = byId("help");
+  if (!dialog.firstChild) {
+    dialog.append(
+      html("h2", {}, "Keys"),
+      html("dl", {}, ...keys.flatMap(([key, what]) => [html("dt", {}, key), html("dd", {}, what)])),
+      html("h2", {}, "About"),
+      html("p", {}, "Written by fxtrace. The page is one file: it loads nothing and sends nothing."),
+      html("details", {}, html("summary", {}, "Layout by elkjs: its licence"), html("pre", {}, byId("layout-licence").textContent)),
+      html("form", { method: "dialog" }, html("button", { autofocus: true }, "Close")),
+    );
+    // The page's policy forbids forms to go anywhere, this one too in some browsers.
+    dialog.querySelector("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      dialog.close();
+    });
+  }
+  dialog.showModal();
+}

@@ -1,0 +1,53 @@
+// What an item is called in the page's address: names of the model, so that a link outlives a new trace.
+
+import { Kind } from "./data.js";
+
+export class Links {
+  constructor(data) {
+    this.data = data;
+    this.known = null;
+  }
+
+  // Graph, bodies of control flow, and in there a node ("net/true_graph_0:relu_1") or a call of a module
+  // ("net@layer1.0~1"); other boxes are named by what they begin with ("repeats(net@h.1~1)").
+  name(i) {
+    const { data } = this;
+    const kind = data.kinds[i];
+    if (kind === Kind.graph) return data.text("path", i) || "root";
+    if (kind === Kind.repeats || kind === Kind.part) {
+      return `${kind === Kind.part ? "part" : "repeats"}(${this.name(i + 1)})`;
+    }
+    let around = data.parents[i];
+    while (data.kinds[around] !== Kind.graph && data.kinds[around] !== Kind.body) around = data.parents[around];
+    const place = this.name(around);
+    if (kind === Kind.body) return `${place}/${data.text("name", i)}`;
+    if (kind === Kind.module) return `${place}@${data.text("path", i)}~${data.call(i)}`;
+    return `${place}${kind === Kind.operator ? "::" : ":"}${data.text("name", i)}`;
+  }
+
+  // -1 for a name of nothing.
+  find(name) {
+    if (!this.known) {
+      this.known = new Map();
+      for (let i = this.data.count; i-- > 0; ) this.known.set(this.name(i), i);
+    }
+    return this.known.get(name) ?? -1;
+  }
+
+  hash(i) {
+    return i < 0 ? "" : "#node=" + encodeURIComponent(this.name(i));
+  }
+  // -1 when the address names none, undefined when it names what the page does not have.
+  read(hash) {
+    const match = /^#node=(.+)$/.exec(hash);
+    if (!match) return -1;
+    let name = "";
+    try {
+      name = decodeURIComponent(match[1]);
+    } catch {
+      return undefined;
+    }
+    const found = this.find(name);
+    return found < 0 ? undefined : found;
+  }
+}

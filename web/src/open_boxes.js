@@ -1,0 +1,136 @@
+// Which boxes of the graph are open, and what of it is drawn.
+//
+// One graph is drawn at a time, or one box of it.  Opening a box closes others, those that were opened
+// longest ago first, while there is more to draw than a picture holds; where that does not help the box is
+// drawn alone.
+
+import { Kind } from "./data.js";
+
+export const firstPicture = 60; // items that the page opens with
+export const mostItems = 130;
+
+export class OpenBoxes {
+  // What fits, or the same as `other`.
+  constructor(data, other = null) {
+    this.data = data;
+    this.opened = new Map(other?.opened); // box to when
+    this.clock = other?.clock ?? 0;
+    this.root = other?.root ?? data.graphs[0] ?? -1;
+    if (!other && this.root >= 0) this.openLevels(this.root, firstPicture);
+  }
+
+  copy() {
+    return new OpenBoxes(this.data, this);
+  }
+
+  isOpen(box) {
+    return this.opened.has(box);
+  }
+
+  // What is seen in the root, boxes before what is in them; open boxes too.
+  drawn(root = this.root) {
+    const { data, opened } = this;
+    const items = [];
+    let i = root;
+    while (i < data.ends[root]) {
+      items.push(i);
+      i = i === root || opened.has(i) ? i + 1 : data.ends[i];
+    }
+    return items;
+  }
+  #count(root = this.root) {
+    return this.drawn(root).length;
+  }
+
+  // Opens whole levels from the outside inwards while they fit; repeats stay closed.
+  openLevels(root, limit) {
+    const { data } = this;
+    let level = [root];
+    let count = 1;
+    while (level.length) {
+      const inside = level.map((box) => data.children(box));
+      count += inside.reduce((sum, children) => sum + children.length, 0);
+      if (count > limit && level[0] !== root) return;
+      for (const box of level) this.opened.set(box, ++this.clock);
+      level = inside.flat().filter((child) => data.isBox(child) && data.kinds[child] !== Kind.repeats);
+    }
+  }
+
+  // Opens the box and all around it; what had to be done for it: { closed: number, alone: bool }.
+  open(box) {
+    const { data } = this;
+    if (!data.isIn(box, this.root)) this.root = data.graphOf(box);
+    for (const around of [...data.around(box), box]) this.opened.set(around, ++this.clock);
+    // A box with nothing else in it says little: its one box is opened too.
+    for (let only = data.children(box); only.length === 1 && data.isBox(only[0]); only = data.children(only[0])) {
+      this.opened.set(only[0], ++this.clock);
+    }
+    return this.#fit(box);
+  }
+
+  // Makes the item visible.
+  reveal(item) {
+    const { data } = this;
+    const alone = !data.isIn(item, this.root);
+    if (alone) this.root = data.graphOf(item);
+    const closed = data.around(item).filter((box) => !this.opened.has(box));
+    for (const box of closed) this.opened.set(box, ++this.clock);
+    return closed.length || alone ? this.#fit(item) : { closed: 0, alone: false };
+  }
+
+  close(box) {
+    if (box === this.root) return false;
+    return this.opened.delete(box);
+  }
+
+  closeAll() {
+    this.opened.clear();
+    this.opened.set(this.root, ++this.clock);
+  }
+
+  // Draws that box only; a graph draws it all.
+  setRoot(box) {
+    this.root = box;
+    this.opened.set(box, ++this.clock);
+    return this.#fit(box);
+  }
+
+  #fit(item) {
+    const { data } = this;
+    let closed = 0;
+    let count = this.#count();
+    if (count > mostItems) {
+      const inOrder = [...this.opened].sort((a, b) => a[1] - b[1]);
+      for (const [box] of inOrder) {
+        if (count <= mostItems) break;
+        if (box === this.root || data.isIn(item, box) || data.isIn(box, item)) continue;
+        if (!data.isIn(box, this.root)) continue;
+        this.opened.delete(box);
+        const now = this.#count();
+        closed += now < count;
+        count = now;
+      }
+    }
+    // Boxes inside of it that were open before, innermost first.
+    if (count > mostItems) {
+      for (const [box] of [...this.opened].sort((a, b) => b[0] - a[0])) {
+        if (count <= mostItems) break;
+        if (box === item || !data.isIn(box, item)) continue;
+        this.opened.delete(box);
+        const now = this.#count();
+        closed += now < count;
+        count = now;
+      }
+    }
+    const around = [...data.around(item), ...(data.isBox(item) ? [item] : [])];
+    let alone = false;
+    for (const box of around) {
+      if (count <= mostItems) break;
+      if (!data.isIn(box, this.root) || box === this.root || !this.opened.has(box)) continue;
+      this.root = box;
+      alone = true;
+      count = this.#count();
+    }
+    return { closed, alone };
+  }
+}
