@@ -104,7 +104,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, got 'many'"},
       {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, got 'maybe'"},
       {{"trace", "--hooks", "maybe", "--", "a"}, "--hooks: expected run or skip, got 'maybe'"},
-      {{"trace", "a", "-f", "xml"}, "expected json, dot or text, got 'xml'"},
+      {{"trace", "a", "-f", "xml"}, "expected json, dot, text or html, got 'xml'"},
       {{"trace", "a", "--max-label", "9"}, "--show-parameters and --max-label only apply to DOT"},
       {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot open the file"},
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
