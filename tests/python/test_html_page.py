@@ -23,6 +23,7 @@ if CHROMIUM is None:
 FLAGS = [
     *("--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic"),
     *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--disable-dev-shm-usage",  # containers have little of it
 ]
 NESTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 # Seconds, on a machine that does other things at the same time.

@@ -235,9 +235,20 @@ TEST_CASE("config: the schema has the options of the table, and the keys of a ru
 
 TEST_CASE("config: README has a row for every option of the table", "[config]") {
   // Of the output, which has tables of its own (app/formats.cpp), of isolation, and what lists the passes.
-  std::set<std::string> known{
-      "-o FILE",       "-f json|dot|text|fx", "--max-label N",      "--show-parameters", "-v",
-      "--list-passes", "--max-memory MB",     "--max-time SECONDS", "--no-isolation"};
+  std::set<std::string> known{"-o FILE",
+                              "-f json|svg|png|html|dot|mermaid|model-explorer|fx|text",
+                              "--depth N",
+                              "--focus PATH",
+                              "--no-fold",
+                              "--show-plumbing",
+                              "--show-parameters",
+                              "--order",
+                              "--max-label N",
+                              "-v",
+                              "--list-passes",
+                              "--max-memory MB",
+                              "--max-time SECONDS",
+                              "--no-isolation"};
   for (const OptionRow& row : option_table()) {
     if (row.name == nullptr) continue;
     CHECK(known.insert(row.name + (row.type == nullptr ? "" : std::string(" ") + row.type)).second);
