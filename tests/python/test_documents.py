@@ -167,9 +167,9 @@ COMPLETED = [
     ("fxtrace trace --config zeb", "fxtrace trace --config zebra.json "),
     ("fxtrace trace --config=zeb", "fxtrace trace --config=zebra.json "),
     ("fxtrace trace -o zeb", "fxtrace trace -o zebra.json "),
-    # Nothing is made up: a rule is no file, and `render` has no --leaf.
+    # Nothing is made up: a rule is no file, and `trace` has no --markdown.
     ("fxtrace trace --leaf zeb", "fxtrace trace --leaf zeb"),
-    ("fxtrace render --lea", "fxtrace render --lea"),
+    ("fxtrace trace --markd", "fxtrace trace --markd"),
 ]
 
 
