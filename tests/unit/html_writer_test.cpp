@@ -1,7 +1,10 @@
 #include "writers/html_writer.h"
 
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -155,6 +158,25 @@ TEST_CASE("an HTML page keeps long texts short", "[html_writer]") {
                            std::optional(SourceLocation{"f.py", 1, "f", std::string(1'000'000, 'x')}));
   }
   CHECK(html_page_of(collection).size() < html_page_of(sample_collection()).size() + 5000);
+}
+
+TEST_CASE("html: the page knows every kind of box and node", "[html_writer]") {
+  std::ifstream file(FXTRACE_SOURCE_DIR "/web/src/data.js");
+  const std::string script{std::istreambuf_iterator<char>(file), {}};
+  // "export const Kind = { graph: 0, ... };", all of them in the order of the enumeration.
+  const auto numbers = [&](const std::string& name, const std::vector<std::string>& names) {
+    std::string line = "export const " + name + " = {";
+    for (std::size_t i = 0; i < names.size(); ++i)
+      line += (i == 0 ? " " : ", ") + names[i] + ": " + std::to_string(i);
+    return line + " };\n";
+  };
+  CHECK_THAT(script, ContainsSubstring(numbers("Kind", {"graph", "module", "operator", "body", "repeats",
+                                                        "period", "part", "node"})));
+  CHECK(static_cast<int>(Outline::Kind::kNode) == 7);
+  CHECK(static_cast<int>(Outline::Kind::kPeriod) == 5);
+  CHECK_THAT(script, ContainsSubstring(numbers("Op", {"none", "placeholder", "getAttr", "callFunction",
+                                                      "callMethod", "callModule", "output"})));
+  CHECK(static_cast<int>(Opcode::kOutput) == 5);
 }
 
 }  // namespace fxtrace

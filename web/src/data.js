@@ -1,6 +1,7 @@
 // The collection as lib/writers/html_data.h writes it, with what follows from it.
 
-export const Kind = { graph: 0, module: 1, operator: 2, body: 3, repeats: 4, part: 5, node: 6 };
+// Outline::Kind of lib/pictures/outline.h; a unit test compares them.
+export const Kind = { graph: 0, module: 1, operator: 2, body: 3, repeats: 4, period: 5, part: 6, node: 7 };
 export const Op = { none: 0, placeholder: 1, getAttr: 2, callFunction: 3, callMethod: 4, callModule: 5, output: 6 };
 export const opNames = ["", "placeholder", "get_attr", "call_function", "call_method", "call_module", "output"];
 const statusNames = ["traced", "leaf", "failed", "unvisited"];

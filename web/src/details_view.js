@@ -81,6 +81,7 @@ export class DetailsView {
       [Kind.operator]: "control flow",
       [Kind.body]: "body of control flow",
       [Kind.repeats]: "repeats",
+      [Kind.period]: "one repetition",
       [Kind.part]: "part",
       [Kind.node]: opNames[data.ops[item]],
     }[data.kinds[item]];

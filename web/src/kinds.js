@@ -69,6 +69,7 @@ export function kindOf(data, i) {
     case Kind.body:
       return "control";
     case Kind.repeats:
+    case Kind.period:
     case Kind.part: {
       const like = data.like(i);
       return like >= 0 ? kindOf(data, like) : "module";

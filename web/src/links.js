@@ -14,9 +14,8 @@ export class Links {
     const { data } = this;
     const kind = data.kinds[i];
     if (kind === Kind.graph) return data.text("path", i) || "root";
-    if (kind === Kind.repeats || kind === Kind.part) {
-      return `${kind === Kind.part ? "part" : "repeats"}(${this.name(i + 1)})`;
-    }
+    const unnamed = { [Kind.repeats]: "repeats", [Kind.period]: "period", [Kind.part]: "part" }[kind];
+    if (unnamed) return `${unnamed}(${this.name(i + 1)})`;
     let around = data.parents[i];
     while (data.kinds[around] !== Kind.graph && data.kinds[around] !== Kind.body) around = data.parents[around];
     const place = this.name(around);
