@@ -444,7 +444,8 @@ std::string Labels::range_text(const Outline::Item& item) const {
 std::string Labels::same_note(Index same, Index item) const {
   if (same == kNone) return "";
   const std::string path = outline_[same].path;
-  return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call) : "as " + path;
+  return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call)
+                                     : "as " + (path.empty() ? "(root)" : path);
 }
 
 void Labels::describe_node(Index index, Label& label) const {
@@ -530,8 +531,10 @@ Label Labels::label(Index index) const {
     case Kind::kRepeats: {
       const bool is_named = outline_[item.like].kind != Kind::kPeriod;
       label.title = is_named ? range_text(item) : "repetitions of the above";
-      label.note = (is_named ? "as " + this->label(item.like).title + ", " : "") + kTimes + " " +
-                   std::to_string(item.children.size());
+      if (is_named) label.note = "as " + this->label(item.like).title;
+      if (item.children.size() > 1 || !is_named) {
+        append(label.note, std::string(kTimes) + " " + std::to_string(item.children.size()));
+      }
       label.type = last_part(outline_[item.like].type);
       label.value = this->label(item.children.back()).value;
       break;
