@@ -273,26 +273,25 @@ std::string Labels::module_details(const ModuleRecord& module) const {
     const Argument* value = find(module, flag);
     if (value != nullptr && is_number(*value, 1)) append(text, flag);
   }
-  if (!text.empty() || !module.type.starts_with("torch.")) return text;
-  // Nothing is known of the module, as in exported programs: its weight tells.
+  return text.empty() && module.type.starts_with("torch.") ? weight_details(module) : text;
+}
+
+// Of a module of which nothing else is known, as in archives of torch.jit.trace.
+std::string Labels::weight_details(const ModuleRecord& module) const {
   const auto own = parameters_of_.find(module.path);
-  if (own == parameters_of_.end()) return text;
+  if (own == parameters_of_.end()) return "";
   const auto weight = std::ranges::find_if(
       own->second, [](const auto* parameter) { return last_part(parameter->name) == "weight"; });
-  if (weight == own->second.end()) return text;
+  if (weight == own->second.end()) return "";
   const std::vector<std::int64_t>& shape = (*weight)->shape;
   if (shape.size() == 2) {
     const bool is_table = module.type.find("mbedding") != std::string::npos;
     return is_table ? std::to_string(shape[0]) + " " + kTimes + " " + std::to_string(shape[1])
                     : std::to_string(shape[1]) + kTo + std::to_string(shape[0]);
   }
-  if (shape.size() > 2) {
-    std::string kernel_text = shape.size() == 3 ? "kernel " : "";
-    for (std::size_t i = 2; i < shape.size(); ++i)
-      kernel_text += (i == 2 ? "" : kTimes) + std::to_string(shape[i]);
-    return kernel_text;
-  }
-  return text;
+  std::string kernel = shape.size() == 3 ? "kernel " : "";
+  for (std::size_t i = 2; i < shape.size(); ++i) kernel += (i == 2 ? "" : kTimes) + std::to_string(shape[i]);
+  return kernel;
 }
 
 // Arguments that are no tensors and differ from their defaults.
@@ -323,7 +322,6 @@ std::string Labels::node_details(const Outline::Item& item) const {
       return;  // to the end
     const std::string value = argument_text(*item.graph, argument);
     if (usual && *usual == value) return;
-    if (usual && ((*usual == "True" && value == "True") || (*usual == "False" && value == "False"))) return;
     const bool is_named = !name.empty() && !is_one_of(name, kUnnamed);
     append(text, is_named ? std::string(name) + "=" + value : value);
   };
