@@ -76,16 +76,17 @@ struct Terminal {
 
 class Builder {
  public:
-  Builder(const GraphCollection& collection, const OutlineOptions& options, Outline& outline)
-      : options_(options), outline_(outline) {
-    for (const ModuleRecord& record : collection.modules) outline.modules.emplace(record.path, &record);
+  Builder(const OutlineOptions& options, Outline& outline) : options_(options), outline_(outline) {}
+
+  void build(const GraphCollection& collection) {
+    for (const ModuleRecord& record : collection.modules) outline_.modules.emplace(record.path, &record);
     for (const ParameterRecord& parameter : collection.parameters)
-      outline.parameters.emplace(parameter.name, &parameter);
+      outline_.parameters.emplace(parameter.name, &parameter);
     for (const ModuleGraph& graph : collection.graphs) {
       const Index item =
           add({.kind = Kind::kGraph, .graph = &graph, .path = graph.module, .type = graph.type});
-      outline.items[item].module = find_module(graph.module);
-      outline.graphs.push_back(item);
+      outline_.items[item].module = find_module(graph.module);
+      outline_.graphs.push_back(item);
       std::unordered_set<Module> outside{ModuleNames::kRoot};
       for (const Module module : names_.along(graph.module)) outside.insert(module);
       fill(item, graph, std::move(outside), {});
@@ -350,7 +351,7 @@ Index Outline::module_around(Index item) const {
 
 Outline make_outline(const GraphCollection& collection, const OutlineOptions& options) {
   Outline outline;
-  Builder(collection, options, outline);
+  Builder(options, outline).build(collection);
   for (Outline::Item& item : outline.items) {
     remove_repeated(item.inputs, [](Index input) { return input; });
     remove_repeated(item.attributes, [](const Outline::Attribute& attribute) -> std::string_view {

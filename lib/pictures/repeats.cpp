@@ -50,7 +50,7 @@ class Structures {
     number();
     find_inner_edges();
     // Parents have smaller numbers than their children.
-    for (Index item = static_cast<Index>(outline_.items.size()); item-- > 0;) {
+    for (auto item = static_cast<Index>(outline_.items.size()); item-- > 0;) {
       structures_[item] = structure(item);
     }
     return std::move(structures_);

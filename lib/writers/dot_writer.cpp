@@ -162,9 +162,9 @@ class Writer {
     const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
-      out_ << "style=\"rounded,dashed\"; color=\"" << kBody << "\"; penwidth=1.2;\n";
+      out_ << R"(style="rounded,dashed"; color=")" << kBody << "\"; penwidth=1.2;\n";
     } else {
-      out_ << "style=\"rounded,filled\"; fillcolor=\"" << kClusterFills[level % 2] << "\"; color=\""
+      out_ << R"(style="rounded,filled"; fillcolor=")" << kClusterFills[level % 2] << "\"; color=\""
            << (failed ? kFailure : "#afb8c1") << "\"; penwidth=1;\n";
     }
     for (const Index child : box.children) this->box(child, indent + "  ", level + 1);

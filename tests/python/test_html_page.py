@@ -250,12 +250,14 @@ def test_draws_one_box_alone(nested):
 
 def test_closes_boxes_when_too_many_are_open(program, browser, tmp_path):
     page = Page(browser, rendered(program, tmp_path, large_collections.nested(3000)))
-    for _ in range(12):
+    for _ in range(40):
         closed = page.page.locator("#graph .item.box:not(.open):not(.headline)")
         address = page.page.evaluate("location.hash")
         closed.last.locator(".switch").dispatch_event("click")
         page.wait_for(f"location.hash !== {address!r} && !document.body.classList.contains('busy')")
         assert page.page.locator("#graph .item:not(.headline)").count() <= 130
+        if "closed to keep the picture small" in page.page.text_content("#notice"):
+            break
     assert "closed to keep the picture small" in page.page.text_content("#notice")
     page.close()
 
