@@ -68,6 +68,14 @@ std::vector<Look> looks_in(const Picture& picture) {
   return found;
 }
 
+std::string open_title(const Picture& picture, const Label& label, Picture::Index box) {
+  const Outline::Item& item = picture.outline[box];
+  if (item.kind == Outline::Kind::kGraph)
+    return item.path.empty() ? "graph of the root" : "graph of " + item.path;
+  const bool is_top = std::ranges::find(picture.tops, box) != picture.tops.end();
+  return is_top && item.kind == Outline::Kind::kModule ? item.path : label.title;
+}
+
 std::vector<Index> seen_in(const Picture& picture, Index item) {
   std::vector<Index> seen;
   std::vector<Index> open{item};

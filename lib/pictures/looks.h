@@ -28,6 +28,9 @@ std::vector<Look> looks_in(const Picture& picture);
 // Whether the module of the item failed to be traced.
 bool is_failed(const Outline::Item& item);
 
+// What stands above an open box: of what is drawn as a whole its whole path.
+std::string open_title(const Picture& picture, const Label& label, Picture::Index box);
+
 // Nodes and closed boxes that are drawn of an item, in execution order; the item itself where there are none.
 std::vector<Picture::Index> seen_in(const Picture& picture, Picture::Index item);
 

@@ -151,11 +151,8 @@ class Writer {
       return;
     }
     const Label label = labels_.label(index);
-    const bool is_top = std::find(picture_.tops.begin(), picture_.tops.end(), index) != picture_.tops.end();
-    std::string title = is_top && box.kind == Kind::kModule ? box.path : label.title;
-    if (box.kind == Kind::kGraph) title = box.path.empty() ? "graph of the root" : "graph of " + box.path;
     out_ << indent << "subgraph cluster_b" << index << " {\n"
-         << indent << "  label=<" << "<B>" << html(title, Keep::kEnd) << "</B>";
+         << indent << "  label=<" << "<B>" << html(open_title(picture_, label, index), Keep::kEnd) << "</B>";
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);

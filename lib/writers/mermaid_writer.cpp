@@ -200,9 +200,7 @@ class Writer {
       return;
     }
     const Label label = labels_.label(index);
-    std::string title = label.title;
-    if (box.kind == Kind::kGraph) title = box.path.empty() ? "graph of the root" : "graph of " + box.path;
-    std::vector<std::string> lines{bold(title)};
+    std::vector<std::string> lines{bold(open_title(picture_, label, index))};
     if (!label.type.empty()) lines[0] += kSpace + small(label.type);
     if (!label.order.empty()) lines[0] += kSpace + small(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) lines.push_back(small(label.details));
