@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -27,10 +26,9 @@ namespace fs = std::filesystem;
 constexpr int kMaxLinks = 40;  // as Linux has it
 constexpr mode_t kPermissions = 0777;
 
-// The path of the temporary file that exists now, for a signal handler.
-std::array<char, 4096> unfinished{};
-std::atomic<bool> has_unfinished = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
+// The path of the temporary file that exists now, for a signal handler; null when there is none.
+std::atomic<const char*> unfinished = nullptr;
+static_assert(std::atomic<const char*>::is_always_lock_free);
 
 mode_t mode_of_new_files() {
   const mode_t mask = ::umask(0);
@@ -82,7 +80,7 @@ class Output::Aside {
   ~Aside() {
     if (owner_ != ::getpid()) return;
     if (!path_.empty()) ::unlink(path_.c_str());
-    has_unfinished = false;
+    unfinished = nullptr;
   }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -94,8 +92,7 @@ class Output::Aside {
     // Closing may tell of a write that failed.
     check(::close(descriptor_.release()) == 0);
     check(::rename(path_.c_str(), target.c_str()) == 0);
-    path_.clear();
-    has_unfinished = false;
+    set_path("");
   }
 
  private:
@@ -109,18 +106,16 @@ class Output::Aside {
       const std::string name = ".fxtrace-" + std::to_string(owner_) + "-" + std::to_string(number);
       set_path((folder_ / name).string());
       if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-      path_.clear();  // somebody else's
-      has_unfinished = false;
+      set_path("");  // somebody else's
       check(errno == EEXIST);
     }
   }
 
   // For the handler of signals too.
   void set_path(std::string path) {
+    unfinished = nullptr;
     path_ = std::move(path);
-    if (path_.size() >= unfinished.size()) return;
-    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
-    has_unfinished = true;
+    if (!path_.empty()) unfinished = path_.c_str();
   }
 
   pid_t owner_ = ::getpid();
@@ -130,7 +125,7 @@ class Output::Aside {
 };
 
 void remove_unfinished_output() noexcept {
-  if (has_unfinished) ::unlink(unfinished.data());
+  if (const char* path = unfinished) ::unlink(path);
 }
 
 void write_stdout(Console& console, const WriteFunction& write) {
