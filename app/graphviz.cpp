@@ -12,11 +12,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/limits.h"
 #include "app/lockdown.h"
 #include "support/descriptor.h"
 #include "support/error.h"
@@ -32,14 +32,6 @@ bool is_program(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-void set_limit(decltype(RLIMIT_CPU) resource, std::uint64_t value, std::uint64_t room = 0) {
-  rlimit limit{};
-  if (value == 0 || ::getrlimit(resource, &limit) != 0) return;
-  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, value + room);
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, value);
-  ::setrlimit(resource, &limit);
-}
-
 // In the process that becomes dot.
 [[noreturn]] void become_dot(const std::string& program, const std::string& format, int in, int out,
                              int messages, pid_t parent, const IsolationArguments& isolation) {
@@ -48,8 +40,8 @@ void set_limit(decltype(RLIMIT_CPU) resource, std::uint64_t value, std::uint64_t
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
-  set_limit(RLIMIT_CPU, isolation.seconds(), 1);
-  set_limit(RLIMIT_DATA, isolation.memory());
+  if (isolation.seconds() != 0) set_limit(RLIMIT_CPU, isolation.seconds(), 1);
+  if (isolation.memory() != 0) set_limit(RLIMIT_DATA, isolation.memory());
   ::lseek(in, 0, SEEK_SET);
   const std::string option = "-T" + format;
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&

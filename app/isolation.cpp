@@ -25,6 +25,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/command.h"
+#include "app/limits.h"
 #include "app/lockdown.h"
 #include "support/descriptor.h"
 #include "support/log.h"
@@ -115,15 +116,6 @@ Report* report_of_this_process = nullptr;
 [[noreturn]] void end_out_of_memory() {
   report_of_this_process->is_out_of_memory = true;
   ::_exit(EXIT_FAILURE);
-}
-
-// `room`: how much more than the limit it takes until nothing helps any more.
-void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
-  rlimit limit{};
-  if (::getrlimit(resource, &limit) != 0) return;
-  limit.rlim_max = std::min<rlim_t>(limit.rlim_max, value + room);
-  limit.rlim_cur = std::min<rlim_t>({limit.rlim_cur, limit.rlim_max, value});
-  ::setrlimit(resource, &limit);
 }
 
 // What is written goes to a file or to memory that no other limit counts.
