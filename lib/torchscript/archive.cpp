@@ -13,11 +13,11 @@
 #include <map>
 #include <utility>
 
+#include "archive/pickle_check.h"
 #include "archive/pickle_machine.h"
 #include "support/error.h"
 #include "torchscript/code_check.h"
 #include "torchscript/convert.h"
-#include "torchscript/pickle_check.h"
 #include "torchscript/plain_operators.h"
 #include "torchscript/upgraders.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "torchscript/pickle_check.h"
+#include "archive/pickle_check.h"
 
 namespace fxtrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "torchscript/pickle_check.h"
+#include "archive/pickle_check.h"
 
 #include <algorithm>
 #include <cstddef>
