@@ -44,13 +44,17 @@ def quiet_trace(path, **options) -> fxtrace.Collection:
 
 
 def test_importing_it_is_light():
-    code = (
-        "import time; start = time.process_time(); import fxtrace; print(time.process_time() - start)\n"
-        "import sys; print([name for name in ('torch', 'numpy', 'pandas', 'networkx', 'model_explorer') if name in sys.modules])"
-    )
-    runs = [run_python("-c", code).stdout.split("\n") for _ in range(10)]
-    assert all(heavy == "[]" for _, heavy, _ in runs)
-    assert min(float(seconds) for seconds, _, _ in runs) < 0.05
+    """Against what any package of data classes imports, on the same machine at the same time."""
+
+    def seconds(module: str) -> float:
+        code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+        return float(run_python("-c", code).stdout)
+
+    pairs = [(seconds("fxtrace"), seconds("dataclasses, json")) for _ in range(10)]
+    assert min(ours for ours, _ in pairs) < 4 * min(theirs for _, theirs in pairs), pairs
+    heavy = ("torch", "numpy", "pandas", "networkx", "model_explorer")
+    code = f"import fxtrace, sys; print([name for name in {heavy} if name in sys.modules])"
+    assert run_python("-c", code).stdout == "[]\n"
 
 
 # Tracing
