@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Validates the schemas themselves, and by them every collection and summary that tests/golden has recorded, with
-jsonschema.
+jsonschema-rs.
 
 Also that the schema allows what exported programs add where it belongs, and nowhere else.
 """
@@ -10,15 +10,15 @@ import json
 import pathlib
 import sys
 
-import jsonschema
+import jsonschema_rs
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def validator(name):
     schema = json.loads((ROOT / "schemas" / name).read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    jsonschema_rs.meta.validate(schema)
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 NODE = {
@@ -112,13 +112,13 @@ def main():
         if document.get("format") == "fxtrace.summary":
             summary_count += 1
             errors = list(summaries.iter_errors(document))
-            bad += [f"{path.parent.name}: {error.json_path}: {error.message[:200]}" for error in errors]
+            bad += [f"{path.parent.name}: {error.instance_path}: {error.message[:200]}" for error in errors]
         if document.get("format") != "fxtrace.graph_collection":
             continue
         count += 1
         # `options` is a configuration file, so that a run can be repeated.
         errors = [*collections.iter_errors(document), *configs.iter_errors(document["options"])]
-        bad += [f"{path.parent.name}: {error.json_path}: {error.message[:200]}" for error in errors]
+        bad += [f"{path.parent.name}: {error.instance_path}: {error.message[:200]}" for error in errors]
     for wanted, changes in ((True, ALLOWED), (False, REFUSED)):
         for place, value in changes:
             document = document_with(place, value)

@@ -84,14 +84,14 @@ class Program:
 
     def validate(self, collection: dict) -> None:
         if self._validator is None:
-            import jsonschema
+            import jsonschema_rs
 
             with open(
                 os.path.join(ROOT, "schemas", "graph_collection.schema.json"), encoding="utf-8"
             ) as file:
-                self._validator = jsonschema.Draft202012Validator(json.load(file))
+                self._validator = jsonschema_rs.Draft202012Validator(json.load(file))
         errors = [
-            f"{error.json_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)
+            f"{error.instance_path}: {error.message[:300]}" for error in self._validator.iter_errors(collection)
         ]
         assert not errors, "schema: " + "; ".join(errors[:5])
 

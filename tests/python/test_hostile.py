@@ -130,7 +130,7 @@ def test_hostile_exported(program, case, tmp_path):
 
 def check_exported(program, case: hostile.Case, folder) -> None:
     collection = check(program, case, folder, EXPORTED)
-    if collection is not None and (folder / "out.json").stat().st_size < 1 << 20:  # more takes minutes
+    if collection is not None:
         program.validate(collection)
 
 

@@ -12,7 +12,7 @@ import subprocess
 import termios
 
 import harness
-import jsonschema
+import jsonschema_rs
 import pytest
 import torch
 import torchinfo
@@ -34,7 +34,7 @@ NAMES = (
 def summarize(program, path: str, *options: str) -> dict:
     summary = json.loads(program.stdout("summary", path, "--json", *options))
     with open(SCHEMA, encoding="utf-8") as file:
-        jsonschema.validate(summary, json.load(file))
+        jsonschema_rs.validate(json.load(file), summary)
     return summary
 
 
