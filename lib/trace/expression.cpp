@@ -316,8 +316,11 @@ class Builder {
 
 }  // namespace
 
+// As it will be read: what is a size there (n >> 0 is n) is one here.
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size) {
-  return Builder(graph, Style::kGuard, size).whole(value);
+  Expression made = Builder(graph, Style::kGuard, size).whole(value);
+  Expression read = Expression::parse(made.text());
+  return read.kind() == Expression::Kind::kVerbatim ? made : read;
 }
 
 std::string description(const Graph& graph, const Argument& value) {
