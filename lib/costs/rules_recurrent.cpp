@@ -49,7 +49,7 @@ SymInt quantized_layers(const RuleArguments& args, const Results&) {
   const SymInt hidden = hidden_size(args), features = size_from_back(input.sizes, 1);
   const SymInt directions = args.flag("bidirectional") ? 2 : 1, count = count_of(args, "num_layers");
   const SymInt first = features + hidden, other = directions * hidden + hidden;
-  return steps_of(input) * gates_of(args.name()) * hidden * directions * (first + (count - 1) * other);
+  return steps_of(input) * gates_of(args.name()) * hidden * directions * (first + max(count - 1, 0) * other);
 }
 
 SymInt cell(const RuleArguments& args, const Results&) {

@@ -121,6 +121,11 @@ void Tensors::read(NodeId id) {
     for (const NodeId value : effects.written) refuse(value, reason);
     return;
   }
+  if (!effects.written.empty() && !memory_.has_memory(id)) {
+    const std::string reason = node.name + " writes it and gives what is no tensor";
+    for (const NodeId value : effects.written) refuse(value, reason);
+    return;
+  }
   if (node.op == Opcode::kCallModule) return read_leaf(node, effects);
   if (const OperatorInfo* info = semantics_.find_operator(node.target))
     return read_operator(node, *info, effects);

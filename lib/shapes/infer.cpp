@@ -163,7 +163,8 @@ void finish(AbstractValue& result, const Device& device, const ShapeEnv& dimensi
     info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
-      if (size.number().value_or(0) < 0) throw Raises{"a size of the result would be " + size.text()};
+      const std::optional<std::int64_t> most = dimensions.bounds(size).high;
+      if (most && *most < 0) throw Raises{"a size of the result would be negative: " + size.text()};
     }
   }
   if (auto* sequence = std::get_if<AbstractValue::Sequence>(&result.value)) {

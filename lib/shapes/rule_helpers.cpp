@@ -86,6 +86,8 @@ void require_same_dtype(Dtype first, Dtype second, std::string_view what) {
   throw Raises{std::string(what) + " differ: " + dtype_name(*first) + " and " + dtype_name(*second)};
 }
 
+SymInt absolute(std::int64_t number) { return number < 0 ? -SymInt(number) : SymInt(number); }
+
 bool is_number(const SymInt& value, std::int64_t number) { return value.number() == number; }
 
 std::int64_t number_of(const SymInt& value) {
@@ -115,6 +117,7 @@ SymInt product(std::span<const SymInt> sizes, SymInt number) {
 }
 
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to) {
+  if (from > to || to > sizes.size()) throw CannotTell{};
   return {sizes.begin() + static_cast<std::ptrdiff_t>(from), sizes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 

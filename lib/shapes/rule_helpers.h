@@ -60,10 +60,12 @@ void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ra
 // Raises where both types are known and differ.
 void require_same_dtype(Dtype first, Dtype second, std::string_view what);
 bool is_number(const SymInt& value, std::int64_t number);
+SymInt absolute(std::int64_t number);         // SymbolicError for what 64 bits do not hold
 std::int64_t number_of(const SymInt& value);  // CannotTell for an expression
 Sizes sizes_of(const AbstractValue& list);    // CannotTell for what is no list of integers
-SymInt product(std::span<const SymInt> sizes, SymInt number = 1);      // and of the number
-Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);  // [from, to)
+SymInt product(std::span<const SymInt> sizes, SymInt number = 1);  // and of the number
+// [from, to); CannotTell for what is not there.
+Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);
 Sizes concatenated(Sizes first, const Sizes& second);
 // Raises for sizes that cannot be broadcast.  A size that cannot be told, because either of two may be 1, is
 // a fresh one.

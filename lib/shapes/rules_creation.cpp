@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "shapes/rule_helpers.h"
 
@@ -142,7 +141,7 @@ Results normal(const RuleArguments& args) {
 Results triangle_indices(const RuleArguments& args) {
   const std::int64_t rows = args.number("row"), columns = args.number("col"), offset = args.number("offset");
   constexpr std::int64_t kLimit = 1'000'000;
-  if (rows < 0 || rows > kLimit || columns < 0 || columns > kLimit || std::abs(offset) > kLimit)
+  if (rows < 0 || rows > kLimit || columns < 0 || columns > kLimit || offset > kLimit || offset < -kLimit)
     throw CannotTell{};
   std::int64_t lower = 0, strictly_lower = 0;  // elements of all rows up to the diagonal, with it and without
   for (std::int64_t row = 0; row < rows; ++row) {

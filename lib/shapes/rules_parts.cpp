@@ -96,23 +96,24 @@ Results diag(const RuleArguments& args) {
   const std::int64_t offset = args.number("diagonal");
   if (self.dim() == 2) return diagonal_of(self, offset, 0, 1);
   if (self.dim() != 1) throw CannotTell{};
-  const SymInt size = self.sizes[0] + std::abs(offset);
+  const SymInt size = self.sizes[0] + absolute(offset);
   return make({size, size}, self.dtype);
 }
 
 Results flat_diagonal(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  const SymInt size = product(self.sizes) + std::abs(args.number("offset"));
+  const SymInt size = product(self.sizes) + absolute(args.number("offset"));
   return make({size, size}, self.dtype);
 }
 
 Results diag_embed(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.sizes.empty()) throw CannotTell{};
-  const SymInt size = self.sizes.back() + std::abs(args.number("offset"));
+  const SymInt size = self.sizes.back() + absolute(args.number("offset"));
   const std::int64_t rank = self.dim() + 1;
   const std::int64_t dim1 = normalize_dim(args.number("dim1"), rank),
                      dim2 = normalize_dim(args.number("dim2"), rank);
+  if (dim1 == dim2) throw Raises{"both dimensions of the diagonal are " + std::to_string(dim1)};
   self.sizes.pop_back();
   self.sizes.insert(self.sizes.begin() + std::min(dim1, dim2), size);
   self.sizes.insert(self.sizes.begin() + std::max(dim1, dim2), size);

@@ -28,6 +28,8 @@ Results sparse_coo_tensor(const RuleArguments& args) {
   require(args.dimensions, Relation::kEqual, indices.sizes[1], values.sizes[0],
           "numbers of indices and values differ");
   const std::int64_t sparse_dim = number_of(indices.sizes[0]);
+  constexpr std::int64_t kMaxRank = 64;  // torch has tensors of no more dimensions
+  if (sparse_dim > kMaxRank) throw CannotTell{};
   const Dtype dtype = dtype_or(args, "dtype", values.dtype);
   if (args.given("size")) return make_sparse(args.sizes("size"), dtype, sparse_dim);
   Sizes sizes;  // as large as the largest index tells
@@ -41,7 +43,7 @@ Results to_sparse(const RuleArguments& args) {
   if (!is_coo) throw CannotTell{};
   std::int64_t sparse_dim = self.sparse_dim.value_or(self.dim());
   if (args.given("sparse_dim")) sparse_dim = args.number("sparse_dim");
-  if (args.given("dense_dim")) sparse_dim = self.dim() - args.number("dense_dim");
+  if (args.given("dense_dim")) sparse_dim = number_of(SymInt(self.dim()) - args.size("dense_dim"));
   if (sparse_dim < 1) throw CannotTell{};
   return make_sparse(self.sizes, self.dtype, sparse_dim);
 }

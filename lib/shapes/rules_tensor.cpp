@@ -214,14 +214,17 @@ Dtype promoted_list(const std::vector<TensorInfo>& tensors) {
 
 Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const ShapeEnv& dimensions) {
   if (tensors.empty()) throw CannotTell{};
-  const auto is_legacy_empty = [](const TensorInfo& info) {
-    return info.dim() == 1 && is_number(info.sizes[0], 0);
-  };
+  const bool all_have_one =
+      std::ranges::all_of(tensors, [](const TensorInfo& info) { return info.dim() == 1; });
   std::optional<TensorInfo> result;
   std::size_t dim = 0;
   for (const TensorInfo& tensor : tensors) {
-    // Of no importance, whatever the others' shape.
-    if (is_legacy_empty(tensor)) continue;
+    if (tensor.dim() == 1) {
+      // An empty one is of no importance, whatever the others' shape.
+      const std::optional<bool> is_empty = dimensions.decide(Relation::kEqual, tensor.sizes[0], 0);
+      if (is_empty == true || (!is_empty && !all_have_one)) continue;
+      if (!is_empty && along != 0 && along != -1) throw CannotTell{};
+    }
     if (!result) {
       dim = dim_index(along, tensor);
       result = tensor;

@@ -191,9 +191,14 @@ SymInt scaled(const SymInt& size, double factor) {
   constexpr double kLimit = 1 << 20;
   if (!(factor > 0 && factor <= kLimit)) throw CannotTell{};
   if (const std::optional<std::int64_t> number = size.number()) {
-    return static_cast<std::int64_t>(static_cast<double>(*number) * factor);
+    constexpr double kMaxSize = 9e18;
+    const double product = static_cast<double>(*number) * factor;
+    if (!(product < kMaxSize)) throw CannotTell{};
+    return static_cast<std::int64_t>(product);
   }
-  for (std::int64_t below = 1; static_cast<double>(below) * factor <= kLimit; below *= 2) {
+  constexpr std::int64_t kMaxBelow = std::int64_t{1} << 40;
+  for (std::int64_t below = 1; below <= kMaxBelow && static_cast<double>(below) * factor <= kLimit;
+       below *= 2) {
     const double above = static_cast<double>(below) * factor;
     if (above == std::floor(above)) return floordiv(size * static_cast<std::int64_t>(above), below);
   }

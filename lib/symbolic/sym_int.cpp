@@ -149,9 +149,12 @@ Split split(const SymInt& whole, const Term& divisor) {
       rest.push_back(term);
       continue;
     }
-    const std::int64_t times = term.atoms.empty() ? floor_divide(term.coefficient, divisor.coefficient)
-                                                  : term.coefficient / divisor.coefficient;
-    const std::int64_t left = term.coefficient - times * divisor.coefficient;
+    // A number may be INT64_MIN, which a coefficient never is.
+    const bool is_number = term.atoms.empty();
+    const std::int64_t times = is_number ? floor_divide(term.coefficient, divisor.coefficient)
+                                         : term.coefficient / divisor.coefficient;
+    const std::int64_t left = is_number ? floor_remainder(term.coefficient, divisor.coefficient)
+                                        : term.coefficient % divisor.coefficient;
     if (times != 0) quotient.push_back({std::move(atoms), times});
     if (left != 0) rest.push_back({term.atoms, left});
   }

@@ -2,14 +2,17 @@
 """Writes tests/fuzz/corpus, what the fuzzers start from, out of sample_models and recorded runs: a few hundred kilobytes
 of models become some 100 KB.
 
-make_corpus.py      from the root of the project
+make_corpus.py      from the root of the project, with a Python that has torch
 """
 
 import io
 import json
 import pathlib
+import random
+import re
 import shutil
 import struct
+import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,22 +38,58 @@ def record(path: pathlib.Path, end: str) -> bytes:
 
 
 def shortened(value, key=""):
-    """Without what the reader does not look at, and with one line of each stack trace."""
+    """Without what the reader does not look at, and with one line of each stack trace, whose file has no folder."""
     if isinstance(value, dict):
         return {k: shortened(v, k) for k, v in value.items() if k not in {"torch_fn", "from_node", "source_fn_stack"}}
     if isinstance(value, list):
         return [shortened(item) for item in value]
     if isinstance(value, str) and key == "stack_trace":
-        return "\n".join(value.splitlines()[-2:])
+        return re.sub(r'File "/[^"]*/', 'File "', "\n".join(value.splitlines()[-2:]))
     return value
 
 
-def exported(name: str, options: dict) -> dict:
-    path = SAMPLES / f"{name}.pt2"
+def exported(path: pathlib.Path, options: dict) -> dict:
     everything = {"program": shortened(json.loads(record(path, "models/model.json")))}
     for kind in ("weights", "constants"):
         everything[kind] = json.loads(record(path, f"data/{kind}/model_{kind}_config.json"))
     return everything | {"options": options}
+
+
+def export_layers(folder: pathlib.Path):
+    """Programs of layers that have attributes to be told, and costs."""
+    import torch
+    from torch import nn
+
+    class Layers(nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            self.layers = nn.ModuleList(layers)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x, x, x, need_weights=False)[0] if isinstance(layer, nn.MultiheadAttention) else layer(x)
+                x = x[0] if isinstance(x, tuple) else x
+            return x
+
+    image, text = torch.randn(2, 4, 8, 8), torch.randn(2, 5, 8)
+    kinds = {
+        "convolutions": (
+            [nn.Conv2d(4, 8, 3, padding=1, groups=2), nn.BatchNorm2d(8), nn.MaxPool2d(2), nn.ConvTranspose2d(8, 4, 2, stride=2)],
+            image,
+        ),
+        "pools": (
+            [nn.AvgPool2d(2), nn.Upsample(scale_factor=2), nn.PixelShuffle(2), nn.GroupNorm(1, 1), nn.AdaptiveAvgPool2d(2),
+             nn.Flatten()],
+            image,
+        ),
+        "recurrent": ([nn.LSTM(8, 8, batch_first=True), nn.LayerNorm(8), nn.GRU(8, 4, bidirectional=True)], text),
+        "attention": ([nn.MultiheadAttention(8, 2, batch_first=True), nn.Softmax(-1)], text),
+    }  # fmt: skip
+    for name, (layers, x) in kinds.items():
+        torch.manual_seed(0)
+        path = folder / f"{name}.pt2"
+        torch.export.save(torch.export.export(Layers(layers).eval(), (x,)), path)
+        yield name, path
 
 
 def small_zip(records: dict[str, bytes], compression: int) -> bytes:
@@ -94,7 +133,10 @@ def write_programs() -> None:
         "exported_vmap": {"no_leaf": ["torch.nn.*"]},
     }
     for name, chosen in options.items():
-        write("exported", name + ".json", compact(exported(name, chosen)))
+        write("exported", name + ".json", compact(exported(SAMPLES / f"{name}.pt2", chosen)))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path in export_layers(pathlib.Path(folder)):
+            write("exported", name + ".json", compact(exported(path, {})))
     write("exported", "program.json", compact(shortened(json.loads(record(SAMPLES / "exported_report.pt2", "model.json")))))
     specs, sizes = set(), set()
 
@@ -126,7 +168,9 @@ def write_programs() -> None:
 
 def write_collections() -> None:
     cases = (
+        "json_exported_cond",
         "json_exported_report",
+        "json_exported_vmap",
         "json_exported_while_loop",
         "json_guards",
         "json_inplace_scripted",
@@ -136,6 +180,12 @@ def write_collections() -> None:
     )
     for case in cases:
         write("collection", case.removeprefix("json_") + ".json", compact(json.loads((GOLDEN / case / "stdout").read_text())))
+
+
+def write_calls() -> None:
+    # What bytes stand for depends on the table of operators: any will do.
+    for number in range(4):
+        write("operator_call", f"random_{number}", random.Random(number).randbytes(100))
 
 
 def write_texts() -> None:
@@ -190,6 +240,7 @@ def main() -> None:
     write_files()
     write_programs()
     write_collections()
+    write_calls()
     write_texts()
 
 

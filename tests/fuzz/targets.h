@@ -15,13 +15,14 @@
 
 namespace fxtrace::fuzz {
 
-void collection(std::string_view input);  // `render`: JSON of a collection, passes, writers
-void config(std::string_view input);      // --config and --concrete
-void exported(std::string_view input);    // a program's JSON, or that of a whole archive; see exported.cpp
-void file_kind(std::string_view input);   // any file: what it is, and the zip archive that it may be
-void glob(std::string_view input);        // a glob, and on further lines what it is matched against
-void input_spec(std::string_view input);  // --input and --dim, one a line
-void leaf_rule(std::string_view input);   // --leaf, one rule a line, decided for some modules
+void collection(std::string_view input);     // `render`: JSON of a collection, passes, writers
+void config(std::string_view input);         // --config and --concrete
+void exported(std::string_view input);       // a program's JSON, or that of a whole archive; see exported.cpp
+void file_kind(std::string_view input);      // any file: what it is, and the zip archive that it may be
+void glob(std::string_view input);           // a glob, and on further lines what it is matched against
+void input_spec(std::string_view input);     // --input and --dim, one a line
+void leaf_rule(std::string_view input);      // --leaf, one rule a line, decided for some modules
+void operator_call(std::string_view input);  // shapes and costs of a call that the bytes decide on
 void pickle(std::string_view input);
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
@@ -32,10 +33,18 @@ struct Target {
   void (*run)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {
-    {"collection", collection}, {"config", config},       {"exported", exported},
-    {"file_kind", file_kind},   {"glob", glob},           {"input_spec", input_spec},
-    {"leaf_rule", leaf_rule},   {"pickle", pickle},       {"state_dict", state_dict},
-    {"sympy", sympy},           {"tree_spec", tree_spec},
+    {"collection", collection},
+    {"config", config},
+    {"exported", exported},
+    {"file_kind", file_kind},
+    {"glob", glob},
+    {"input_spec", input_spec},
+    {"leaf_rule", leaf_rule},
+    {"operator_call", operator_call},
+    {"pickle", pickle},
+    {"state_dict", state_dict},
+    {"sympy", sympy},
+    {"tree_spec", tree_spec},
 };
 
 // Runs f; false when it says that the input is bad.

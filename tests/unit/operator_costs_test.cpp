@@ -8,7 +8,7 @@
 #include <string>
 
 #include "catch.h"
-#include "shapes_text.h"
+#include "tests/fuzz/call_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
@@ -434,6 +434,7 @@ TEST_CASE("costs: sizes of any kind", "[costs]") {
        "False)",
        "too large"},
       {"quantized_gru.input(float32[5,2,3], float32[2,2,4], ?, True, -2, 0.0, False, False, False)", "?"},
+      {"quantized_gru.input(float32[5,2,3], float32[2,2,4], ?, True, 0, 0.0, False, False, False)", "840"},
       {"mm(float32[], float32[3,5]) -> float32[3,5]", "?"},
       {"bilinear(float32[], float32[], float32[7,3,5]) -> float32[]", "?"},
       {"linear(float32[], float32[3,5]) -> float32[]", "?"},

@@ -5,7 +5,7 @@
 #include "catch.h"
 #include "shapes/scalar_type.h"
 #include "shapes/size_arithmetic.h"
-#include "shapes_text.h"
+#include "tests/fuzz/call_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
@@ -80,6 +80,8 @@ TEST_CASE("shape rules: tensors from sizes and numbers", "[shapes]") {
       {"arange.start_step(0.0, 1.0, 0.25)", "float32[4]"},
       {"arange.start(n, 10)", "int64[10-n]"},
       {"new_zeros(float64[3], [n])", "float64[n]"},
+      {"zeros([n,-1-m])", "raises: a size of the result would be negative: -m-1"},
+      {"zeros([n,3-m])", "float32[n,3-m]"},
       {"eye(n)", "float32[n,n]"},
       {"linspace(0, 1, n)", "float32[n]"},
       {"hann_window(400)", "float32[400]"},
@@ -124,6 +126,14 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
       {"cat([float32[n,2], float32[n,3]], 1)", "float32[n,5]"},
       {"cat([float32[n,2], float64[n,3]], 0)", "raises: sizes of the tensors differ: 3 != 2"},
       {"cat(?)", "?"},
+      // What may be empty is so where it does not fit otherwise.
+      {"cat([float32[a], float32[n,3]], 1)", "float32[n,3]"},
+      {"cat([float32[n,3], float32[a]], 1)", "float32[n,3]"},
+      {"cat([float32[n,3], float32[0]], 1)", "float32[n,3]"},
+      {"cat([float32[n,3], float32[n]], 1)", "raises: one of the tensors has 1 dimensions, not 2"},
+      {"cat([float32[a], float32[n]], 0)", "float32[a+n]"},
+      {"cat([float32[a]], 4)", "?"},
+      {"cat([float32[n]], 4)", "raises: dimension 4 of a tensor with 1"},
       {"stack([float32[n,2], float32[n,2]], -1)", "float32[n,2,2]"},
       {"split.Tensor(float32[10,n], 4)", "[float32[4,n],float32[4,n],float32[2,n]]"},
       {"split.Tensor(float32[n,4], 2)", "?"},
@@ -138,6 +148,13 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
       {"tensor_split.indices(?, [2,5])", "[?,?,?]"},
       {"tensor_split.sections(float32[10], 3)", "[float32[4],float32[3],float32[3]]"},
       {"diagonal(float32[n,3,3], 0, 1, 2)", "float32[n,3]"},
+      {"diag_embed(float32[n,m], -1)", "float32[n,m+1,m+1]"},
+      {"diag_embed(float32[n,m], 0, 2, 0)", "float32[m,n,m]"},
+      {"diag_embed(float32[n,m], 0, 2, 2)", "raises: both dimensions of the diagonal are 2"},
+      {"diag_embed(float32[n], -9223372036854775808)", "?"},
+      {"diag(float32[n], -9223372036854775808)", "?"},
+      {"diagflat(float32[n], -9223372036854775808)", "?"},
+      {"tril_indices(3, 4, -9223372036854775808)", "?"},
       {"movedim.int(float32[n,3,4], 1, -1)", "float32[n,4,3]"},
       {"roll(float32[n,3], [1])", "float32[n,3]"},
       {"unfold(float32[n,10], 1, 3, 2)", "float32[n,4,3]"},
@@ -288,12 +305,20 @@ TEST_CASE("shape rules: windows, samples and boxes", "[shapes]") {
       {"pad(float32[n,3,h], [1,2])", "float32[n,3,h+3]"},
       {"reflection_pad2d(float32[n,3,h,w], [1,1,2,2])", "float32[n,3,h+4,w+2]"},
       {"upsample_nearest2d.vec(float32[n,3,h,w], None, [2.0,2.0])", "float32[n,3,h*2,w*2]"},
+      {"upsample_nearest1d.vec(float32[n,3,h], None, [1e-300])", "?"},
+      {"upsample_nearest1d.vec(float32[n,3,9223372036854775807], None, [2.0])", "?"},
       {"upsample_bilinear2d.vec(float32[n,3,h,w], None, False, [1.1,1.1])", "?"},
       {"upsample_bilinear2d.vec(float32[n,3,10,10], None, False, [1.1,1.1])", "float32[n,3,11,11]"},
       {"upsample_bilinear2d(float32[n,3,h,w], [32,32], False)", "float32[n,3,32,32]"},
       {"grid_sampler(float32[n,3,h,w], float32[n,16,16,2], 0, 0, False)", "float32[n,3,16,16]"},
       {"affine_grid_generator(float32[n,2,3], [n,3,h,w], False)", "float32[n,h,w,2]"},
       {"torchvision::nms(float32[n,4], float32[n], 0.5)", "int64[u0]"},
+      {"torchvision::deform_conv2d(float32[n,3,3,h], float32[4,3,3,3], float32[n,18,1,1], float32[n,9,1,1], "
+       "float32[4], 1, 1, 0, -3, 1, 1, 1, 1, True)",
+       "float32[n,4,1,h-8]"},
+      {"torchvision::deform_conv2d(float32[n,3,3,3], float32[4,3,3,3], float32[n,18,1,1], float32[n,9,1,1], "
+       "float32[4], 1, 1, 0, -3, 1, 1+w, 1, 1, True)",
+       "raises: a size of the result would be negative: -w*2-5"},
       {"torchvision::roi_align(float32[n,256,h,w], float32[m,5], 0.25, 7, 7, 2, False)",
        "float32[m,256,7,7]"},
       {"im2col(float32[n,3,8,8], [2,2], [1,1], [0,0], [2,2])", "float32[n,12,16]"},
@@ -323,7 +348,10 @@ TEST_CASE("shape rules: sparse tensors", "[shapes]") {
   static constexpr Case kCases[] = {
       {"sparse_coo_tensor.indices_size(int64[2,k], float32[k], [n,4])", "float32[n,4]%2"},
       {"sparse_coo_tensor.indices(int64[2,k], float32[k])", "float32[u0,u1]%2"},
+      {"sparse_coo_tensor.indices(int64[4611686018427387904,k], float32[k])", "?"},
       {"to_sparse(float32[n,4])", "float32[n,4]%2"},
+      {"to_sparse(float32[n,4], dense_dim=1)", "float32[n,4]%1"},
+      {"to_sparse(float32[n,4], dense_dim=-9223372036854775808)", "?"},
       {"to_dense(float32[n,4]%2)", "float32[n,4]"},
       {"_indices(float32[n,4]%2)", "int64[2,u0]"},
       {"relu(float32[n,4]%2)", "float32[n,4]%2"},

@@ -134,6 +134,7 @@ TEST_CASE("symbolic quotients are simplified where that always holds", "[symboli
   CHECK(normal("-7//2") == "-4");
   CHECK(normal("(n-n%8)//8") == "n//8");
   CHECK(normal("(n%8)//8") == "0");
+  CHECK(normal("(-9223372036854775807-1)//3") == "-3074457345618258603");
   // Both spellings of rounding up.
   CHECK(normal("-(-n//8)") == "(n+7)//8");
   CHECK(ceildiv(parsed("n"), 8) == parsed("(n+7)//8"));
@@ -143,6 +144,7 @@ TEST_CASE("symbolic quotients are simplified where that always holds", "[symboli
 
 TEST_CASE("symbolic remainders are simplified where that always holds", "[symbolic]") {
   CHECK(normal("(8*n + 9) % 8") == "1");
+  CHECK(normal("(-9223372036854775807-1) % 3") == "1");
   CHECK(normal("(9*n) % 8") == "n%8");
   CHECK(normal("(8 - n%8) % 8") == "(-n)%8");
   CHECK(normal("(n%16) % 8") == "n%8");

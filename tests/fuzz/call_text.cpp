@@ -1,4 +1,4 @@
-#include "shapes_text.h"
+#include "tests/fuzz/call_text.h"
 
 #include <algorithm>
 #include <cctype>
