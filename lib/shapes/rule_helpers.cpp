@@ -169,6 +169,7 @@ SymInt same_size(const SymInt& a, const SymInt& b) { return b.is_number() ? b : 
 SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions) {
   Sizes above = numerator, below;
   for (const SymInt& size : denominator) {
+    if (is_number(size, 0)) throw CannotTell{};
     const auto found = std::ranges::find(above, size);
     if (found != above.end()) {
       above.erase(found);

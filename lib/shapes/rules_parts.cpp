@@ -69,9 +69,13 @@ Results narrow(const RuleArguments& args) {
   return make(std::move(self));
 }
 
+void require_two_dims(std::int64_t first, std::int64_t second) {
+  if (first == second) throw Raises{"both dimensions of the diagonal are " + std::to_string(first)};
+}
+
 Results diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
   const std::size_t first = dim_index(dim1, self), second = dim_index(dim2, self);
-  if (first == second) throw CannotTell{};
+  require_two_dims(signed_index(first), signed_index(second));
   const SymInt rows = self.sizes[first] + std::min<std::int64_t>(offset, 0);
   const SymInt columns = self.sizes[second] - std::max<std::int64_t>(offset, 0);
   Sizes sizes;
@@ -113,7 +117,7 @@ Results diag_embed(const RuleArguments& args) {
   const std::int64_t rank = self.dim() + 1;
   const std::int64_t dim1 = normalize_dim(args.number("dim1"), rank),
                      dim2 = normalize_dim(args.number("dim2"), rank);
-  if (dim1 == dim2) throw Raises{"both dimensions of the diagonal are " + std::to_string(dim1)};
+  require_two_dims(dim1, dim2);
   self.sizes.pop_back();
   self.sizes.insert(self.sizes.begin() + std::min(dim1, dim2), size);
   self.sizes.insert(self.sizes.begin() + std::max(dim1, dim2), size);

@@ -35,6 +35,9 @@ Sizes complete(const Sizes& sizes, Sizes asked, const ShapeEnv& dimensions) {
   }
   Sizes others = asked;
   others.erase(others.begin() + signed_index(*open));
+  for (const SymInt& size : others) {
+    if (is_number(size, 0)) throw Raises{"beside a size of 0 the one that is left open can be any"};
+  }
   asked[*open] = quotient(sizes, others, dimensions);
   return fits(asked);
 }
