@@ -46,7 +46,7 @@ def wheel(tmp_path_factory) -> str:
     settings = {
         "build-dir": f"{folder}/build",
         "cmake.build-type": "Debug",
-        "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1 -D_GLIBCXX_ASSERTIONS",
+        "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1",
         "cmake.define.FXTRACE_WERROR": "ON",
         "install.strip": "true",
     }
