@@ -10,6 +10,16 @@
 #include "support/nearest.h"
 
 namespace fxtrace {
+namespace {
+
+// Less than a configuration's own limit: with what options_json() writes around it, it is read again.
+constexpr int kMaxValueDepth = 24;
+
+void check_depth(const JsonValue& value, int depth) {
+  if (depth >= kMaxValueDepth) value.fail("nested too deeply");
+}
+
+}  // namespace
 
 JsonValue::Range object_fields(const JsonValue& value, const std::string& what) {
   if (!value.is_object()) value.fail("expected " + what);
@@ -72,7 +82,7 @@ void for_each_string(const JsonValue& value, const std::function<void(JsonValue,
   }
 }
 
-Argument read_plain(const JsonValue& value) {
+Argument read_plain(const JsonValue& value, int depth) {
   switch (value.kind()) {
     case JsonValue::Kind::kNull:
       return Argument(Argument::None{});
@@ -86,8 +96,9 @@ Argument read_plain(const JsonValue& value) {
     case JsonValue::Kind::kString:
       return Argument(std::string(value.string()));
     case JsonValue::Kind::kArray: {
+      check_depth(value, depth);
       Argument::List list;
-      for (const JsonValue item : value.items()) list.items.push_back(read_plain(item));
+      for (const JsonValue item : value.items()) list.items.push_back(read_plain(item, depth + 1));
       return Argument(std::move(list));
     }
     case JsonValue::Kind::kObject:
@@ -96,17 +107,19 @@ Argument read_plain(const JsonValue& value) {
   value.fail("expected null, a boolean, a number, a string or an array of them");
 }
 
-Argument read_argument(const JsonValue& value) {
+Argument read_argument(const JsonValue& value, int depth) {
   if (value.is_object()) {
+    check_depth(value, depth);
     Argument::Dict dict;
     for (const JsonValue item : value.fields()) {
-      dict.items.push_back({std::string(item.key()), read_argument(item)});
+      dict.items.push_back({std::string(item.key()), read_argument(item, depth + 1)});
     }
     return Argument(std::move(dict));
   }
   if (value.is_array()) {
+    check_depth(value, depth);
     Argument::List list;
-    for (const JsonValue item : value.items()) list.items.push_back(read_argument(item));
+    for (const JsonValue item : value.items()) list.items.push_back(read_argument(item, depth + 1));
     return Argument(std::move(list));
   }
   return read_plain(value);

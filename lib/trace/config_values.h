@@ -26,8 +26,9 @@ std::string read_choice(const JsonValue& value, const std::vector<std::string>& 
 // One string, or an array of strings.
 void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
 
-Argument read_plain(const JsonValue& value);     // no objects
-Argument read_argument(const JsonValue& value);  // any JSON
+// `depth` is that of the arrays and objects around it within the whole value, which may have 24.
+Argument read_plain(const JsonValue& value, int depth = 0);     // no objects
+Argument read_argument(const JsonValue& value, int depth = 0);  // any JSON
 nlohmann::ordered_json to_json(const Argument& value);
 
 // On one line.  Options come from command lines too, which need not be UTF-8.

@@ -193,6 +193,17 @@ TEST_CASE("config: errors have a place", "[config]") {
     CHECK_THAT(error_of(text), ContainsSubstring(message));
   }
   CHECK_THAT(error_of(std::string(1'000'000, '[')), ContainsSubstring("c.json:1:33: nested too deeply"));
+  // Values have less room, so that a result's options, which say more around them, are read again.
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  for (const auto& [before, after] :
+       {std::pair("{\"rules\": [{\"where\": {\"a\": ", "}}]}"), std::pair("{\"concrete\": {\"x\": ", "}}")}) {
+    CHECK_THAT(error_of(before + nested(25) + after), ContainsSubstring("nested too deeply"));
+    Config config;
+    read_config(before + nested(24) + after, "c.json", config);
+    Config again;
+    read_config(options_json(config), "options", again);
+    CHECK(options_json(again) == options_json(config));
+  }
   CHECK_THAT(error_of("{\"method\": \"\xff\"}"), ContainsSubstring("invalid JSON"));
   CHECK_THAT(error_of("{\"max_depth\": 1e999}"), ContainsSubstring("invalid JSON"));
 }
