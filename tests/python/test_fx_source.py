@@ -317,7 +317,7 @@ def test_what_no_graph_calls_raises(program, tmp_path, monkeypatch, node):
 
 def test_functions_that_a_file_names_are_torchs_own():
     """The places that functions are taken from hold no function of another package under a public name."""
-    with open(f"{harness.ROOT}/lib/writers/fx_writer.cpp", encoding="utf-8") as file:
+    with open(f"{harness.ROOT}/lib/writers/fx_names.cpp", encoding="utf-8") as file:
         table = re.search(r"kTorchSpaces = .*?\{(.*?)\}", file.read(), re.DOTALL)
     assert table is not None
     spaces = re.findall(r'"([^"]+)"', table[1])

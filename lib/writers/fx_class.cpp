@@ -1,0 +1,736 @@
+#include "writers/fx_class.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "graph/text_form.h"
+#include "operators/python_functions.h"
+#include "shapes/scalar_type.h"
+#include "support/dotted.h"
+#include "support/printable.h"
+#include "symbolic/expression.h"
+#include "writers/fx_names.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kColumns = 110;
+constexpr std::size_t kNameRoom = 20;  // for the indentation and the name of a node
+// Python's parser gives up somewhere above a hundred.
+constexpr int kMaxNesting = 50;
+// Modules around one that are looked at.
+constexpr int kMaxModules = 200;
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ") {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += separator;
+    out += part;
+  }
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// The parts of a qualified name as the model spells them: a backslash stands before a dot inside of one.
+std::vector<std::string> path_parts(std::string_view path) {
+  std::vector<std::string> parts(1);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '.') {
+      parts.emplace_back();
+    } else {
+      if (path.substr(i).starts_with("\\.")) ++i;
+      parts.back() += path[i];
+    }
+  }
+  return parts;
+}
+
+// The path of the module around this one; "" for those of the root.
+std::string_view parent_path(std::string_view path) {
+  for (std::size_t i = path.size(); i-- > 1;) {
+    if (path[i] == '.' && path[i - 1] != '\\') return path.substr(0, i);
+  }
+  return {};
+}
+
+bool is_module_name(std::string_view name) {
+  const auto names = torch_module_names();
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What is known of a value beyond that it is a tensor.
+std::string value_comment(const Meta& meta) {
+  std::string text = known_value_text(meta);
+  return text == "Tensor" ? "" : text;
+}
+
+// A class for one graph of the collection.
+class ClassWriter {
+ public:
+  ClassWriter(const ModuleGraph& graph, FxFile& file) : root_(graph), file_(file) {
+    for (const std::string_view name : torch_module_names()) attributes_.reserve(name);
+  }
+
+  std::string write(const std::string& name) {
+    prepare(root_);
+    method("forward", root_);
+    bodies(root_);
+    std::string out = "class " + name + "(torch.nn.Module):\n";
+    out += std::string("    def __init__(self, model") + (needs_archive_ ? ", archive" : "") + "):\n";
+    out += "        super().__init__()\n";
+    for (const std::string& statement : init_) out += "        " + statement + "\n";
+    return out + methods_;
+  }
+
+ private:
+  // --- names ---
+
+  // Names the bodies, and notes what is called: attributes inside of that are read where the graph reads
+  // them.
+  void prepare(const ModuleGraph& graph) {
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op == Opcode::kCallModule && !is_overloaded(node)) called_.try_emplace(*node.target, &node);
+    }
+    for (const Subgraph& body : graph.subgraphs) {
+      bodies_[&body.graph] = attributes_.create(body.name);
+      prepare(body.graph);
+    }
+  }
+
+  // --- what stands in __init__ ---
+
+  // Where the model has what is called so.  Nothing for names that are no module's or tensor's.
+  static std::optional<std::string> place_in_model(const std::string& path, FxFile& file) {
+    if (path.empty()) return "model";
+    const std::vector<std::string> parts = path_parts(path);
+    for (const std::string& part : parts) {
+      if (part.starts_with("__")) return std::nullopt;
+    }
+    file.helpers.insert("_find");
+    if (path.find("\\.") == std::string::npos) return "_find(model, " + python_string(path) + ")";
+    for (const char* separator : {"/", "|", "\t", "\n"}) {
+      if (path.find(separator) != std::string::npos) continue;
+      return "_find(model, " + python_string(joined(parts, separator)) + ", " + python_string(separator) +
+             ")";
+    }
+    return std::nullopt;
+  }
+
+  // Of the module that a node calls.
+  std::string type_of(const Node& node) const {
+    const auto record = file_.modules.find(*node.target);
+    const std::string type = record != file_.modules.end() ? record->second->type : "";
+    return type.empty() ? node.scope->module_type.value_or("") : type;
+  }
+
+  bool is_overloaded(const Node& node) const {
+    if (!file_.is_torchscript() || !node.method->empty()) return false;
+    const std::string type = type_of(node);
+    return last_part(type) == "LSTM" || last_part(type) == "GRU";
+  }
+
+  // The name of the module in the class.
+  const std::string& module_attribute(const Node& node) {
+    const std::string& path = *node.target;
+    const auto [found, is_new] = modules_here_.try_emplace(path);
+    if (!is_new) return found->second;
+    found->second = attributes_.create(path.empty() ? "root_module" : path);
+    auto place = place_in_model(path, file_);
+    if (!place) {
+      problem_ = python_string(path) + " is no name of a module";
+      return found->second;
+    }
+    if (is_overloaded(node)) {
+      file_.helpers.insert("_Overloaded");
+      place = "_Overloaded(" + *place + ")";
+    }
+    init_.push_back("self." + found->second + " = " + *place + comment(type_of(node)));
+    return found->second;
+  }
+
+  // An attribute of a module that is called, which may have put another value there.
+  std::optional<std::string> live_attribute(const std::string& target) {
+    std::string_view path = parent_path(target);
+    for (int i = 0; i < kMaxModules; ++i, path = parent_path(path)) {
+      const auto called = called_.find(path);
+      if (called == called_.end()) {
+        if (path.empty()) break;
+        continue;
+      }
+      std::string text = "self." + module_attribute(*called->second);
+      const std::vector<std::string> parts =
+          path_parts(std::string_view(target).substr(path.empty() ? 0 : path.size() + 1));
+      for (const std::string& part : parts) {
+        if (!is_python_name(part) || is_module_name(part)) return std::nullopt;
+        text += "." + part;
+      }
+      return text;
+    }
+    return std::nullopt;
+  }
+
+  std::string attribute(const ModuleGraph& graph, const std::string& target) {
+    const auto constant =
+        std::ranges::find(graph.constants, target, [](const auto& item) { return item.first; });
+    const bool is_constant = constant != graph.constants.end();
+    if (!is_constant) {
+      if (const auto live = live_attribute(target)) return *live;
+    }
+    const auto [found, is_new] = values_here_.try_emplace({is_constant ? &graph : nullptr, target});
+    if (!is_new) return "self." + found->second;
+    std::string& name = found->second = attributes_.create(target);
+    if (is_constant) {
+      add_constant(name, target, constant->second);
+    } else if (const auto place = place_in_model(target, file_)) {
+      init_.push_back("self." + name + " = " + *place);
+    } else {
+      problem_ = python_string(target) + " is no name of a parameter";
+    }
+    return "self." + name;
+  }
+
+  void add_constant(const std::string& name, const std::string& target, const Constant& constant) {
+    const auto buffer = [&](const std::string& value) {
+      const std::string arguments = python_string(name) + ", " + value + ", persistent=False";
+      constexpr std::size_t kRoom = 80;
+      const bool fits = arguments.size() < kRoom || value.find('\n') != std::string::npos;
+      init_.push_back("self.register_buffer(" +
+                      (fits ? arguments : "\n            " + arguments + "\n        ") + ")");
+    };
+    if (!constant.object_type.empty()) {
+      if (!file_.is_torchscript() || !is_type_name(constant.object_type)) {
+        problem_ = "constant " + python_string(target) + " is an object of an unknown type";
+        return;
+      }
+      needs_archive_ = true;
+      file_.helpers.insert("_constant_object");
+      init_.push_back("self." + name + " = _constant_object(archive, " + python_string(constant.object_type) +
+                      ", " + std::to_string(constant.object_index) + ")");
+      return;
+    }
+    const auto dtype = find_scalar_type(constant.dtype);
+    if (!dtype) {
+      problem_ = "constant " + python_string(target) + " has dtype " + python_string(constant.dtype);
+      return;
+    }
+    const std::string torch_dtype = "torch." + dtype_name(*dtype);
+    if (constant.data) {
+      buffer(tensor_text(*constant.data, torch_dtype, constant.shape));
+    } else if (!file_.is_torchscript()) {
+      const auto place = place_in_model(target, file_);
+      if (!place) {
+        problem_ = python_string(target) + " is no name of a tensor";
+        return;
+      }
+      buffer(*place);
+    } else if (constant.record.empty()) {
+      problem_ = "constant " + python_string(target) + " has neither data nor a record";
+    } else {
+      needs_archive_ = true;
+      file_.helpers.insert("_constant");
+      buffer("_constant(archive, " + python_string(constant.record) + ", " + torch_dtype + ", " +
+             numbers_text(constant.shape) + ", " + numbers_text(constant.stride) + ", " +
+             std::to_string(constant.storage_offset) + ")");
+    }
+  }
+
+  static bool is_type_name(std::string_view text) {
+    return std::ranges::all_of(split(text, '.'), is_python_name);
+  }
+
+  static std::string numbers_text(const std::vector<std::int64_t>& numbers) {
+    std::vector<std::string> texts;
+    for (const std::int64_t number : numbers) texts.push_back(std::to_string(number));
+    return texts.size() == 1 ? "(" + texts[0] + ",)" : "(" + joined(texts) + ")";
+  }
+
+  // Lines of an expression in parentheses, as far as a line is too short for them.
+  std::string tensor_text(const std::vector<Argument>& data, const std::string& dtype,
+                          const std::vector<std::int64_t>& shape) {
+    std::vector<std::string> items;
+    std::size_t length = 0;
+    for (const Argument& value : data) {
+      items.push_back(argument(root_, value));
+      length += items.back().size() + 2;
+    }
+    const std::string end = ", dtype=" + dtype + ")";
+    if (shape.empty() && items.size() == 1) return "torch.tensor(" + items[0] + end;
+    const std::string reshaped = shape.size() == 1 ? "" : ".reshape(" + numbers_text(shape) + ")";
+    constexpr std::size_t kRoom = 60;
+    if (length <= kRoom) return "torch.tensor([" + joined(items) + "]" + end + reshaped;
+    std::string text = "torch.tensor([";
+    const std::string indent = "\n            ";
+    std::size_t column = kColumns;
+    for (const std::string& item : items) {
+      if (column + item.size() + 2 > kColumns) {
+        text += indent;
+        column = indent.size() - 1;
+      } else {
+        text += ' ';
+      }
+      text += item + ",";
+      column += item.size() + 2;
+    }
+    return text + "\n        ]" + end + reshaped;
+  }
+
+  // --- methods ---
+
+  void bodies(const ModuleGraph& graph) {
+    for (const Subgraph& body : graph.subgraphs) {
+      method(bodies_.at(&body.graph), body.graph);
+      bodies(body.graph);
+    }
+  }
+
+  // The names of a method: those of inputs as the model has them, those of nodes as the graph has them.
+  void name_nodes(const ModuleGraph& graph) {
+    PythonNames names(&file_.names);
+    names.reserve("self");
+    nodes_.clear();
+    for (const bool placeholders : {true, false}) {
+      for (const NodeId id : graph.graph.order()) {
+        const Node& node = graph.graph.node(id);
+        if (placeholders != (node.op == Opcode::kPlaceholder)) continue;
+        std::string_view name = placeholders ? std::string_view(*node.target) : std::string_view(node.name);
+        while (name.starts_with('*')) name.remove_prefix(1);
+        nodes_[id] = names.create(name);
+      }
+    }
+  }
+
+  void method(const std::string& name, const ModuleGraph& graph) {
+    name_nodes(graph);
+    methods_ += "\n    def " + name + signature(graph) + ":\n";
+    const std::size_t start = methods_.size();
+    for (const Guard& guard : graph.guards) line("# Assumed: " + printable(guard.expr.text()));
+    body(graph);
+    if (methods_.size() == start) line("pass");
+  }
+
+  void line(const std::string& text) { methods_ += "        " + text + "\n"; }
+  void blank_line() {
+    if (!methods_.ends_with(":\n") && !methods_.ends_with("\n\n")) methods_ += '\n';
+  }
+
+  std::string signature(const ModuleGraph& graph) {
+    struct Parameter {
+      std::string text, comment;
+    };
+    std::vector<Parameter> parameters;
+    std::size_t required = 0;  // up to here Python wants no default
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kPlaceholder) continue;
+      parameters.push_back({nodes_.at(id), input_comment(graph, node)});
+      if (node.args.empty()) required = parameters.size();
+    }
+    std::size_t i = 0;
+    bool has_comments = false;
+    std::vector<std::string> texts{"self"};
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kPlaceholder) continue;
+      Parameter& parameter = parameters[i++];
+      if (i > required) {
+        std::string value = argument(graph, node.args[0]);
+        if (problem_) {
+          parameter.comment += (parameter.comment.empty() ? "" : ", ") + ("default left out: " + *problem_);
+          problem_.reset();
+          value = "None";
+        }
+        parameter.text += "=" + value;
+      } else if (!node.args.empty()) {
+        parameter.comment += (parameter.comment.empty() ? "" : ", ") +
+                             ("default " + print_argument(graph.graph, node.args[0]));
+      }
+      texts.push_back(parameter.text);
+      has_comments = has_comments || !parameter.comment.empty();
+    }
+    if (!has_comments && joined(texts).size() < kColumns / 2) return "(" + joined(texts) + ")";
+    std::string text = "(\n        self,\n";
+    for (const Parameter& parameter : parameters) {
+      text += "        " + parameter.text + "," + comment(parameter.comment) + "\n";
+    }
+    return text + "    )";
+  }
+
+  // What is known of an input; its name where Python has no such, and its place where it is a part of one.
+  std::string input_comment(const ModuleGraph& graph, const Node& node) {
+    std::string text;
+    if (nodes_.at(node.id) != *node.target) text = "input " + python_string(*node.target);
+    if (graph.signature) {
+      const auto& inputs = graph.signature->inputs;
+      const auto entry = std::ranges::find(inputs, node.id, &GraphSignature::Entry::node);
+      if (entry != inputs.end() && entry->path.size() > 1 && entry->role == SignatureRole::kUserInput) {
+        text += text.empty() ? "" : ", ";
+        const auto* first = entry->path[0].get_if<std::string>();
+        text += first != nullptr ? *first : print_argument(graph.graph, entry->path[0]);
+        for (std::size_t i = 1; i < entry->path.size(); ++i) {
+          text += "[" + print_argument(graph.graph, entry->path[i]) + "]";
+        }
+      }
+    }
+    const std::string value = value_comment(node.meta);
+    if (text.empty() || value.empty()) return text + value;
+    return text + ": " + value;
+  }
+
+  static std::string comment(const std::string& text) { return text.empty() ? "" : "  # " + printable(text); }
+
+  void body(const ModuleGraph& graph) {
+    scope_ = graph.module;
+    call_ = 1;
+    find_calls(graph);
+    std::optional<SourceLocation> source;
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op == Opcode::kPlaceholder) continue;
+      const std::string text = statement(graph, node);
+      if (node.op != Opcode::kOutput) {
+        const std::string scope = scope_change(node);
+        const bool has_line = *node.source && *node.source != source;
+        const bool loses_line =
+            !*node.source && source && node.op != Opcode::kGetAttr && node.target != "operator.getitem";
+        if (!scope.empty() || has_line || loses_line) blank_line();
+        if (!scope.empty()) line("# " + printable(scope));
+        if (has_line) line("# " + source_text(**node.source));
+        if (loses_line) line("# No line of the source is known for these:");
+        if (has_line || loses_line) source = *node.source;
+      }
+      line(text);
+    }
+  }
+
+  static std::string source_text(const SourceLocation& source) {
+    std::string text = "File: " + printable(source.file);
+    if (source.line > 0) text += ":" + std::to_string(source.line);
+    if (!source.function.empty()) text += " in " + printable(source.function);
+    return source.text.empty() ? text : text + ", code: " + printable(source.text);
+  }
+
+  // The module whose forward makes the node.  A leaf stands where it is called from: in the module around it
+  // whose forward runs.
+  std::string_view caller(const Node& node) const {
+    std::string_view path = node.scope->module_path;
+    if (node.op != Opcode::kCallModule) return path;
+    for (int i = 0; i < kMaxModules && !path.empty() && path != root_.module; ++i) {
+      path = parent_path(path);
+      const auto found = file_.modules.find(path);
+      if (found != file_.modules.end() && found->second->status == ModuleStatus::kTraced &&
+          found->second->calls > 0) {
+        break;
+      }
+    }
+    return path;
+  }
+
+  // Which call of the module it is.  Only nodes of the module itself tell: for a leaf the next of them does.
+  void find_calls(const ModuleGraph& graph) {
+    calls_.clear();
+    std::unordered_map<std::string_view, std::int64_t> next;
+    std::vector<NodeId> order = graph.graph.order();
+    std::ranges::reverse(order);
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kCallModule) {
+        next[node.scope->module_path] = node.scope->call;
+      } else if (const auto found = next.find(caller(node)); found != next.end()) {
+        calls_[id] = found->second;
+      }
+    }
+  }
+
+  // A title where another module's forward goes on than before.
+  std::string scope_change(const Node& node) {
+    const std::string_view path = caller(node);
+    std::int64_t call = node.scope->call;
+    if (node.op == Opcode::kCallModule) {
+      const auto known = calls_.find(node.id);
+      call = path == scope_ ? call_ : known != calls_.end() ? known->second : 1;
+    }
+    if (path == scope_ && call == call_) return {};
+    scope_ = path;
+    call_ = call;
+    std::string text = fx_path_text(scope_);
+    const auto found = file_.modules.find(path);
+    if (found != file_.modules.end() && !found->second->type.empty()) text += ": " + found->second->type;
+    return call == 1 ? text : text + ", call " + std::to_string(call);
+  }
+
+  // The line of a node; one that raises when Python cannot say what it does.
+  std::string statement(const ModuleGraph& graph, const Node& node) {
+    problem_.reset();
+    std::string text;
+    if (node.op == Opcode::kOutput) {
+      text = "return " + (node.args.empty() ? "None" : argument(graph, node.args[0]));
+    } else {
+      text = nodes_.at(node.id) + " = " + value(graph, node);
+    }
+    if (problem_) {
+      text = "raise NotImplementedError(" + python_string("node " + node.name + ": " + *problem_) + ")";
+      problem_.reset();
+    }
+    return node.op == Opcode::kOutput ? text : text + comment(value_comment(node.meta));
+  }
+
+  std::string value(const ModuleGraph& graph, const Node& node) {
+    switch (node.op) {
+      case Opcode::kGetAttr:
+        return attribute(graph, *node.target);
+      case Opcode::kCallModule: {
+        std::string callee = "self." + module_attribute(node);
+        if (!node.method->empty()) {
+          if (!is_python_name(*node.method))
+            problem_ = python_string(*node.method) + " is no name of a method";
+          callee += "." + *node.method;
+        }
+        return call(graph, callee, node.args, node.kwargs);
+      }
+      case Opcode::kCallMethod: {
+        if (node.args.empty() || !is_python_name(*node.target)) {
+          problem_ = python_string(*node.target) + " is no method that a graph calls";
+          return {};
+        }
+        const std::string object = operand(graph, node.args[0], "");
+        if (object.empty()) {
+          problem_ = "a method of a value that is no node";
+          return {};
+        }
+        return call(graph, object + "." + *node.target,
+                    std::vector<Argument>(node.args.begin() + 1, node.args.end()), node.kwargs);
+      }
+      default:
+        return function_call(graph, node);
+    }
+  }
+
+  // As Python writes it with symbols and brackets, as far as it does.
+  std::string function_call(const ModuleGraph& graph, const Node& node) {
+    const std::string& target = *node.target;
+    const auto& args = node.args;
+    if (node.kwargs.empty() && args.size() == 2) {
+      if (target == "builtins.getattr") {
+        const auto* name = args[1].get_if<std::string>();
+        if (name == nullptr || !is_python_name(*name) || name->starts_with('_') || !args[0].is<NodeId>()) {
+          problem_ = "no attribute that a graph reads";
+          return {};
+        }
+        return argument(graph, args[0]) + "." + *name;
+      }
+      if (target == "operator.getitem" && args[0].is<NodeId>()) {
+        return argument(graph, args[0]) + "[" + subscript(graph, args[1]) + "]";
+      }
+      const std::string_view symbol = python_symbol(target);
+      if (!symbol.empty()) {
+        const std::string left = operand(graph, args[0], symbol);
+        const std::string right = operand(graph, args[1], symbol);
+        if (!left.empty() && !right.empty()) return left + " " + std::string(symbol) + " " + right;
+      }
+    }
+    if (target == "builtins.getattr") {
+      problem_ = "no attribute that a graph reads";
+      return {};
+    }
+    if (node.kwargs.empty() && args.size() == 1 && args[0].is<NodeId>()) {
+      if (target == "operator.neg") return "-" + argument(graph, args[0]);
+      if (target == "operator.not_") return "not " + argument(graph, args[0]);
+    }
+    return call(graph, function(target), args, node.kwargs);
+  }
+
+  // What can stand beside a symbol without parentheses; empty for the rest.
+  std::string operand(const ModuleGraph& graph, const Argument& argument, std::string_view symbol) {
+    const bool identity = symbol == "is" || symbol == "is not";
+    const auto* integer = argument.get_if<std::int64_t>();
+    const auto* number = argument.get_if<double>();
+    const bool is_number =
+        (integer != nullptr && *integer >= 0) ||
+        (number != nullptr && *number >= 0 && std::isfinite(*number) && !std::signbit(*number));
+    const bool fits = argument.is<NodeId>() || argument.is<bool>() || argument.is<Argument::None>() ||
+                      (!identity && !symbol.empty() && is_number);
+    return fits ? this->argument(graph, argument) : "";
+  }
+
+  std::string subscript(const ModuleGraph& graph, const Argument& index) {
+    if (const auto* slice = index.get_if<Argument::Slice>()) {
+      const auto part = [&](std::size_t i) {
+        return slice->parts[i].is<Argument::None>() ? "" : argument(graph, slice->parts[i]);
+      };
+      const std::string step = part(2);
+      return part(0) + ":" + part(1) + (step.empty() ? "" : ":" + step);
+    }
+    const auto* tuple = index.get_if<Argument::Tuple>();
+    if (tuple == nullptr || tuple->items.size() < 2) return argument(graph, index);
+    std::vector<std::string> parts;
+    for (const Argument& item : tuple->items) {
+      parts.push_back(item.is<Argument::Slice>() ? subscript(graph, item) : argument(graph, item));
+    }
+    return joined(parts);
+  }
+
+  std::string call(const ModuleGraph& graph, const std::string& callee, const std::vector<Argument>& args,
+                   const Kwargs& kwargs) {
+    std::vector<std::string> parts;
+    std::string others;  // keyword arguments that Python has no syntax for
+    parts.reserve(args.size() + kwargs.size());
+    for (const Argument& argument : args) parts.push_back(this->argument(graph, argument));
+    for (const auto& [name, argument] : kwargs) {
+      const std::string value = this->argument(graph, argument);
+      if (is_python_name(name)) {
+        parts.push_back(name + "=" + value);
+      } else {
+        others += (others.empty() ? "" : ", ") + python_string(name) + ": " + value;
+      }
+    }
+    if (!others.empty()) parts.push_back("**{" + others + "}");
+    return callee + in_parentheses(parts, callee.size() + kNameRoom);
+  }
+
+  // "(a, b)"; on lines of their own where one line has no room for them behind what stands there.
+  static std::string in_parentheses(const std::vector<std::string>& parts, std::size_t before) {
+    const std::string line = joined(parts);
+    const std::string indent = "\n" + std::string(12, ' ');
+    if (parts.empty() || before + line.size() < kColumns) return "(" + line + ")";
+    const bool fits = indent.size() + line.size() < kColumns;
+    return "(" + indent + (fits ? line : joined(parts, "," + indent) + ",") + "\n" + std::string(8, ' ') +
+           ")";
+  }
+
+  // --- functions and arguments ---
+
+  std::string function(const std::string& target) {
+    const std::string& text = file_.functions.at(target);
+    for (const char* const module : {"math", "operator"}) {
+      if (text.starts_with(module + std::string("."))) file_.imports.insert(module);
+    }
+    return text;
+  }
+
+  std::string argument(const ModuleGraph& graph, const Argument& argument) {
+    std::string text;
+    append(graph, argument, text, 0);
+    return text;
+  }
+
+  // Appends, so that what is nested deeply is not copied at every level.
+  void append(const ModuleGraph& graph, const Argument& argument, std::string& out, int depth) {
+    if (depth > kMaxNesting) {
+      problem_ = "its arguments are nested deeper than " + std::to_string(kMaxNesting);
+      return;
+    }
+    const auto all = [&](const char* open, const std::vector<Argument>& items, const char* close) {
+      out += open;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (i != 0) out += ", ";
+        append(graph, items[i], out, depth + 1);
+      }
+      out += close;
+    };
+    const auto of_torch = [&](bool is_known, const std::string& name, const char* what) {
+      if (!is_known) problem_ = python_string(name) + " is no " + what + " of torch";
+      out += "torch." + name;
+    };
+    std::visit(
+        [&](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, Argument::None>) {
+            out += "None";
+          } else if constexpr (std::is_same_v<Value, bool>) {
+            out += value ? "True" : "False";
+          } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+            out += std::to_string(value);
+          } else if constexpr (std::is_same_v<Value, double>) {
+            out += python_float(value);
+          } else if constexpr (std::is_same_v<Value, std::complex<double>>) {
+            out += "complex(" + python_float(value.real()) + ", " + python_float(value.imag()) + ")";
+          } else if constexpr (std::is_same_v<Value, std::string>) {
+            out += python_string(value);
+          } else if constexpr (std::is_same_v<Value, Argument::List>) {
+            all("[", value.items, "]");
+          } else if constexpr (std::is_same_v<Value, Argument::Tuple>) {
+            all("(", value.items, value.items.size() == 1 ? ",)" : ")");
+          } else if constexpr (std::is_same_v<Value, Argument::Slice>) {
+            all("slice(", value.parts, ")");
+          } else if constexpr (std::is_same_v<Value, Argument::Dict>) {
+            out += "{";
+            for (std::size_t i = 0; i < value.items.size(); ++i) {
+              if (i != 0) out += ", ";
+              append(graph, value.items[i].key, out, depth + 1);
+              out += ": ";
+              append(graph, value.items[i].value, out, depth + 1);
+            }
+            out += "}";
+          } else if constexpr (std::is_same_v<Value, NodeId>) {
+            out += nodes_.at(value);
+          } else if constexpr (std::is_same_v<Value, Argument::Dtype>) {
+            const auto dtype = find_scalar_type(value.name);
+            if (!dtype) problem_ = python_string(value.name) + " is no dtype of torch";
+            if (dtype) out += "torch." + dtype_name(*dtype);
+          } else if constexpr (std::is_same_v<Value, Argument::Device>) {
+            out += "torch.device(" + python_string(value.name) + ")";
+          } else if constexpr (std::is_same_v<Value, Argument::Layout>) {
+            of_torch(is_torch_layout(value.name), value.name, "layout");
+          } else if constexpr (std::is_same_v<Value, Argument::MemoryFormat>) {
+            of_torch(is_torch_memory_format(value.name), value.name, "memory format");
+          } else if constexpr (std::is_same_v<Value, Argument::Function>) {
+            out += function(value.name);
+          } else {
+            static_assert(std::is_same_v<Value, Argument::GraphRef>);
+            const auto body = std::ranges::find(graph.subgraphs, value.name, &Subgraph::name);
+            if (body == graph.subgraphs.end()) {
+              problem_ = "there is no graph " + python_string(value.name);
+            } else {
+              out += "self." + bodies_.at(&body->graph);
+            }
+          }
+        },
+        argument.value);
+  }
+
+  const ModuleGraph& root_;
+  FxFile& file_;
+
+  PythonNames attributes_;
+  std::map<std::string_view, const Node*> called_;   // a node that calls the module, by path
+  std::map<std::string, std::string> modules_here_;  // the attribute for each path
+  // The attribute for each name; constants are those of one graph.
+  std::map<std::pair<const ModuleGraph*, std::string>, std::string> values_here_;
+  std::map<const ModuleGraph*, std::string> bodies_;  // the method of each
+  std::map<NodeId, std::string> nodes_;               // of the method at hand
+  std::vector<std::string> init_;
+  std::string methods_;
+  std::string scope_;  // of the node before, and which call of it
+  std::int64_t call_ = 1;
+  std::map<NodeId, std::int64_t> calls_;  // of the callers of leaves
+  bool needs_archive_ = false;
+  std::optional<std::string> problem_;  // why the node at hand cannot be written
+};
+
+}  // namespace
+
+FxFile::FxFile(const GraphCollection& collection) : model(collection.model) {
+  for (const ModuleRecord& module : collection.modules) modules.emplace(module.path, &module);
+}
+
+std::string fx_path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
+
+std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file) {
+  return ClassWriter(graph, file).write(name);
+}
+
+}  // namespace fxtrace
