@@ -4,17 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "costs/cost_log.h"
+#include "exported/leaf_module.h"
 
 namespace fxtrace {
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = LeafShape;
 using List = Argument::List;
 
 // --- values ---
@@ -50,27 +49,6 @@ class Found {
   };
   std::vector<Entry> entries_;
 };
-
-std::optional<Argument> plain_default(const AbstractValue& value) {
-  if (value.is_none()) return Argument(Argument::None{});
-  if (const auto* flag = value.get_if<bool>()) return Argument(*flag);
-  if (const auto* number = value.get_if<double>()) return Argument(*number);
-  if (const auto* text = value.get_if<std::string>()) return Argument(*text);
-  if (const auto* integer = value.integer()) {
-    const auto number = integer->number();
-    return number ? std::optional<Argument>(*number) : std::nullopt;
-  }
-  if (const auto* sequence = value.sequence()) {
-    List list;
-    for (const AbstractValue& item : *sequence) {
-      auto plain = plain_default(item);
-      if (!plain) return std::nullopt;
-      list.items.push_back(std::move(*plain));
-    }
-    return Argument(std::move(list));
-  }
-  return std::nullopt;
-}
 
 const std::vector<Argument>* items_of(const Argument& value) {
   if (const auto* list = value.get_if<List>()) return &list->items;
@@ -119,133 +97,6 @@ std::optional<Shape> numbers_of(const Meta& meta) {
   return shape;
 }
 
-// --- operations ---
-
-// An operation of a module, and the graph that it stands in.
-struct Site {
-  const ProgramGraph* graph;
-  const Operation* operation;
-
-  std::string_view name() const { return operation->target.aten_name(); }
-
-  // Null when it was left out, or is no argument of the operator.
-  const Operand* given(std::string_view argument) const {
-    const auto place = place_of(argument);
-    return place ? find(*place) : nullptr;
-  }
-
-  // The argument, or its default.  Nothing for what is no plain value: a tensor, a size that varies.
-  std::optional<Argument> plain(std::string_view argument) const {
-    const auto place = place_of(argument);
-    if (!place) return std::nullopt;
-    if (const Operand* operand = find(*place)) return plain_operand(*operand);
-    return plain_default(costed_operator(*operation->target.find_operator()).defaults[*place]);
-  }
-
-  std::optional<std::int64_t> integer(std::string_view argument) const {
-    const auto value = plain(argument);
-    const auto* number = value ? value->get_if<std::int64_t>() : nullptr;
-    return number != nullptr ? std::optional(*number) : std::nullopt;
-  }
-
-  std::optional<ValueId> value(std::string_view argument) const {
-    const Operand* operand = given(argument);
-    const auto* id = operand != nullptr ? operand->get_if<ValueId>() : nullptr;
-    return id != nullptr ? std::optional(*id) : std::nullopt;
-  }
-  const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
-  // Null when it is no tensor.
-  const Meta* meta(std::string_view argument) const {
-    const auto id = value(argument);
-    return id && meta(*id).kind() == ValueKind::kTensor ? &meta(*id) : nullptr;
-  }
-
- private:
-  std::optional<std::size_t> place_of(std::string_view argument) const {
-    const Operator* op = operation->target.find_operator();
-    if (op == nullptr) return std::nullopt;
-    const auto& arguments = costed_operator(*op).called.schema.arguments;
-    const auto found = std::ranges::find(arguments, argument, &SchemaArgument::name);
-    if (found == arguments.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - arguments.begin());
-  }
-
-  const Operand* find(std::size_t place) const {
-    const SchemaArgument& argument =
-        costed_operator(*operation->target.find_operator()).called.schema.arguments[place];
-    return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
-  }
-
-  std::optional<Argument> plain_operand(const Operand& operand) const {
-    bool is_plain = true;
-    Argument result = map_references<NodeId>(operand, [&](ValueId id) -> Argument {
-      const ProgramValue& value = graph->values[id.index];
-      if (value.fixed) return *value.fixed;
-      const auto number = value.meta.value ? value.meta.value->number() : std::nullopt;
-      if (number) return *number;
-      is_plain = false;
-      return Argument::None{};
-    });
-    return is_plain ? std::optional(std::move(result)) : std::nullopt;
-  }
-};
-
-struct Row;
-
-// All that the program has of one module.
-class Module {
- public:
-  Module(const Row& of, const ModuleInfo& info, const std::vector<ModuleInfo>& modules,
-         const std::vector<ParameterRecord>& parameters, std::span<const Site> operations)
-      : row(of), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
-
-  const Row& row;
-  const std::span<const Site> sites;  // its own operations, in the order of the program
-
-  // Of a parameter or buffer of the module itself; null when there is none.
-  const Shape* shape(std::string_view name) const { return shape_in(info_, name); }
-  const Shape* shape(std::string_view child, std::string_view name) const {
-    for (const ModuleId id : info_.children) {
-      if (is_name(modules_[id.index].path, info_.path, child)) return shape_in(modules_[id.index], name);
-    }
-    return nullptr;
-  }
-  std::size_t parameters() const { return info_.parameters.size(); }
-
-  // The operation of the module that makes the value; null for what is made elsewhere.
-  const Site* maker(const ProgramGraph* graph, ValueId value) const {
-    if (makers_.empty()) {
-      for (const Site& site : sites) {
-        for (const auto& output : site.operation->outputs)
-          makers_.emplace(std::pair(site.graph, output.value), &site);
-      }
-    }
-    const auto found = makers_.find({graph, value});
-    return found != makers_.end() ? found->second : nullptr;
-  }
-
- private:
-  // Whether `path` is `name` in `owner`.
-  static bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
-    if (owner.empty()) return path == name;
-    return path.size() == owner.size() + 1 + name.size() && path.starts_with(owner) && path.ends_with(name) &&
-           path[owner.size()] == '.';
-  }
-  const Shape* shape_in(const ModuleInfo& module, std::string_view name) const {
-    for (const std::size_t index : module.parameters) {
-      const ParameterRecord& parameter = parameters_[index];
-      if (parameter.kind != ParameterKind::kCustomObject && is_name(parameter.name, module.path, name))
-        return &parameter.shape;
-    }
-    return nullptr;
-  }
-
-  const ModuleInfo& info_;
-  const std::vector<ModuleInfo>& modules_;
-  const std::vector<ParameterRecord>& parameters_;
-  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const Site*> makers_;  // looked up only
-};
-
 // How many operations a search goes back over; torch.nn has far fewer.
 constexpr int kMostSteps = 64;
 
@@ -268,8 +119,8 @@ struct Told {
   Form form;
 };
 
-using Look = void (*)(const Module&, Found&);
-using LookAt = void (*)(const Module&, const Site&, Found&);
+using Look = void (*)(const LeafModule&, Found&);
+using LookAt = void (*)(const LeafModule&, const LeafSite&, Found&);
 
 struct Family {
   std::span<const std::string_view>
@@ -285,7 +136,7 @@ struct Row {
   std::size_t dims = 0;
 };
 
-std::optional<Argument> told_value(const Module& module, const Site& site, const Told& told) {
+std::optional<Argument> told_value(const LeafModule& module, const LeafSite& site, const Told& told) {
   auto value = site.plain(told.argument);
   if (!value) return std::nullopt;
   const bool is_none = value->is<Argument::None>();
@@ -306,7 +157,7 @@ std::optional<Argument> told_value(const Module& module, const Site& site, const
     case Form::kText:
       return value->is<std::string>() ? value : std::nullopt;
     case Form::kSizes: {
-      const auto sizes = sizes_of(*value, module.row.dims);
+      const auto sizes = sizes_of(*value, module.dims);
       return sizes ? std::optional(list_of(*sizes)) : std::nullopt;
     }
     case Form::kList: {
@@ -326,7 +177,7 @@ std::optional<Argument> told_value(const Module& module, const Site& site, const
 
 // --- products ---
 
-void look_at_linear(const Module& module, Found& found) {
+void look_at_linear(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight == nullptr || weight->size() != 2) return;
   found.add("in_features", (*weight)[1]);
@@ -334,7 +185,7 @@ void look_at_linear(const Module& module, Found& found) {
 }
 constexpr Family kLinear{{}, {}, look_at_linear};
 
-void look_at_bilinear(const Module& module, Found& found) {
+void look_at_bilinear(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight == nullptr || weight->size() != 3) return;
   found.add("in1_features", (*weight)[1]);
@@ -352,11 +203,11 @@ bool same_end(const Meta& a, const Meta& b, std::size_t dims) {
 }
 
 // The module pads by itself when padding_mode is not "zeros", and when "same" is not symmetric.
-void add_padding(const Module& module, const Site& convolution, Found& found) {
-  const std::size_t dims = module.row.dims;
+void add_padding(const LeafModule& module, const LeafSite& convolution, Found& found) {
+  const std::size_t dims = module.dims;
   auto input = convolution.value("input");
   for (int steps = 0; input; ++steps) {
-    const Site* maker = module.maker(convolution.graph, *input);
+    const LeafSite* maker = module.maker(convolution.graph, *input);
     if (maker == nullptr) break;
     if (steps == kMostSteps) return;
     const Operation& operation = *maker->operation;
@@ -385,9 +236,9 @@ void add_padding(const Module& module, const Site& convolution, Found& found) {
   if (const auto sizes = sizes_of(*padding, dims)) found.add("padding", list_of(*sizes));
 }
 
-void look_at_convolution(const Module& module, const Site& site, Found& found) {
-  const std::size_t dims = module.row.dims;
-  const bool transposed = module.row.module.find("Transpose") != std::string_view::npos;
+void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& found) {
+  const std::size_t dims = module.dims;
+  const bool transposed = module.type.find("Transpose") != std::string_view::npos;
   std::optional<Shape> weight;
   if (const Shape* own = module.shape("weight")) {
     weight = *own;
@@ -420,14 +271,14 @@ constexpr Family kConvolution{kConvolutions, {}, nullptr, look_at_convolution};
 
 // --- embeddings ---
 
-void look_at_embedding(const Module& module, Found& found) {
+void look_at_embedding(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight == nullptr || weight->size() != 2) return;
   found.add("num_embeddings", (*weight)[0]);
   found.add("embedding_dim", (*weight)[1]);
 }
 // The operator has -1 for none; the module counts from the front.
-void add_padding_index(const Module&, const Site& site, Found& found) {
+void add_padding_index(const LeafModule&, const LeafSite& site, Found& found) {
   const auto value = site.plain("padding_idx");
   if (!value) return;
   const auto* index = value->get_if<std::int64_t>();
@@ -437,7 +288,7 @@ void add_padding_index(const Module&, const Site& site, Found& found) {
     found.add("padding_idx", *index);
   }
 }
-void look_at_bag(const Module& module, const Site& site, Found& found) {
+void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
   add_padding_index(module, site, found);
   constexpr std::array<const char*, 3> kModes{"sum", "mean", "max"};
   const auto mode = site.integer("mode");
@@ -457,7 +308,7 @@ constexpr Family kBag{kBags, kBagTold, look_at_embedding, look_at_bag};
 // --- norms ---
 
 // Whether the module has weights: its own, or None for the operator.
-void add_affine(const Module& module, const Site& site, std::string_view name, Found& found) {
+void add_affine(const LeafModule& module, const LeafSite& site, std::string_view name, Found& found) {
   const Operand* weight = site.given("weight");
   const auto none = site.plain("weight");
   if (module.shape("weight") != nullptr) {
@@ -468,12 +319,12 @@ void add_affine(const Module& module, const Site& site, std::string_view name, F
 }
 
 // Nothing checks the number of features where there are neither weights nor statistics.
-void look_at_features(const Module& module, Found& found) {
+void look_at_features(const LeafModule& module, Found& found) {
   const Shape* one = module.shape("weight");
   if (one == nullptr) one = module.shape("running_mean");
   if (one != nullptr && one->size() == 1) found.add("num_features", one->front());
 }
-void look_at_batch_norm(const Module& module, const Site& site, Found& found) {
+void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   if (const auto eps = told_value(module, site, {"eps", "eps", Form::kNumber})) found.add("eps", *eps);
   // With momentum=None it is 0, or varies.
   const auto momentum = told_value(module, site, {"momentum", "momentum", Form::kNumber});
@@ -493,11 +344,11 @@ constexpr std::array<std::string_view, 4> kInstanceNorms{"instance_norm", "_nati
                                                          "_native_batch_norm_legit_no_training"};
 constexpr Family kInstanceNorm{kInstanceNorms, {}, look_at_features, look_at_batch_norm};
 
-void look_at_channels(const Module& module, Found& found) {
+void look_at_channels(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr && weight->size() == 1) found.add("num_channels", weight->front());
 }
-void look_at_group_norm(const Module& module, const Site& site, Found& found) {
+void look_at_group_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   add_affine(module, site, "affine", found);
 }
 constexpr std::array<std::string_view, 2> kGroupNorms{"group_norm", "native_group_norm"};
@@ -506,11 +357,11 @@ constexpr std::array<Told, 3> kGroupNormTold{{{"num_groups", "num_groups", Form:
                                               {"eps", "eps", Form::kNumber}}};
 constexpr Family kGroupNorm{kGroupNorms, kGroupNormTold, look_at_channels, look_at_group_norm};
 
-void look_at_normalized(const Module& module, Found& found) {
+void look_at_normalized(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr) found.add("normalized_shape", list_of(*weight));
 }
-void look_at_layer_norm(const Module& module, const Site& site, Found& found) {
+void look_at_layer_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   add_affine(module, site, "elementwise_affine", found);
 }
 constexpr std::array<std::string_view, 2> kLayerNorms{"layer_norm", "native_layer_norm"};
@@ -523,19 +374,19 @@ constexpr std::array<Told, 2> kRmsNormTold{
 constexpr Family kRmsNorm{kRmsNorms, kRmsNormTold, look_at_normalized, look_at_layer_norm};
 
 // Of an operation on a tensor and a number, the number.
-std::optional<Argument> number_of(const Module& module, const Site& site, std::string_view argument) {
+std::optional<Argument> number_of(const LeafModule& module, const LeafSite& site, std::string_view argument) {
   return told_value(module, site, {argument, argument, Form::kNumber});
 }
 
 // x / (k + alpha * avg_pool(x * x)) ** beta
-void look_at_local_norm(const Module& module, Found& found) {
-  for (const Site& site : module.sites) {
+void look_at_local_norm(const LeafModule& module, Found& found) {
+  for (const LeafSite& site : module.sites) {
     if (!site.name().starts_with("avg_pool")) continue;
     const auto kernel = site.plain("kernel_size");
     const auto sizes = kernel ? integers(*kernel) : std::nullopt;
     if (sizes && sizes->size() > 1) found.add("size", sizes->front());
   }
-  for (const Site& site : module.sites) {
+  for (const LeafSite& site : module.sites) {
     if (site.name() == "mul") found.add_if("alpha", number_of(module, site, "other"));
     if (site.name() == "pow") found.add_if("beta", number_of(module, site, "exponent"));
     if (site.name() == "add") found.add_if("k", number_of(module, site, "other"));
@@ -570,13 +421,13 @@ constexpr Family kAvgPool{kAvgPools, kAvgPoolTold};
 constexpr Family kAvgPool1d{kAvgPools, std::span(kAvgPoolTold).first(5)};
 
 // sum(x ** norm_type) ** (1 / norm_type), by way of a mean
-void look_at_power(const Module& module, Found& found) {
-  for (const Site& site : module.sites) {
+void look_at_power(const LeafModule& module, Found& found) {
+  for (const LeafSite& site : module.sites) {
     if (site.name() != "pow") continue;
     return found.add_if("norm_type", number_of(module, site, "exponent"));
   }
 }
-void look_at_power_pool(const Module& module, const Site& site, Found& found) {
+void look_at_power_pool(const LeafModule& module, const LeafSite& site, Found& found) {
   constexpr Told kKernel{"kernel_size", "kernel_size", Form::kSizes};
   constexpr Told kStride{"stride", "stride", Form::kSizes};
   auto kernel = told_value(module, site, kKernel);
@@ -594,8 +445,8 @@ constexpr std::array<Told, 1> kFractionalPoolTold{{{"kernel_size", "kernel_size"
 constexpr Family kFractionalPool{kFractionalPools, kFractionalPoolTold};
 
 // Where a size is the input's, the module may have None there.
-void look_at_adaptive_pool(const Module& module, const Site& site, Found& found) {
-  const std::size_t dims = module.row.dims;
+void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found& found) {
+  const std::size_t dims = module.dims;
   std::optional<Shape> sizes;
   if (site.name() == "mean") {
     // To one element, decomposed; over two dimensions for one.
@@ -629,7 +480,7 @@ constexpr Family kAdaptiveMaxPool{kAdaptiveMaxPools, {}, nullptr, look_at_adapti
 // --- activations ---
 
 // With dim=None the module takes one that the rank decides.
-void look_at_softmax(const Module&, const Site& site, Found& found) {
+void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   const Meta* input = site.meta("self");
   const auto dim = site.integer("dim");
   if (!dim || input == nullptr || !input->shape) return;
@@ -640,7 +491,7 @@ void look_at_softmax(const Module&, const Site& site, Found& found) {
 constexpr std::array<std::string_view, 4> kSoftmaxes{"softmax", "_softmax", "log_softmax", "_log_softmax"};
 constexpr Family kSoftmax{kSoftmaxes, {}, nullptr, look_at_softmax};
 
-void look_at_prelu(const Module& module, Found& found) {
+void look_at_prelu(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr && weight->size() == 1) found.add("num_parameters", weight->front());
 }
@@ -723,8 +574,8 @@ constexpr Family kConstantPad{kPads, kConstantPadTold};
 constexpr Family kPad{std::span(kPads).first(1), kPadTold};
 
 // The size may be the input's times the factor: with recompute_scale_factor.
-void look_at_upsample(const Module& module, const Site& site, Found& found) {
-  const bool is_plain = module.row.module == "Upsample";
+void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& found) {
+  const bool is_plain = module.type == "Upsample";
   if (const auto size = site.plain("output_size"); size && !is_plain) {
     if (const auto sizes = integers(*size)) found.add("size", list_of(*sizes));
   }
@@ -751,7 +602,7 @@ constexpr Family kUpsample{kUpsamples, {}, nullptr, look_at_upsample};
 
 // --- recurrent modules ---
 
-void look_at_cell(const Module& module, Found& found) {
+void look_at_cell(const LeafModule& module, Found& found) {
   const Shape* input = module.shape("weight_ih");
   const Shape* hidden = module.shape("weight_hh");
   if (input == nullptr || hidden == nullptr || input->size() != 2 || hidden->size() != 2) return;
@@ -759,7 +610,7 @@ void look_at_cell(const Module& module, Found& found) {
   found.add("hidden_size", (*hidden)[1]);
   found.add("bias", module.shape("bias_ih") != nullptr);
 }
-void look_at_nonlinearity(const Module&, const Site& site, Found& found) {
+void look_at_nonlinearity(const LeafModule&, const LeafSite& site, Found& found) {
   const bool is_relu = site.name().find("relu") != std::string_view::npos;
   found.add("nonlinearity", is_relu ? "relu" : "tanh");
 }
@@ -767,8 +618,8 @@ constexpr Family kCell{{}, {}, look_at_cell};
 constexpr std::array<std::string_view, 4> kRnnCellOperators{"rnn_tanh_cell", "rnn_relu_cell", "tanh", "relu"};
 constexpr Family kRnnCell{kRnnCellOperators, {}, look_at_cell, look_at_nonlinearity};
 
-void look_at_recurrent(const Module& module, Found& found) {
-  const std::int64_t gates = module.row.module == "LSTM" ? 4 : module.row.module == "GRU" ? 3 : 1;
+void look_at_recurrent(const LeafModule& module, Found& found) {
+  const std::int64_t gates = module.type == "LSTM" ? 4 : module.type == "GRU" ? 3 : 1;
   const Shape* input = module.shape("weight_ih_l0");
   if (input == nullptr || input->size() != 2 || (*input)[0] % gates != 0) return;
   found.add("input_size", (*input)[1]);
@@ -800,10 +651,10 @@ constexpr Family kRnn{kRnnOperators, kRecurrentTold, look_at_recurrent, look_at_
 // --- attention ---
 
 // The scores are a product of query and key; masks are added, and sizes change, before softmax sees them.
-std::optional<std::int64_t> features_before(const Module& module, const Site& softmax) {
+std::optional<std::int64_t> features_before(const LeafModule& module, const LeafSite& softmax) {
   auto value = softmax.value("self");
   for (int steps = 0; value && steps < kMostSteps; ++steps) {
-    const Site* maker = module.maker(softmax.graph, *value);
+    const LeafSite* maker = module.maker(softmax.graph, *value);
     if (maker == nullptr || maker->operation->args.empty()) return std::nullopt;
     const bool is_sum = maker->name() == "baddbmm";
     if (is_sum || maker->name() == "bmm" || maker->name() == "matmul") {
@@ -817,7 +668,7 @@ std::optional<std::int64_t> features_before(const Module& module, const Site& so
   return std::nullopt;
 }
 
-void look_at_attention(const Module& module, Found& found) {
+void look_at_attention(const LeafModule& module, Found& found) {
   const Shape* out = module.shape("out_proj", "weight");
   if (out == nullptr || out->size() != 2 || (*out)[0] != (*out)[1]) return;
   const std::int64_t features = (*out)[0];
@@ -829,7 +680,7 @@ void look_at_attention(const Module& module, Found& found) {
   };
   width("kdim", "k_proj_weight");
   width("vdim", "v_proj_weight");
-  for (const Site& site : module.sites) {
+  for (const LeafSite& site : module.sites) {
     std::optional<std::int64_t> of_head;
     if (site.name().find("scaled_dot_product") != std::string_view::npos) {
       const Meta* query = site.meta("query");
@@ -992,11 +843,11 @@ const Row* find_row(std::string_view type) {
   return row != kRows.end() && row->module == name ? &*row : nullptr;
 }
 
-ModuleAttributes attributes_of(const Module& module) {
+ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
   Found found;
-  const Family& family = *module.row.family;
+  const Family& family = *row.family;
   if (family.look != nullptr) family.look(module, found);
-  for (const Site& site : module.sites) {
+  for (const LeafSite& site : module.sites) {
     std::string_view name = site.name();
     if (name.ends_with('_')) name.remove_suffix(1);
     if (std::ranges::find(family.operators, name) == family.operators.end()) continue;
@@ -1016,7 +867,7 @@ class Collector {
   }
 
   // By module, those of subgraphs too.
-  void add(const ProgramGraph& graph, std::vector<std::vector<Site>>& sites) const {
+  void add(const ProgramGraph& graph, std::vector<std::vector<LeafSite>>& sites) const {
     for (const Operation& operation : graph.operations) {
       const std::uint32_t module = calls_[operation.call].module.index;
       if (operation.has_stack && module < rows_.size() && rows_[module] != nullptr)
@@ -1038,13 +889,14 @@ std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, c
                                                     const std::vector<ParameterRecord>& parameters) {
   const std::vector<ModuleInfo>& modules = hierarchy.modules();
   const Collector collector(hierarchy, modules.size());
-  std::vector<std::vector<Site>> sites(modules.size());
+  std::vector<std::vector<LeafSite>> sites(modules.size());
   collector.add(graph, sites);
   std::vector<ModuleAttributes> attributes(modules.size());
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const Row* row = collector.row(i);
     if (row != nullptr)
-      attributes[i] = attributes_of(Module(*row, modules[i], modules, parameters, sites[i]));
+      attributes[i] =
+          attributes_of(*row, LeafModule(row->module, row->dims, modules[i], modules, parameters, sites[i]));
   }
   return attributes;
 }

@@ -1,0 +1,74 @@
+// What an exported program has of one module of torch.nn: the operations that its calls stand for, and the
+// shapes of its parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "exported/hierarchy.h"
+#include "exported/program_graph.h"
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+using LeafShape = std::vector<std::int64_t>;
+
+// An operation of a module, and the graph that it stands in.
+struct LeafSite {
+  const ProgramGraph* graph;
+  const Operation* operation;
+
+  std::string_view name() const { return operation->target.aten_name(); }
+
+  // Null when it was left out, or is no argument of the operator.
+  const Operand* given(std::string_view argument) const;
+  // The argument, or its default.  Nothing for what is no plain value: a tensor, a size that varies.
+  std::optional<Argument> plain(std::string_view argument) const;
+  std::optional<std::int64_t> integer(std::string_view argument) const;
+  std::optional<ValueId> value(std::string_view argument) const;
+  const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
+  // Null when it is no tensor.
+  const Meta* meta(std::string_view argument) const;
+
+ private:
+  std::optional<std::size_t> place_of(std::string_view argument) const;
+  const Operand* find(std::size_t place) const;
+  std::optional<Argument> plain_operand(const Operand& operand) const;
+};
+
+// All that the program has of one module.
+class LeafModule {
+ public:
+  LeafModule(std::string_view of, std::size_t over, const ModuleInfo& info,
+             const std::vector<ModuleInfo>& modules, const std::vector<ParameterRecord>& parameters,
+             std::span<const LeafSite> operations)
+      : type(of), dims(over), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
+
+  const std::string_view type;            // "Conv2d"
+  const std::size_t dims;                 // that it works on: 2; 0 where it says nothing
+  const std::span<const LeafSite> sites;  // its own operations, in the order of the program
+
+  // Of a parameter or buffer of the module itself; null when there is none.
+  const LeafShape* shape(std::string_view name) const { return shape_in(info_, name); }
+  const LeafShape* shape(std::string_view child, std::string_view name) const;
+  std::size_t parameters() const { return info_.parameters.size(); }
+
+  // The operation of the module that makes the value; null for what is made elsewhere.
+  const LeafSite* maker(const ProgramGraph* graph, ValueId value) const;
+
+ private:
+  const LeafShape* shape_in(const ModuleInfo& module, std::string_view name) const;
+
+  const ModuleInfo& info_;
+  const std::vector<ModuleInfo>& modules_;
+  const std::vector<ParameterRecord>& parameters_;
+  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const LeafSite*> makers_;  // looked up only
+};
+
+}  // namespace fxtrace
