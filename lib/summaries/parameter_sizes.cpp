@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "shapes/scalar_type.h"
+#include "support/dotted.h"
 
 namespace fxtrace {
 
@@ -31,11 +32,6 @@ void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string&
   add_saturated(bytes, byte_count(shape, dtype));
   dtypes.insert(dtype);
   devices.insert(device);
-}
-
-std::string_view parent_path(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
 std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {

@@ -33,7 +33,4 @@ struct ModuleSizes {
 // through a shared module, and a module under a later name has the counts of its first.
 std::vector<ModuleSizes> count_parameters(const GraphCollection& collection);
 
-// "a.b" of "a.b.c".
-std::string_view parent_path(std::string_view path);
-
 }  // namespace fxtrace

@@ -58,14 +58,6 @@ std::vector<std::string> path_parts(std::string_view path) {
   return parts;
 }
 
-// The path of the module around this one; "" for those of the root.
-std::string_view parent_path(std::string_view path) {
-  for (std::size_t i = path.size(); i-- > 1;) {
-    if (path[i] == '.' && path[i - 1] != '\\') return path.substr(0, i);
-  }
-  return {};
-}
-
 bool is_module_name(std::string_view name) {
   const auto names = torch_module_names();
   return std::ranges::find(names, name) != names.end();
@@ -466,7 +458,7 @@ class ClassWriter {
     if (path == scope_ && call == call_) return {};
     scope_ = path;
     call_ = call;
-    std::string text = fx_path_text(scope_);
+    std::string text = path_text(scope_);
     const auto found = file_.modules.find(path);
     if (found != file_.modules.end() && !found->second->type.empty()) text += ": " + found->second->type;
     return call == 1 ? text : text + ", call " + std::to_string(call);
@@ -726,8 +718,6 @@ class ClassWriter {
 FxFile::FxFile(const GraphCollection& collection) : model(collection.model) {
   for (const ModuleRecord& module : collection.modules) modules.emplace(module.path, &module);
 }
-
-std::string fx_path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file) {
   return ClassWriter(graph, file).write(name);

@@ -27,16 +27,11 @@ struct FxFile {
   std::unordered_map<std::string, std::string> functions;  // the text for each target
   // Functions that the file cannot name, by target: the name of what raises in their place.
   std::vector<std::pair<std::string, std::string>> missing;
-  std::set<std::string> spaces;  // of operators that torch does not have itself
-  bool calls_modules = false;
 
   // What the classes turn out to need: Python modules, and helpers that the file defines.
   std::set<std::string> imports{"torch"};
   std::set<std::string> helpers;
 };
-
-// "(root)" for the root.
-std::string fx_path_text(const std::string& path);
 
 // The lines of the class.
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -122,8 +123,8 @@ class FileWriter {
     }
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const ModuleGraph& graph = collection_.graphs[i];
-      out_ << "\n\n# "
-           << printable(fx_path_text(graph.module) + (graph.type.empty() ? "" : ": " + graph.type)) << '\n'
+      out_ << "\n\n# " << printable(path_text(graph.module) + (graph.type.empty() ? "" : ": " + graph.type))
+           << '\n'
            << texts[i];
     }
   }
@@ -133,7 +134,7 @@ class FileWriter {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kCallFunction) find_function(node.target);
-      if (node.op == Opcode::kCallModule) file_.calls_modules = true;
+      if (node.op == Opcode::kCallModule) calls_modules_ = true;
       for_each_of<Argument::Function>(
           node, [&](const Argument::Function& function) { find_function(function.name); });
     }
@@ -153,7 +154,7 @@ class FileWriter {
     if (first != "getattr") file_.names.reserve(first);
     const TargetParts parts = parse_target(target);
     if (parts.kind == TargetKind::kOperator && !is_torch_operator_space(parts.space)) {
-      file_.spaces.emplace(parts.space);
+      spaces_.emplace(parts.space);
     }
   }
 
@@ -167,16 +168,15 @@ class FileWriter {
       out_ << "    " << classes[0] << (needs_archive ? "(model, archive)" : "(model)") << "(...)\n\n";
     }
     out_ << (file_.is_torchscript() ? kFromArchive : kFromProgram);
-    if (!file_.is_torchscript()) out_ << (file_.calls_modules ? kCalls : kNoCalls);
+    if (!file_.is_torchscript()) out_ << (calls_modules_ ? kCalls : kNoCalls);
     if (needs_archive) out_ << kArchive;
     if (classes.size() > 1) out_ << kSeveral;
-    if (!file_.spaces.empty()) out_ << kSpaces;
+    if (!spaces_.empty()) out_ << kSpaces;
     out_ << "\"\"\"\n\n";
     const auto& model = collection_.model;
     line("Model: " + model.file + ", " + (file_.is_torchscript() ? "TorchScript" : "exported program"));
     line("Type: " + (model.type.empty() ? "?" : model.type) + ", method " + model.method);
-    for (const std::string& space : file_.spaces)
-      line("Operators that a library registers: torch.ops." + space);
+    for (const std::string& space : spaces_) line("Operators that a library registers: torch.ops." + space);
     out_ << '\n';
     for (const std::string& import : file_.imports) {
       if (import != "torch") out_ << "import " << import << '\n';
@@ -219,6 +219,8 @@ Import what registers the operators named below first.
   const GraphCollection& collection_;
   std::ostream& out_;
   FxFile file_;
+  std::set<std::string> spaces_;  // of operators that torch does not have itself
+  bool calls_modules_ = false;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
+#include "support/dotted.h"
 #include "support/printable.h"
 #include "support/utf8.h"
 #include "writers/json_emitter.h"
@@ -153,19 +154,13 @@ class Groups {
       std::string_view around = outermost(path);
       if (around.size() < path.size()) continue;
       while (!around.empty() && !is_outside(around)) {
-        around = parent(around);
+        around = parent_path(around);
         const auto found = calls.find(std::string(around));
         if (found == calls.end()) continue;
         callers_.emplace(Call{path, call}, *found);
         break;
       }
     }
-  }
-
-  static std::string_view parent(std::string_view path) {
-    std::size_t dot = path.rfind('.');
-    while (dot != std::string_view::npos && dot > 0 && path[dot - 1] == '\\') dot = path.rfind('.', dot - 1);
-    return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
   }
 
   bool is_outside(std::string_view path) const {
@@ -182,7 +177,7 @@ class Groups {
     std::optional<Call> caller;
     std::int64_t current = call;
     bool is_first = true;
-    for (std::string_view at = path; !is_outside(at); at = parent(at)) {
+    for (std::string_view at = path; !is_outside(at); at = parent_path(at)) {
       if (!is_first) {
         const std::string here(at);
         if (caller && caller->first == at) {
@@ -223,7 +218,7 @@ class Groups {
   }
 
   static std::size_t start_of_last(std::string_view path) {
-    const std::size_t length = parent(path).size();
+    const std::size_t length = parent_path(path).size();
     return length == 0 ? (path.starts_with('.') ? 1 : 0) : length + 1;
   }
 

@@ -6,12 +6,11 @@
 
 #include "graph/summary.h"
 #include "graph/text_form.h"
+#include "support/dotted.h"
 #include "support/printable.h"
 
 namespace fxtrace {
 namespace {
-
-std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
 std::string known(const std::string& text) { return text.empty() ? "?" : text; }
 
