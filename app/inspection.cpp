@@ -56,20 +56,20 @@ std::string status_text(const ModuleRecord& module) {
   return text;
 }
 
-using Row = std::vector<std::string>;
+using TableRow = std::vector<std::string>;
 
 // Columns with two spaces between; those in `right` are aligned to the right; one that is very wide does not
 // push the others away.
-void write_table(std::ostream& out, std::vector<Row> rows, const std::vector<bool>& right) {
-  for (Row& row : rows) {
+void write_table(std::ostream& out, std::vector<TableRow> rows, const std::vector<bool>& right) {
+  for (TableRow& row : rows) {
     for (std::string& cell : row) cell = one_line(cell);
   }
   std::vector<std::size_t> widths(right.size(), 0);
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], std::min(width(row[i]), kMaxColumn));
   }
-  for (const Row& row : rows) {
+  for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::size_t used = width(row[i]);
       const std::string padding(used < widths[i] ? widths[i] - used : 0, ' ');
@@ -127,7 +127,7 @@ void write_method(const MethodInfo& method, std::ostream& out) {
   const bool has_defaults =
       std::any_of(method.inputs.begin(), method.inputs.end(),
                   [](const PortInfo& input) { return input.default_value.has_value(); });
-  std::vector<Row> rows{{"input", "type"}};
+  std::vector<TableRow> rows{{"input", "type"}};
   if (has_defaults) rows.front().emplace_back("default");
   for (const auto& input : method.inputs) {
     rows.push_back({input.name, port_text(input)});
@@ -160,7 +160,7 @@ void write_methods(const Inspection& inspection, std::ostream& out) {
 
 void write_constants(const Inspection& inspection, std::ostream& out) {
   if (inspection.constants.empty()) return;
-  std::vector<Row> rows{{"constant", "type", "bytes"}};
+  std::vector<TableRow> rows{{"constant", "type", "bytes"}};
   for (const auto& constant : inspection.constants) {
     if (rows.size() > kMaxConstants) break;
     if (constant.dtype.empty()) {
@@ -184,7 +184,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
 
 void write_modules(const Inspection& inspection, std::ostream& out) {
   const auto& modules = inspection.collection.modules;
-  std::vector<Row> rows{{"module", "type", "own", "total", "bytes", "status"}};
+  std::vector<TableRow> rows{{"module", "type", "own", "total", "bytes", "status"}};
   std::size_t hidden = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const ModuleRecord& module = modules[i];

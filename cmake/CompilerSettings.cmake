@@ -5,9 +5,9 @@ if(FXTRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(FXTRACE_CCACHE_PROGRAM)
   if(FXTRACE_CCACHE_PROGRAM)
     # Without this sloppiness, and -fpch-preprocess for g++, ccache declines files that use a precompiled header.
-    # Without NOHASHDIR it takes the same file in another build folder (the wheel's) for another.
+    # Without NOHASHDIR and BASEDIR it takes the same file in another build folder (the wheel's) for another.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
-                                    ${FXTRACE_CCACHE_PROGRAM})
+                                    CCACHE_BASEDIR=${CMAKE_BINARY_DIR} ${FXTRACE_CCACHE_PROGRAM})
   endif()
 endif()
 
@@ -33,6 +33,17 @@ function(fxtrace_settings target)
     target_compile_options(${target} PRIVATE -fsanitize=${FXTRACE_SANITIZE} -fno-sanitize-recover=all
                                              -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${FXTRACE_SANITIZE})
+  endif()
+endfunction()
+
+# The static libraries share one precompiled header, which the first of them makes that has no macros of other packages.
+function(fxtrace_precompiled target)
+  if(NOT FXTRACE_PCH OR target STREQUAL "fxtrace_support")
+    return()
+  elseif(target STREQUAL "fxtrace_symbolic")
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/standard_headers.h)
+  else()
+    target_precompile_headers(${target} REUSE_FROM fxtrace_symbolic)
   endif()
 endfunction()
 

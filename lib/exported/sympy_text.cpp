@@ -9,7 +9,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxTextDepth = 200;
 
 // How tightly an expression binds in Python, loosest first.
 enum Binding { kLoose, kComparison, kSum, kProduct, kUnary, kPower, kAtom };
@@ -65,7 +65,7 @@ class Parser {
   }
 
   std::optional<Term> expression(int depth) {
-    if (depth > kMaxDepth) return std::nullopt;
+    if (depth > kMaxTextDepth) return std::nullopt;
     const auto name = word();
     if (name.empty()) return std::nullopt;
     if (!take('(')) return Term{std::string(name), name.front() == '-' ? kUnary : kAtom};

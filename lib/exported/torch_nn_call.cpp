@@ -74,7 +74,7 @@ std::optional<LeafCall> call_by_operator(const LeafOperations& leaf, const Flow&
 
 // --- attention and transformers ---
 
-constexpr std::array<std::string_view, 2> kSoftmax{"softmax", "_softmax"};
+constexpr std::array<std::string_view, 2> kSoftmaxOperators{"softmax", "_softmax"};
 
 bool has_fused_attention(const Flow& flow) {
   bool found = false;
@@ -225,7 +225,7 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
 
   for (const ValueId value : leaf.boundary.leaving) {
     const auto is_softmax = [](const Operation& made_by) {
-      return is_among(kSoftmax, made_by.target.aten_name());
+      return is_among(kSoftmaxOperators, made_by.target.aten_name());
     };
     const ValueId source = flow.source(value, is_softmax);
     const Operation* made_by = flow.maker(source);

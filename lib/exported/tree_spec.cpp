@@ -10,7 +10,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxTreeDepth = 100;
 constexpr std::size_t kMaxPathParts = 5'000'000;  // all leaves together
 
 Argument key_of(const JsonValue& value) {
@@ -70,7 +70,8 @@ std::optional<std::vector<Argument>> keys_of_node(const JsonValue& node, std::si
 }
 
 TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
-  if (depth > kMaxDepth) node.fail("the tree is more than " + std::to_string(kMaxDepth) + " levels deep");
+  if (depth > kMaxTreeDepth)
+    node.fail("the tree is more than " + std::to_string(kMaxTreeDepth) + " levels deep");
   TreeSpec spec;
   const auto type = node.find("type");
   if (!type) return spec;  // a leaf
@@ -127,7 +128,8 @@ class Unflattening {
 
 void collect(const TreeSpec& spec, std::vector<Argument>& path, std::vector<std::vector<Argument>>& paths) {
   if (spec.kind == TreeSpec::Kind::kLeaf) {
-    if (paths.size() * kMaxDepth > kMaxPathParts) throw input_error("inputs or outputs have too many leaves");
+    if (paths.size() * kMaxTreeDepth > kMaxPathParts)
+      throw input_error("inputs or outputs have too many leaves");
     paths.push_back(path);
     return;
   }

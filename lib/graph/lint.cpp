@@ -15,19 +15,19 @@ namespace {
 
 using Used = std::unordered_map<std::string_view, bool>;  // name, whether something uses it
 
-Error defect(const std::string& message) { return {ErrorKind::kInternal, "lint: " + message}; }
+Error lint_error(const std::string& message) { return {ErrorKind::kInternal, "lint: " + message}; }
 
 class CollectionLint {
  public:
   explicit CollectionLint(const GraphCollection& collection) : collection_(collection) {
     for (const ModuleRecord& module : collection.modules) {
       if (!modules_.emplace(module.path, &module).second) {
-        throw defect("two modules are named '" + module.path + "'");
+        throw lint_error("two modules are named '" + module.path + "'");
       }
     }
     for (const ParameterRecord& parameter : collection.parameters) {
       if (!parameters_.emplace(parameter.name, &parameter).second) {
-        throw defect("two parameters are named '" + parameter.name + "'");
+        throw lint_error("two parameters are named '" + parameter.name + "'");
       }
     }
   }
@@ -36,8 +36,8 @@ class CollectionLint {
     for (const ModuleRecord& module : collection_.modules) {
       if (module.alias_of) check_alias(modules_, module.path, *module.alias_of);
       if (module.failure.has_value() != (module.status == ModuleStatus::kFailed)) {
-        throw defect("module '" + module.path + "' is " + to_string(module.status) +
-                     (module.failure ? " with" : " without") + " a failure");
+        throw lint_error("module '" + module.path + "' is " + to_string(module.status) +
+                         (module.failure ? " with" : " without") + " a failure");
       }
     }
     for (const ParameterRecord& parameter : collection_.parameters) {
@@ -47,8 +47,8 @@ class CollectionLint {
     std::unordered_set<std::string_view> roots;
     for (const ModuleGraph& graph : collection_.graphs) {
       const std::string place = "the graph of '" + graph.module + "'";
-      if (!roots.insert(graph.module).second) throw defect("there are two of " + place);
-      if (!graph.execution) throw defect(place + " has no order of execution");
+      if (!roots.insert(graph.module).second) throw lint_error("there are two of " + place);
+      if (!graph.execution) throw lint_error(place + " has no order of execution");
       check_graph(graph, place);
     }
   }
@@ -58,14 +58,14 @@ class CollectionLint {
   static void check_alias(const Table& table, const std::string& name, const std::string& first) {
     const auto found = table.find(first);
     if (found == table.end() || found->second->alias_of) {
-      throw defect("'" + name + "' is an alias of '" + first + "', which is no first name");
+      throw lint_error("'" + name + "' is an alias of '" + first + "', which is no first name");
     }
   }
   void check_module(const std::string& path, const std::string& place) const {
-    if (!modules_.contains(path)) throw defect(place + " names no module: '" + path + "'");
+    if (!modules_.contains(path)) throw lint_error(place + " names no module: '" + path + "'");
   }
   void check_parameter(const std::string& name, const std::string& place) const {
-    if (!parameters_.contains(name)) throw defect(place + " names no parameter: '" + name + "'");
+    if (!parameters_.contains(name)) throw lint_error(place + " names no parameter: '" + name + "'");
   }
 
   void check_graph(const ModuleGraph& graph, const std::string& place) const {
@@ -77,16 +77,18 @@ class CollectionLint {
     check_module(graph.module, place);
     Used constants, subgraphs;
     for (const auto& [name, constant] : graph.constants) {
-      if (!constants.emplace(name, false).second) throw defect(place + " has two constants '" + name + "'");
+      if (!constants.emplace(name, false).second)
+        throw lint_error(place + " has two constants '" + name + "'");
       check_constant(name, constant, place);
     }
     for (const Subgraph& subgraph : graph.subgraphs) {
       if (!subgraphs.emplace(subgraph.name, false).second) {
-        throw defect(place + " has two subgraphs '" + subgraph.name + "'");
+        throw lint_error(place + " has two subgraphs '" + subgraph.name + "'");
       }
     }
     const NodeId last = graph.graph.last();
-    if (!last.valid() || graph.graph.node(last).op != Opcode::kOutput) throw defect(place + " has no output");
+    if (!last.valid() || graph.graph.node(last).op != Opcode::kOutput)
+      throw lint_error(place + " has no output");
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       const std::string here = place + ": " + node.name;
@@ -100,7 +102,7 @@ class CollectionLint {
     if (graph.execution) check_execution(*graph.execution, place);
     for (const Subgraph& subgraph : graph.subgraphs) {
       const std::string inner = place + " > " + subgraph.name;
-      if (subgraph.graph.execution) throw defect(inner + " has an order of execution");
+      if (subgraph.graph.execution) throw lint_error(inner + " has an order of execution");
       check_graph(subgraph.graph, inner);
     }
   }
@@ -110,8 +112,8 @@ class CollectionLint {
     std::int64_t elements = 1;
     for (const std::int64_t size : constant.shape) elements *= size;
     if (elements != static_cast<std::int64_t>(constant.data->size())) {
-      throw defect(place + ": constant " + name + " has " + std::to_string(constant.data->size()) +
-                   " elements, not " + std::to_string(elements));
+      throw lint_error(place + ": constant " + name + " has " + std::to_string(constant.data->size()) +
+                       " elements, not " + std::to_string(elements));
     }
   }
 
@@ -119,10 +121,10 @@ class CollectionLint {
     check_module(scope.module_path, here);
     const std::string& type = modules_.at(scope.module_path)->type;
     if (scope.module_type && *scope.module_type != type) {
-      throw defect(here + " is in the scope of a " + *scope.module_type + ", but '" + scope.module_path +
-                   "' is a " + type);
+      throw lint_error(here + " is in the scope of a " + *scope.module_type + ", but '" + scope.module_path +
+                       "' is a " + type);
     }
-    if (scope.call < 1) throw defect(here + " has no number of a call");
+    if (scope.call < 1) throw lint_error(here + " has no number of a call");
   }
 
   void check_target(const Node& node, Used& constants, const std::string& here) const {
@@ -140,10 +142,10 @@ class CollectionLint {
       }
       return;
     }
-    if (node.target->empty()) throw defect(here + " has no target");
+    if (node.target->empty()) throw lint_error(here + " has no target");
     if (node.op == Opcode::kCallMethod && node.args.empty())
-      throw defect(here + " calls a method of nothing");
-    if (node.op == Opcode::kOutput && node.args.size() != 1) throw defect(here + " has not one argument");
+      throw lint_error(here + " calls a method of nothing");
+    if (node.op == Opcode::kOutput && node.args.size() != 1) throw lint_error(here + " has not one argument");
   }
 
   static void check_subgraphs(const Node& node, Used& subgraphs, const std::string& here) {
@@ -151,12 +153,13 @@ class CollectionLint {
     for_each_of<Argument::GraphRef>(node, [&](const auto& graph) { names.push_back(graph.name); });
     for (const std::string_view name : names) {
       const auto found = subgraphs.find(name);
-      if (found == subgraphs.end()) throw defect(here + " runs no subgraph: '" + std::string(name) + "'");
+      if (found == subgraphs.end()) throw lint_error(here + " runs no subgraph: '" + std::string(name) + "'");
       found->second = true;
     }
     const bool runs_any =
         node.op == Opcode::kCallFunction && parse_target(node.target).kind == TargetKind::kHigherOrder;
-    if (!names.empty() && !runs_any) throw defect(here + " has a subgraph and is no higher-order operator");
+    if (!names.empty() && !runs_any)
+      throw lint_error(here + " has a subgraph and is no higher-order operator");
   }
 
   static void check_all_used(const Used& used, const char* what, const std::string& place) {
@@ -166,14 +169,14 @@ class CollectionLint {
     }
     if (unused.empty()) return;
     const std::string first(*std::min_element(unused.begin(), unused.end()));
-    throw defect(place + " has a " + what + " that nothing uses: '" + first + "'");
+    throw lint_error(place + " has a " + what + " that nothing uses: '" + first + "'");
   }
 
   static void check_signature(const GraphSignature& signature, const Graph& graph, const std::string& place) {
     for (const auto* entries : {&signature.inputs, &signature.outputs}) {
       for (const auto& entry : *entries) {
         if (entry.node.valid() && !graph.contains(entry.node)) {
-          throw defect(place + ": " + entry.name + " of the signature is no node of the graph");
+          throw lint_error(place + ": " + entry.name + " of the signature is no node of the graph");
         }
       }
     }
@@ -201,8 +204,8 @@ class CollectionLint {
 void lint(const Graph& graph) {
   const auto order = graph.order();
   if (order.size() != graph.size()) {
-    throw defect(std::to_string(order.size()) + " of " + std::to_string(graph.size()) +
-                 " nodes are in the order");
+    throw lint_error(std::to_string(order.size()) + " of " + std::to_string(graph.size()) +
+                     " nodes are in the order");
   }
   std::unordered_map<std::uint32_t, std::vector<NodeId>> users;  // of the nodes so far
   std::unordered_set<std::string_view> names;
@@ -210,30 +213,30 @@ void lint(const Graph& graph) {
   NodeId previous;
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
-    if (node.name.empty()) throw defect("a node has no name");
-    if (!names.insert(node.name).second) throw defect("the name " + node.name + " is used twice");
+    if (node.name.empty()) throw lint_error("a node has no name");
+    if (!names.insert(node.name).second) throw lint_error("the name " + node.name + " is used twice");
     if (graph.previous(id) != previous || (previous.valid() && !graph.is_before(previous, id))) {
-      throw defect(node.name + " is not in its place");
+      throw lint_error(node.name + " is not in its place");
     }
     for_each_input(node, [&](NodeId input) {
       const auto found = users.find(input.index);
-      if (found == users.end()) throw defect(node.name + " uses a node that is not defined before it");
+      if (found == users.end()) throw lint_error(node.name + " uses a node that is not defined before it");
       if (found->second.empty() || found->second.back() != id) found->second.push_back(id);
     });
     if (node.op == Opcode::kPlaceholder) {
-      if (placeholders_are_over) throw defect("placeholder " + node.name + " comes after other nodes");
+      if (placeholders_are_over) throw lint_error("placeholder " + node.name + " comes after other nodes");
     } else {
       placeholders_are_over = true;
     }
     if (node.op == Opcode::kOutput && id != order.back()) {
-      throw defect("output " + node.name + " is not the last node");
+      throw lint_error("output " + node.name + " is not the last node");
     }
     users.emplace(id.index, std::vector<NodeId>());
     previous = id;
   }
   for (const NodeId id : order) {
     if (graph.node(id).users != users.at(id.index)) {
-      throw defect("the users of " + graph.node(id).name + " do not match the arguments");
+      throw lint_error("the users of " + graph.node(id).name + " do not match the arguments");
     }
   }
 }

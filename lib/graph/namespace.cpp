@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "operators/target.h"
+#include "support/identifier.h"
 
 namespace fxtrace {
 namespace {
@@ -218,10 +219,8 @@ bool is_illegal(std::string_view name) {
 }
 
 // The C locale's view of characters, whatever the program's locale is.
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_word(char c) { return is_digit(c) || is_lower(c) || is_upper(c) || c == '_'; }
 
 // Runs of characters that no identifier has become one "_"; the result is an identifier.
 std::string to_identifier(std::string_view candidate) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "support/error.h"
+#include "support/identifier.h"
 
 namespace fxtrace {
 namespace {
@@ -110,10 +111,6 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 // Reads one line; a cursor with one function per rule of the grammar.

@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/identifier.h"
 
 namespace fxtrace {
 namespace {
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 class Parser {
  public:

@@ -9,7 +9,7 @@
 namespace fxtrace {
 namespace {
 
-using Form = ViewInverse::Form;
+using InverseForm = ViewInverse::Form;
 
 // What is larger is no tensor's; sums and products of these fit 64 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40, kMaxParts = std::int64_t{1} << 20;
@@ -137,7 +137,7 @@ std::optional<ViewUndo> undo_part(const Graph& graph, Semantics& semantics, cons
   const OperatorInfo* info = semantics.find_operator(node.target);
   if (info == nullptr || node.args.empty()) return std::nullopt;
   const ViewInverse inverse = view_inverse(*info->op);
-  if (inverse.form != Form::kPart) return std::nullopt;
+  if (inverse.form != InverseForm::kPart) return std::nullopt;
   auto place = Parts(graph, node, *info).place(*index);
   if (!place) return std::nullopt;
   return ViewUndo{std::string(inverse.target), true, false, std::move(*place), true};
@@ -158,25 +158,26 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
   const ViewInverse inverse = view_inverse(*info->op);
   const std::string target(inverse.target);
   // Further arguments are handed on by their places.
-  const bool hands_on = inverse.form == Form::kChangedRest || inverse.form == Form::kBaseChangedRest;
+  const bool hands_on =
+      inverse.form == InverseForm::kChangedRest || inverse.form == InverseForm::kBaseChangedRest;
   if (hands_on && !node.kwargs.empty()) return std::nullopt;
   switch (inverse.form) {
-    case Form::kNone:
+    case InverseForm::kNone:
       return std::nullopt;
-    case Form::kChanged:
+    case InverseForm::kChanged:
       return target == "aten.alias.default" ? ViewUndo{} : ViewUndo{target, false, false, {}, false};
-    case Form::kChangedRest:
+    case InverseForm::kChangedRest:
       return ViewUndo{target, false, false, rest_of(node), false};
-    case Form::kChangedBase:
+    case InverseForm::kChangedBase:
       return ViewUndo{target, false, true, {}, false};
-    case Form::kBaseChangedRest:
+    case InverseForm::kBaseChangedRest:
       return ViewUndo{target, true, false, rest_of(node), false};
-    case Form::kPermutation:
+    case InverseForm::kPermutation:
       if (auto inverted = inverse_permutation(node, *info)) {
         return ViewUndo{target, false, false, std::move(*inverted), false};
       }
       return std::nullopt;
-    case Form::kPart: {  // narrow: (x, dim, start, length)
+    case InverseForm::kPart: {  // narrow: (x, dim, start, length)
       if (info->op->name != "aten::narrow") return std::nullopt;
       const Argument* dim = find_argument(node, info->schema, "dim");
       const Argument* start = find_argument(node, info->schema, "start");

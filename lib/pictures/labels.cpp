@@ -18,7 +18,6 @@ namespace {
 
 using Index = Outline::Index;
 using Kind = Outline::Kind;
-constexpr Index kNone = Outline::kNone;
 
 constexpr const char* kTo = " \u2192 ";
 constexpr const char* kDots = " \u2026 ";
@@ -200,7 +199,7 @@ Labels::Labels(const GraphCollection& collection, const Outline& outline, bool w
 
 std::string Labels::relative_path(Index index) const {
   const Outline::Item& item = outline_[index];
-  if (item.parent == kNone || item.path.empty()) return item.path.empty() ? "(root)" : item.path;
+  if (item.parent == Outline::kNone || item.path.empty()) return item.path.empty() ? "(root)" : item.path;
   const std::string& around = outline_[outline_.module_around(item.parent)].path;
   if (item.path.size() > around.size() && item.path.starts_with(around) && item.path[around.size()] == '.') {
     return item.path.substr(around.size() + 1);
@@ -440,7 +439,7 @@ std::string Labels::range_text(const Outline::Item& item) const {
 }
 
 std::string Labels::same_note(Index same, Index item) const {
-  if (same == kNone) return "";
+  if (same == Outline::kNone) return "";
   const std::string path = outline_[same].path;
   return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call)
                                      : "as " + (path.empty() ? "(root)" : path);

@@ -13,7 +13,6 @@ namespace {
 
 using Index = Outline::Index;
 using Kind = Outline::Kind;
-constexpr Index kNone = Outline::kNone;
 
 // Names modules by numbers, as a tree of the parts of their paths, so that no prefix of a path is hashed as a
 // whole.
@@ -70,7 +69,7 @@ struct CallHash {
 
 // What stands for a value: a node, or an attribute, or nothing.
 struct Terminal {
-  Index item = kNone;
+  Index item = Outline::kNone;
   std::optional<Outline::Attribute> attribute;
 };
 
@@ -96,7 +95,7 @@ class Builder {
  private:
   // One graph while its nodes find their places.
   struct Filling {
-    Index top = kNone;  // kGraph or kBody
+    Index top = Outline::kNone;  // kGraph or kBody
     const ModuleGraph* graph = nullptr;
     std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes stand at the top
     std::unordered_set<Module> live = {};  // that are called, or whose nodes are here
@@ -110,7 +109,7 @@ class Builder {
 
   Index add(Outline::Item item) {
     const auto index = static_cast<Index>(outline_.items.size());
-    if (item.parent != kNone) {
+    if (item.parent != Outline::kNone) {
       item.depth = outline_.items[item.parent].depth + 1;
       outline_.items[item.parent].children.push_back(index);
     }
@@ -246,7 +245,7 @@ class Builder {
   Terminal place(Filling& filling, const Node& node, Role role) {
     if (role == Role::kAttribute || role == Role::kConstant) {
       const bool is_shown = role == Role::kAttribute ? options_.parameters : options_.plumbing;
-      if (!is_shown) return {.item = kNone, .attribute = attribute(filling, node)};
+      if (!is_shown) return {.item = Outline::kNone, .attribute = attribute(filling, node)};
     } else if (!options_.plumbing) {
       if (role == Role::kPlumbing) return {};
       if (role == Role::kPass) return terminal(filling, *node.args[0].get_if<NodeId>());
@@ -325,7 +324,7 @@ class Builder {
   }
 
   static void take(Outline::Item& item, const Terminal& terminal) {
-    if (terminal.item != kNone) item.inputs.push_back(terminal.item);
+    if (terminal.item != Outline::kNone) item.inputs.push_back(terminal.item);
     if (terminal.attribute) item.attributes.push_back(*terminal.attribute);
   }
 

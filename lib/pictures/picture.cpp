@@ -14,7 +14,6 @@ namespace {
 
 using Index = Outline::Index;
 using Kind = Outline::Kind;
-constexpr Index kNone = Outline::kNone;
 constexpr std::size_t kMaxNeighbors = 40;
 
 class Maker {
@@ -29,7 +28,7 @@ class Maker {
     if (options_.fold) fold_repeats(picture_.outline, structures_);
     if (!options_.depth) split_large(picture_.outline, kSiblings);
     structures_.resize(picture_.outline.items.size());
-    picture_.same_as.assign(picture_.outline.items.size(), kNone);
+    picture_.same_as.assign(picture_.outline.items.size(), Outline::kNone);
     picture_.tops = options_.focus ? focus(*options_.focus) : picture_.outline.graphs;
     if (options_.depth) {
       open_to(static_cast<std::size_t>(*options_.depth));
@@ -78,7 +77,7 @@ class Maker {
   }
 
   bool is_in_any(Index index, const std::vector<Index>& boxes) const {
-    for (; index != kNone; index = item(index).parent) {
+    for (; index != Outline::kNone; index = item(index).parent) {
       if (std::find(boxes.begin(), boxes.end(), index) != boxes.end()) return true;
     }
     return false;
@@ -118,7 +117,7 @@ class Maker {
     }
     std::size_t closed = 0;
     for_each_seen([&](Index index) {
-      closed += static_cast<std::size_t>(may_open(index) && picture_.same_as[index] == kNone);
+      closed += static_cast<std::size_t>(may_open(index) && picture_.same_as[index] == Outline::kNone);
     });
     picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
                     " closed to keep the picture small; --depth N and --focus PATH open more.";
@@ -162,7 +161,7 @@ class Maker {
       for (const Index box : level) {
         const std::size_t more = item(box).children.size();
         const bool is_only_top = picture_.tops.size() == 1 && box == picture_.tops[0];
-        if (picture_.same_as[box] != kNone) continue;
+        if (picture_.same_as[box] != Outline::kNone) continue;
         if (seen + more > kBoxesOfPicture + 1 && !is_only_top) {
           all = false;
           continue;
@@ -196,32 +195,33 @@ class Maker {
 
   void see() {
     const std::size_t count = picture_.outline.items.size();
-    picture_.seen.assign(count, kNone);
+    picture_.seen.assign(count, Outline::kNone);
     std::vector<std::pair<Index, Index>> open;  // and the closed box around it
-    for (const Index top : picture_.tops) open.emplace_back(top, kNone);
+    for (const Index top : picture_.tops) open.emplace_back(top, Outline::kNone);
     while (!open.empty()) {
       const auto [index, closed] = open.back();
       open.pop_back();
-      picture_.seen[index] = closed == kNone ? index : closed;
-      const Index inner = closed != kNone || picture_.is_open[index] ? closed : index;
+      picture_.seen[index] = closed == Outline::kNone ? index : closed;
+      const Index inner = closed != Outline::kNone || picture_.is_open[index] ? closed : index;
       for (const Index child : item(index).children) open.emplace_back(child, inner);
     }
     // What a box that has the same structure is like must be open to be seen.
     for (Index& same : picture_.same_as) {
-      if (same != kNone && (picture_.seen[same] != same || !picture_.is_open[same])) same = kNone;
+      if (same != Outline::kNone && (picture_.seen[same] != same || !picture_.is_open[same]))
+        same = Outline::kNone;
     }
     find_edges();
   }
 
   void find_edges() {
-    std::vector<Index> neighbor(picture_.outline.items.size(), kNone);
+    std::vector<Index> neighbor(picture_.outline.items.size(), Outline::kNone);
     std::size_t hidden = 0;
     const auto end_of = [&](Index node) {
-      if (picture_.seen[node] != kNone) return picture_.seen[node];
-      if (neighbor[node] == kNone) {
+      if (picture_.seen[node] != Outline::kNone) return picture_.seen[node];
+      if (neighbor[node] == Outline::kNone) {
         if (picture_.neighbors.size() == kMaxNeighbors) {
           ++hidden;
-          return kNone;
+          return Outline::kNone;
         }
         picture_.neighbors.push_back(node);
         neighbor[node] = node;
@@ -231,9 +231,9 @@ class Maker {
     std::set<std::pair<Index, Index>> known;
     for (Index to = 0; to < picture_.outline.items.size(); ++to) {
       for (const Index from : item(to).inputs) {
-        if (picture_.seen[from] == kNone && picture_.seen[to] == kNone) continue;
+        if (picture_.seen[from] == Outline::kNone && picture_.seen[to] == Outline::kNone) continue;
         const Picture::Edge edge{end_of(from), end_of(to)};
-        if (edge.from == kNone || edge.to == kNone || edge.from == edge.to) continue;
+        if (edge.from == Outline::kNone || edge.to == Outline::kNone || edge.from == edge.to) continue;
         if (known.emplace(edge.from, edge.to).second) picture_.edges.push_back(edge);
       }
     }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
+#include "support/identifier.h"
 #include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
 
@@ -17,9 +19,6 @@ constexpr int kMaxLinks = 2000;  // of chains such as a.b.c and a+b+c, which are
 constexpr std::size_t kMaxLength = 100'000;
 
 struct NoExpression {};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 // Whether SymInt may be able to read it: arithmetic and calls of functions of numbers.
 bool may_be_size(const Expression& value) {
@@ -99,7 +98,7 @@ class Parser {
     skip_spaces();
     if (!text_.substr(at_).starts_with(word)) return false;
     const std::size_t end = at_ + word.size();
-    if (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) return false;
+    if (end < text_.size() && is_word(text_[end])) return false;
     at_ = end;
     return true;
   }
@@ -199,9 +198,18 @@ class Parser {
   }
   Expression unary() {
     const Level level(depth_);
+    if (take_least_integer()) return std::numeric_limits<std::int64_t>::min();
     if (take("-")) return Expression::negative(unary());
     if (take("+")) return unary();
     return power();
+  }
+  // The integer that is no other's negative; as a base it is: -2 ** 2 is -(2 ** 2).
+  bool take_least_integer() {
+    const std::size_t begin = at_;
+    if (!take_symbol("-9223372036854775808", "0123456789.eE")) return false;
+    if (!take_symbol("**", "")) return true;
+    at_ = begin;
+    return false;
   }
   Expression power() {
     Expression base = primary();
@@ -342,7 +350,7 @@ class Parser {
     skip_spaces();
     const std::size_t begin = at_;
     if (at_ >= text_.size() || !is_letter(text_[at_])) throw NoExpression();
-    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
 

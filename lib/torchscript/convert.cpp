@@ -167,7 +167,7 @@ bool may_hold_tensor(const c10::Type& type) {
 
 namespace {
 
-SchemaType own_type(const c10::Type& type) {
+SchemaType schema_type(const c10::Type& type) {
   SchemaType result;
   switch (type.kind()) {
     case c10::TypeKind::OptionalType:
@@ -186,12 +186,12 @@ SchemaType own_type(const c10::Type& type) {
       result.name = type.str();
       return result;
   }
-  for (const auto& part : type.containedTypes()) result.parts.push_back(own_type(*part));
+  for (const auto& part : type.containedTypes()) result.parts.push_back(schema_type(*part));
   return result;
 }
 
-SchemaType own_type(const c10::Argument& formal) {
-  SchemaType result = own_type(*formal.type());
+SchemaType schema_type(const c10::Argument& formal) {
+  SchemaType result = schema_type(*formal.type());
   const c10::AliasInfo* alias = formal.alias_info();
   if (alias == nullptr) return result;
   const auto names = [](const auto& sets) {
@@ -215,9 +215,9 @@ Schema converted_schema(const c10::FunctionSchema& schema) {
   result.is_variadic = schema.is_vararg();
   result.has_variadic_results = schema.is_varret();
   for (const c10::Argument& formal : schema.arguments()) {
-    result.arguments.push_back({formal.name(), own_type(formal), std::nullopt, formal.kwarg_only()});
+    result.arguments.push_back({formal.name(), schema_type(formal), std::nullopt, formal.kwarg_only()});
   }
-  for (const c10::Argument& formal : schema.returns()) result.results.push_back(own_type(formal));
+  for (const c10::Argument& formal : schema.returns()) result.results.push_back(schema_type(formal));
   return result;
 }
 

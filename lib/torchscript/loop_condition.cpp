@@ -12,26 +12,26 @@ namespace fxtrace {
 namespace {
 
 using torch::jit::Block;
-using torch::jit::Node;
+using IrNode = torch::jit::Node;
 using torch::jit::Value;
-using Nodes = std::unordered_set<const Node*>;
+using Nodes = std::unordered_set<const IrNode*>;
 using Values = std::unordered_set<const Value*>;
 
 // The node of `block` that `node` is, or is in; null when it is in none.
-const Node* ancestor(const Node* node, const Block* block) {
+const IrNode* ancestor(const IrNode* node, const Block* block) {
   while (node != nullptr && node->owningBlock() != block) node = node->owningBlock()->owningNode();
   return node;
 }
 
 // Calls f for each value that the node uses and does not make itself, in its blocks too.
-void for_each_used(const Node* node, const std::function<void(const Value*)>& f) {
+void for_each_used(const IrNode* node, const std::function<void(const Value*)>& f) {
   for (const Value* input : node->inputs()) f(input);
   for (const Block* block : node->blocks()) {
     const auto use = [&](const Value* value) {
-      const Node* maker = ancestor(value->node(), node->owningBlock());
+      const IrNode* maker = ancestor(value->node(), node->owningBlock());
       if (maker != node) f(value);
     };
-    for (const Node* inner : block->nodes()) for_each_used(inner, use);
+    for (const IrNode* inner : block->nodes()) for_each_used(inner, use);
     for (const Value* output : block->outputs()) use(output);
   }
 }
@@ -52,7 +52,7 @@ Slice slice_of(const Value* value, const Block* block, const Values& stops) {
     const Value* current = pending.back();
     pending.pop_back();
     if (stops.contains(current) || !seen.insert(current).second) continue;
-    const Node* node = current->node();
+    const IrNode* node = current->node();
     if (node->owningBlock() != block) {
       slice.from_around.insert(current);
     } else if (node == block->param_node()) {
@@ -65,9 +65,9 @@ Slice slice_of(const Value* value, const Block* block, const Values& stops) {
 }
 
 // Those of `nodes` that nobody needs but each other and `user`, for its input at `offset`.
-Nodes needed_only_for(const Nodes& nodes, const Block* block, const Node* user, std::size_t offset) {
+Nodes needed_only_for(const Nodes& nodes, const Block* block, const IrNode* user, std::size_t offset) {
   Nodes result;
-  for (const Node* node : block->nodes().reverse()) {
+  for (const IrNode* node : block->nodes().reverse()) {
     if (!nodes.contains(node)) continue;
     const bool only = std::ranges::all_of(node->outputs(), [&](const Value* output) {
       return std::ranges::all_of(output->uses(), [&](const torch::jit::Use& use) {
@@ -81,9 +81,9 @@ Nodes needed_only_for(const Nodes& nodes, const Block* block, const Node* user, 
 }
 
 // Whether all is pure from the first of `nodes` up to `end`.
-bool is_pure_from_first(const Nodes& nodes, const Block* block, const Node* end, const Node*& first) {
+bool is_pure_from_first(const Nodes& nodes, const Block* block, const IrNode* end, const IrNode*& first) {
   first = nullptr;
-  for (const Node* node : block->nodes()) {
+  for (const IrNode* node : block->nodes()) {
     if (node == end) return true;
     if (first == nullptr && nodes.contains(node) && node->kind() != c10::prim::Constant) first = node;
     if (first != nullptr && !is_pure(*node)) return false;
@@ -93,19 +93,19 @@ bool is_pure_from_first(const Nodes& nodes, const Block* block, const Node* end,
 
 }  // namespace
 
-std::optional<LoopCondition> find_loop_condition(const Node& loop) {
+std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
   const auto limit = torch::jit::toIValue(loop.input(0));
   if (!limit || !limit->isInt() || limit->toInt() != std::numeric_limits<std::int64_t>::max())
     return std::nullopt;
   const Block* body = loop.blocks()[0];
   const Values results(body->outputs().begin() + 1, body->outputs().end());
   const Slice again = slice_of(body->outputs()[0], body, results);
-  const Node* first = nullptr;
+  const IrNode* first = nullptr;
   if (again.needs_arguments || !is_pure_from_first(again.nodes, body, body->return_node(), first))
     return std::nullopt;
 
   LoopCondition condition;
-  for (const Node* node : body->nodes()) {
+  for (const IrNode* node : body->nodes()) {
     if (again.nodes.contains(node)) condition.nodes.push_back(node);
   }
   condition.only_for_condition = needed_only_for(again.nodes, body, body->return_node(), 0);

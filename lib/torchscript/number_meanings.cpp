@@ -8,7 +8,7 @@ namespace fxtrace {
 
 namespace prim = c10::prim;
 namespace aten = c10::aten;
-using torch::jit::Node;
+using IrNode = torch::jit::Node;
 using torch::jit::Use;
 using torch::jit::Value;
 
@@ -64,7 +64,7 @@ NumberMeaning NumberMeanings::of_parameter(torch::jit::Function& function, std::
 }
 
 NumberMeaning NumberMeanings::by_source(const Value* value) {
-  const Node* node = value->node();
+  const IrNode* node = value->node();
   switch (node->kind()) {
     case prim::dtype:
       return NumberMeaning::kDtype;
@@ -98,7 +98,7 @@ NumberMeaning NumberMeanings::by_uses(const Value* value) {
 }
 
 NumberMeaning NumberMeanings::by_use(const Use& use) {
-  const Node* user = use.user;
+  const IrNode* user = use.user;
   switch (user->kind()) {
     case aten::eq:
     case aten::ne:
@@ -111,7 +111,7 @@ NumberMeaning NumberMeanings::by_use(const Use& use) {
     case prim::ListConstruct:
       return of(user->output());
     case prim::Return:
-      if (const Node* outer = user->owningBlock()->owningNode();
+      if (const IrNode* outer = user->owningBlock()->owningNode();
           outer != nullptr && outer->kind() == prim::If) {
         return of(outer->outputs()[use.offset]);
       }

@@ -6,12 +6,12 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <utility>
 
 #include "operators/operators.h"
 #include "support/error.h"
+#include "support/identifier.h"
 #include "torchscript/convert.h"
 #include "torchscript/custom_classes.h"
 #include "torchscript/plain_operators.h"
@@ -23,20 +23,18 @@ bool is_known(const std::string& name) {
   return !torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)).empty();
 }
 
-bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 // Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are
 // no operators: they only matter when they are unknown and are then declared or listed in vain.
 void find_operators(const std::string& code, std::set<std::string>& found) {
   constexpr std::string_view kPrefix = "ops.";
   for (std::size_t at = code.find(kPrefix); at != std::string::npos; at = code.find(kPrefix, at + 1)) {
-    if (at > 0 && (is_identifier(code[at - 1]) || code[at - 1] == '.')) continue;
+    if (at > 0 && (is_word(code[at - 1]) || code[at - 1] == '.')) continue;
     std::size_t end = at + kPrefix.size();
-    while (end < code.size() && is_identifier(code[end])) ++end;
+    while (end < code.size() && is_word(code[end])) ++end;
     if (end >= code.size() || code[end] != '.') continue;
     const std::string space = code.substr(at + kPrefix.size(), end - at - kPrefix.size());
     const std::size_t name_begin = ++end;
-    while (end < code.size() && is_identifier(code[end])) ++end;
+    while (end < code.size() && is_word(code[end])) ++end;
     if (end >= code.size() || code[end] != '(' || end == name_begin) continue;
     const std::string name = code.substr(name_begin, end - name_begin);
     if (space != "prim") found.insert(space + "::" + name);

@@ -12,10 +12,10 @@ namespace prim = c10::prim;
 namespace {
 
 using torch::jit::Block;
-using torch::jit::Node;
+using IrNode = torch::jit::Node;
 
 // What the IR has no schema for and does no more than give its results.
-bool is_plain_form(const Node& node) {
+bool is_plain_form(const IrNode& node) {
   switch (node.kind()) {
     case prim::Constant:
     case prim::DictConstruct:
@@ -34,7 +34,7 @@ bool is_plain_form(const Node& node) {
 
 }  // namespace
 
-bool is_pure(const Node& node) {
+bool is_pure(const IrNode& node) {
   const auto* schema = node.maybeSchema();
   const bool pure = schema == nullptr ? is_plain_form(node) : is_pure(find_operator(*schema));
   return pure && std::ranges::all_of(node.blocks(), [](const Block* block) { return is_pure(*block); });
@@ -42,7 +42,7 @@ bool is_pure(const Node& node) {
 
 bool is_pure(const Block& block) {
   return std::all_of(block.nodes().begin(), block.nodes().end(),
-                     [](const Node* node) { return is_pure(*node); });
+                     [](const IrNode* node) { return is_pure(*node); });
 }
 
 }  // namespace fxtrace

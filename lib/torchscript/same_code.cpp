@@ -15,7 +15,7 @@ namespace prim = c10::prim;
 using torch::jit::AttributeKind;
 using torch::jit::Block;
 using torch::jit::Function;
-using torch::jit::Node;
+using IrNode = torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
@@ -27,7 +27,7 @@ bool same_tensor(const at::Tensor& first, const at::Tensor& second) {
          first.device() == second.device() && at::equal(first, second);
 }
 
-bool same_constant(const Node& first, const Node& second) {
+bool same_constant(const IrNode& first, const IrNode& second) {
   const auto a = torch::jit::toIValue(first.output());
   const auto b = torch::jit::toIValue(second.output());
   if (!a || !b) return false;
@@ -56,7 +56,7 @@ class Comparison {
            same_values(first.outputs(), second.outputs());
   }
 
-  bool nodes(const Node& first, const Node& second) {
+  bool nodes(const IrNode& first, const IrNode& second) {
     if (first.kind() != second.kind() || !same_values(first.inputs(), second.inputs()) ||
         first.blocks().size() != second.blocks().size() || !pair(first.outputs(), second.outputs())) {
       return false;
@@ -74,14 +74,14 @@ class Comparison {
     return true;
   }
 
-  bool constants(const Node& first, const Node& second) {
+  bool constants(const IrNode& first, const IrNode& second) {
     const auto a = first.output()->type()->cast<c10::FunctionType>();
     const auto b = second.output()->type()->cast<c10::FunctionType>();
     if (a && b) return functions(*a->function(), *b->function());
     return same_constant(first, second);
   }
 
-  bool methods(const Node& first, const Node& second) {
+  bool methods(const IrNode& first, const IrNode& second) {
     const auto type = first.input(0)->type()->cast<c10::ClassType>();
     if (!type) return first.s(c10::attr::name) == second.s(c10::attr::name);
     Function* a = type->findMethod(first.s(c10::attr::name));
@@ -89,7 +89,7 @@ class Comparison {
     return a != nullptr && b != nullptr && functions(*a, *b);
   }
 
-  static bool attributes(const Node& first, const Node& second, c10::Symbol name) {
+  static bool attributes(const IrNode& first, const IrNode& second, c10::Symbol name) {
     if (first.kindOf(name) != second.kindOf(name)) return false;
     switch (first.kindOf(name)) {
       case AttributeKind::i:

@@ -30,7 +30,7 @@ const Proxy* find_proxy(const at::IValue& value) {
 
 namespace {
 
-bool is_container(const at::IValue& value) {
+bool holds_values(const at::IValue& value) {
   return value.isTuple() || value.isList() || value.isGenericDict();
 }
 
@@ -38,7 +38,7 @@ bool is_container(const at::IValue& value) {
 class Measure {
  public:
   Extent of(const at::IValue& value) {
-    if (!is_container(value)) return of_single(value);
+    if (!holds_values(value)) return of_single(value);
     if (++depth_ > kMaxDepth) {
       --depth_;
       return {false, Extent::kEndless, 1};
@@ -72,7 +72,7 @@ class Measure {
     Extent whole;
     bool nested = false;
     for (const at::IValue& item : items) {
-      if (is_container(item)) {
+      if (holds_values(item)) {
         nested = true;
       } else {
         add(whole, of_single(item));
@@ -81,7 +81,7 @@ class Measure {
     return nested ? remembered(identity, whole,
                                [&](Extent& found) {
                                  for (const at::IValue& item : items) {
-                                   if (is_container(item)) add(found, of(item));
+                                   if (holds_values(item)) add(found, of(item));
                                  }
                                })
                   : whole;

@@ -11,6 +11,7 @@
 #include "operators/operators.h"
 #include "operators/python_functions.h"
 #include "operators/target.h"
+#include "support/identifier.h"
 
 namespace fxtrace {
 namespace {
@@ -24,14 +25,6 @@ constexpr int kMaxMessageNodes = 60;
 constexpr std::size_t kMaxMessageItems = 60;  // of a list
 constexpr std::size_t kMaxMessageLength = 160;
 constexpr std::string_view kAten = "aten::";
-
-bool is_identifier(std::string_view text) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !text.empty() && (text.front() < '0' || text.front() > '9') &&
-         std::all_of(text.begin(), text.end(), is_word);
-}
 
 // a.b.0.c -> getattr(a.b, '0').c
 Expression path(Expression object, std::string_view names) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/identifier.h"
 #include "support/nearest.h"
 
 namespace fxtrace {
@@ -108,12 +109,6 @@ std::vector<std::string> dtype_names() {
   std::vector<std::string> names(kDtypes.begin(), kDtypes.end());
   for (const auto& [alias, name] : kDtypeAliases) names.emplace_back(alias);
   return names;
-}
-
-bool is_identifier(std::string_view text) {
-  const auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
-         std::all_of(text.begin(), text.end(), is_word);
 }
 
 // At commas that stand in no parentheses: "min(a,b),3" has two parts.

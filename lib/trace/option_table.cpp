@@ -17,7 +17,7 @@ namespace fxtrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Kind = OptionValue::Kind;
+using ValueKind = OptionValue::Kind;
 
 // --- options that are one member ---
 
@@ -52,7 +52,7 @@ auto write_unless_default(Member member) {
 }
 
 template <class Member, class FromText, class FromJson>
-OptionValue single(Kind kind, Member member, const FromText& from_text, const FromJson& from_json) {
+OptionValue single(ValueKind kind, Member member, const FromText& from_text, const FromJson& from_json) {
   return {.kind = kind,
           .from_text = [=](Config& config, const std::string& text,
                            auto&) { get(config, member) = from_text(text); },
@@ -64,13 +64,13 @@ OptionValue single(Kind kind, Member member, const FromText& from_text, const Fr
 // `given`: what it means on the command line.
 template <class Member>
 OptionValue flag(Member member, bool given = true) {
-  return single(Kind::kFlag, member, [=](const std::string&) { return given; }, read_boolean);
+  return single(ValueKind::kFlag, member, [=](const std::string&) { return given; }, read_boolean);
 }
 
 template <class Member>
 OptionValue integer(std::int64_t least, Member member) {
   OptionValue value = single(
-      Kind::kInteger, member, [](const std::string& text) { return std::stoll(text); },
+      ValueKind::kInteger, member, [](const std::string& text) { return std::stoll(text); },
       [=](const JsonValue& json) { return read_integer(json, least); });
   value.least = least;
   return value;
@@ -78,7 +78,7 @@ OptionValue integer(std::int64_t least, Member member) {
 
 template <class Member>
 OptionValue text(Member member) {
-  return single(Kind::kText, member, [](const std::string& text) { return text; }, read_string);
+  return single(ValueKind::kText, member, [](const std::string& text) { return text; }, read_string);
 }
 
 // `choices` are words for the enumerators, in their order; the first is the default.
@@ -87,7 +87,7 @@ OptionValue choice(const std::vector<std::string>& choices, Enum TraceOptions::*
   const auto of_word = [=](const std::string& word) {
     return static_cast<Enum>(std::find(choices.begin(), choices.end(), word) - choices.begin());
   };
-  OptionValue value = single(Kind::kChoice, member, of_word,
+  OptionValue value = single(ValueKind::kChoice, member, of_word,
                              [=](const JsonValue& json) { return of_word(read_choice(json, choices)); });
   value.to_json = [=](const Config& config, Json& json) {
     const auto at = static_cast<std::size_t>(get(config, member));
@@ -120,7 +120,7 @@ std::vector<std::string> read_strings(const JsonValue& value) {
 // add(config, text, source) may throw Error.
 template <class Add, class ToJson = std::nullptr_t>
 OptionValue texts(Add add, ToJson to_json = {}) {
-  return {.kind = Kind::kRepeatable,
+  return {.kind = ValueKind::kRepeatable,
           .from_text = add,
           .from_json =
               [=](Config& config, const JsonValue& value, const OptionSource& source) {
@@ -194,7 +194,7 @@ OptionValue rules() {
 // `what` the object is; add(config, field) adds one of its fields.
 template <class FromText, class Add, class ToJson>
 OptionValue by_name(FromText from_text, const std::string& what, Add add, ToJson to_json) {
-  return {.kind = Kind::kRepeatable,
+  return {.kind = ValueKind::kRepeatable,
           .from_text = from_text,
           .from_json =
               [=](Config& config, const JsonValue& value, auto&) {
@@ -317,7 +317,7 @@ std::vector<OptionRow> make_table() {
        concrete()},
       {"input_names", "--input-names", "A,B", kWhatIsTraced,
        "only these inputs of the root remain; the others take their defaults, or None",
-       single(Kind::kText, &TraceOptions::input_names, split_names, read_strings)},
+       single(ValueKind::kText, &TraceOptions::input_names, split_names, read_strings)},
       {"input", "--input", "NAME=SPEC", kShapes,
        "a dummy input of the root, for shapes: 'x=float32[1,batch,224]', whose sizes are numbers, names or "
        "expressions of names, followed by @cuda:0 for a device; for an integer input just a size: n=seq. "
@@ -350,7 +350,7 @@ std::vector<OptionRow> make_table() {
        kWhatIsTraced,
        "any of these options from a JSON file, rules with conditions among them; options of the command line "
        "come after those of the file",
-       {.kind = Kind::kConfigFile}},
+       {.kind = ValueKind::kConfigFile}},
       {"strict", "--strict", nullptr, kWhatIsTraced,
        "exit with code 4 if any module failed to trace (the output is written all the same), and with 2 if a "
        "rule or --concrete does nothing",

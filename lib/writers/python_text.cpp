@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "support/identifier.h"
 #include "support/printable.h"
 #include "support/utf8.h"
 
@@ -14,9 +15,6 @@ constexpr std::array<std::string_view, 35> kKeywords{
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -38,8 +36,7 @@ std::string python_string(std::string_view text) {
 
 bool is_python_name(std::string_view text) {
   return !text.empty() && is_letter(text[0]) && !text.starts_with("__") &&
-         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); }) &&
-         !std::ranges::binary_search(kKeywords, text);
+         std::ranges::all_of(text, is_word) && !std::ranges::binary_search(kKeywords, text);
 }
 
 std::string PythonNames::create(std::string_view candidate) {
@@ -51,7 +48,7 @@ std::string PythonNames::create(std::string_view candidate) {
     if (candidate.empty() || is_digit(candidate[0])) name = "_";
     while (!candidate.empty()) {
       const std::size_t length = first_character(candidate).length;
-      name += length == 1 && (is_letter(candidate[0]) || is_digit(candidate[0])) ? candidate[0] : '_';
+      name += length == 1 && is_word(candidate[0]) ? candidate[0] : '_';
       candidate.remove_prefix(length);
     }
     if (name == "_" || name.starts_with("__")) name = "x" + name;
