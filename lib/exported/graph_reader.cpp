@@ -222,6 +222,9 @@ class Reading {
       if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = trace->string();
     }
     for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
+    if (!operation.subgraphs.empty() && operation.target.parts().kind != TargetKind::kHigherOrder) {
+      target.fail(quoted(operation.target.text()) + " takes a graph and is no higher-order operator");
+    }
     read_outputs(node, operation);
     if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
       operation.name = graph_.values[operation.outputs[0].value.index].name;

@@ -17,6 +17,14 @@
 namespace fxtrace {
 namespace {
 
+// What one of many results costs, in units of the budget: as much as a node, for each has a shape of its own.
+constexpr std::size_t kUnitsOfPiece = 64;
+
+std::size_t pieces_of(const AbstractValue& result) {
+  const auto* pieces = result.sequence();
+  return pieces == nullptr ? 0 : pieces->size();
+}
+
 std::optional<SymInt> read_element(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) {
     return std::nullopt;
@@ -206,6 +214,7 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
     Inferred inferred = infer_shapes(schema, values, dimensions_);
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
+    for (const AbstractValue& result : results) budget_.spend(kUnitsOfPiece * pieces_of(result));
     if (switches_.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
@@ -241,6 +250,7 @@ bool Interpreter::change_list(const c10::FunctionSchema& schema, const Values& v
   if (sequence == nullptr || proxy->type->kind() != c10::TypeKind::ListType) return false;
   auto changed = changed_list(schema, values);
   if (!changed) return false;
+  budget_.spend(changed->rest.size());
   if (schema.name() == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
   if (schema.name() == "aten::add_") results[0] = AbstractValue{changed->rest};

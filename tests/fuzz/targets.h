@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "trace/config.h"
 
 namespace fxtrace::fuzz {
 
@@ -27,6 +28,9 @@ void pickle(std::string_view input);
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
 void tree_spec(std::string_view input);   // pytree specifications
+
+// What `exported` comes to: the archive itself, traced as the configuration says, written and read back.
+void exported_archive(std::string_view bytes, const Config& config);
 
 struct Target {
   const char* name;

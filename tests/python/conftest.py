@@ -1,4 +1,6 @@
+import importlib.util
 import os
+import signal
 import sys
 
 import pytest
@@ -6,6 +8,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import harness  # noqa: E402  (stands beside this file)
+import zoo  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -14,7 +17,18 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than a minute")
+    config.addinivalue_line("markers", "volume: belongs to the second tier (docs/testing.md)")
+
+    # A shell that starts us in the background has these ignored, and so would be whatever we start.
+    for sent in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(sent) == signal.SIG_IGN:
+            signal.signal(sent, signal.SIG_DFL)
+
+
+def pytest_itemcollected(item):
+    """With pytest-xdist the tests of a file are run by one worker: what a file makes for all of them is made once."""
+    if not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +37,27 @@ def program(request):
     if path is None or not os.access(path, os.X_OK):
         pytest.fail("no fxtrace: give --fxtrace PATH, or build it first")
     return harness.Program(path)
+
+
+@pytest.fixture(scope="session")
+def zoo_archive(request):
+    """zoo_archive(NAME): the path of an archive of zoo.py.  The first call makes all that the selected tests name."""
+    cache = zoo.cache_folder(request.config.getoption("--zoo-cache"))
+
+    def is_available(name: str) -> bool:
+        return importlib.util.find_spec(zoo.package_of(name)) is not None
+
+    named = {value for item in request.session.items if hasattr(item, "callspec") for value in item.callspec.params.values()
+             if isinstance(value, str)}  # fmt: skip
+    zoo.make_archives([name for name in zoo.MAKERS if name in named and is_available(name)], cache)
+
+    def archive(name: str) -> str:
+        if not is_available(name):
+            pytest.skip(f"needs {zoo.package_of(name)}")
+        zoo.make_archives([name], cache)
+        return zoo.archive_path(name, cache)
+
+    return archive
 
 
 @pytest.fixture(scope="session")

@@ -658,6 +658,8 @@ def shape_cases() -> Iterator[Case]:
         "any",
         ("--input", "x=float32[99999999]"),
     )
+    parts = "y = torch.split(x, 1)\n" * 200 + "return y[0]"
+    yield Case("shapes_many_parts_many_times", body_case(parts), "any", ("--input", "x=float32[9999]"))
     yield Case(
         "shapes_from_file",
         body_case('return torch.from_file("/made-by-a-model", True, 1, dtype=6)'),

@@ -14,6 +14,7 @@ import warnings
 import harness
 import op_samples
 import pytest
+import tiers
 import torch
 import torch.nn.functional as F
 from fxtrace import _exported
@@ -412,12 +413,12 @@ def check(program, tmp_path, function, inputs, expected, dynamic=None) -> dict:
     return graph
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", tiers.one_in(3, PROGRAMS))
 def test_programs(program, tmp_path, name):
     check(program, tmp_path, *PROGRAMS[name])
 
 
-@pytest.mark.parametrize("name", SYMBOLIC)
+@pytest.mark.parametrize("name", tiers.one_in(4, SYMBOLIC))
 def test_symbolic_sizes(program, tmp_path, name):
     function, inputs, expected = PROGRAMS[name]
     dynamic = tuple({dim: torch.export.Dim.AUTO for dim in dims} or None for dims in SYMBOLIC[name])
@@ -505,7 +506,7 @@ def over_a_batch(sample, batched: str):
     return op_samples.Sample(sample.operator, function, tensors) if all(map(torch.is_tensor, results)) else None
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("batched", ["all", "first", "others"])
 def test_operators(program, tmp_path, batched):
     """Every operator with a rule, on torch's own samples."""

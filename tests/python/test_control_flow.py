@@ -7,11 +7,11 @@ import re
 import control_flow_models
 import harness
 import pytest
+import tiers
 import torch
 import tvcompat
 import zoo
 from test_shapes import options_for
-from test_zoo import zoo_archive
 
 MODELS = control_flow_models.MODELS
 OPTIONS = ["--control-flow", "subgraph"]
@@ -49,7 +49,7 @@ def input_options(path: str, args: tuple) -> list[str]:
     return options
 
 
-@pytest.mark.parametrize("name", WITH_FORM)
+@pytest.mark.parametrize("name", tiers.one_in(4, WITH_FORM))
 def test_as_the_model(program, archives, name):
     """On inputs that take every way; leaves inside subgraphs too."""
     path = archives(name)
@@ -61,7 +61,7 @@ def test_as_the_model(program, archives, name):
             harness.compare_runs(path, collection["graphs"][0], "forward", args, {})
 
 
-@pytest.mark.parametrize("name", WITH_FORM)
+@pytest.mark.parametrize("name", tiers.one_in(8, WITH_FORM))
 def test_with_shapes(program, archives, name):
     """What is known of shapes decides branches, and holds in every turn of a loop."""
     path = archives(name)
@@ -97,7 +97,7 @@ def check_shapes(path: str, graph: dict, args: tuple) -> None:
         Nodes(harness.rebuild(path, graph)).run(*args)
 
 
-@pytest.mark.parametrize("name", WITH_FORM)
+@pytest.mark.parametrize("name", tiers.one_in(8, WITH_FORM))
 def test_passes_keep_it(program, archives, name):
     path = archives(name)
     before = program.trace(path, *OPTIONS)["graphs"][0]
@@ -122,7 +122,7 @@ def conditions(path: str, graph: dict, args: tuple) -> dict:
     return found
 
 
-@pytest.mark.parametrize("name", WITH_FORM)
+@pytest.mark.parametrize("name", tiers.one_in(8, WITH_FORM))
 def test_conditions_that_are_known(program, archives, tmp_path, name):
     """With the conditions of one run as numbers, the branches that it takes stand in the place of each cond."""
     path, saved = archives(name), tmp_path / "saved.json"
@@ -151,7 +151,7 @@ def test_conditions_that_are_known(program, archives, tmp_path, name):
             assert graph["execution"] == before["execution"]
 
 
-@pytest.mark.parametrize("name", sorted(set(MODELS) - set(WITH_FORM)))
+@pytest.mark.parametrize("name", tiers.one_in(3, sorted(set(MODELS) - set(WITH_FORM))))
 def test_without_a_form(program, archives, name):
     """The module fails, as without the option, and says which value stands in the way."""
     path = archives(name)
@@ -351,12 +351,12 @@ STAYS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
 @pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name.endswith("_scripted")])
-def test_models(program, request, name, rules):
+def test_models(program, zoo_archive, name, rules):
     """No module of torchvision or timm fails whose control flow only carries tensors and numbers."""
-    path = zoo_archive(request, name)
+    path = zoo_archive(name)
     tvcompat.add_kernels()
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     for shapes in ([], options_for(inputs)):

@@ -11,13 +11,13 @@ import weakref
 
 import harness
 import pytest
+import tiers
 import torch
 import zoo
 from fxtrace import _exported
 from shapes import evaluate, names_in
 from test_exported_zoo import prepare
 from test_shapes import options_for, trace
-from test_zoo import zoo_archive
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -120,16 +120,15 @@ def check_model(program, name: str, path: str, inputs: tuple, expected: dict[str
     assert len(modules & expected.keys()) > 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_macs_are_half_of_flop_counters(program, request, references, name):
-    path = zoo_archive(request, name)
+@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "bert_exported_decomposed"], NAMES))
+def test_macs_are_half_of_flop_counters(program, zoo_archive, references, name):
+    path = zoo_archive(name)
     prepare(name)
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt")
     check_model(program, name, path, inputs, reference(references, name))
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.skipif(not os.environ.get("FXTRACE_EVERY_MODEL"), reason="takes minutes: FXTRACE_EVERY_MODEL=1")
 @pytest.mark.parametrize("name", sorted({zoo.split(n)[0] for n in NAMES} - {zoo.split(n)[0] for n in zoo.exported_names()}))
 def test_other_models_exported(program, tmp_path, name):
@@ -160,10 +159,10 @@ def test_well_known_numbers(program, tmp_path, name, macs):
 DYNAMIC = [name for name in zoo.exported_names() if name.endswith("_dynamic")]
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", DYNAMIC)
-def test_expressions_have_the_value_of_numbers(program, request, name):
-    path = zoo_archive(request, name)
+def test_expressions_have_the_value_of_numbers(program, zoo_archive, name):
+    path = zoo_archive(name)
     prepare(name)
     model, inputs = eager(name)
     collection = program.trace(path)
@@ -187,11 +186,11 @@ def test_expressions_have_the_value_of_numbers(program, request, name):
 TORCHSCRIPT = ["resnet18_scripted", "vit_traced", "gpt2_traced", "mobilenet_v3_scripted", "transformer_scripted"]
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", [name for name in TORCHSCRIPT if name in zoo.MAKERS])
-def test_a_named_batch(program, request, name):
+def test_a_named_batch(program, zoo_archive, name):
     """Of TorchScript: the same program, with a name for the batch and with numbers."""
-    path = zoo_archive(request, name)
+    path = zoo_archive(name)
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt")
     symbolic = program.trace(path, *options_for(inputs, "batch"))["summary"]["cost"]
     for batch in (2, 3, 7):
@@ -233,10 +232,10 @@ class Storages(TorchDispatchMode):
 
 
 # In which no operator needs memory that only it sees, and no reshape copies.
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", ["mobilenet_v3_exported", "resnet18_exported", "vit_exported", "gpt2_exported"])
-def test_the_peak_is_that_of_a_run(program, request, name):
-    path = zoo_archive(request, name)
+def test_the_peak_is_that_of_a_run(program, zoo_archive, name):
+    path = zoo_archive(name)
     prepare(name)
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt")
     module = _exported.load(path).module()

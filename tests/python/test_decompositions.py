@@ -7,7 +7,6 @@ import zoo
 from fxtrace import _exported
 from test_exported_zoo import prepare
 from test_random_programs import writes
-from test_zoo import zoo_archive
 
 MODELS = ("resnet18", "mobilenet_v3", "bert", "gpt2", "vit", "swin")
 
@@ -22,10 +21,10 @@ def calls(collection: dict) -> int:
     return sum(node["op"].startswith("call_") for node in harness.all_nodes(collection["graphs"][0]))
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", [name for name in zoo.exported_names() if name in {f"{each}_exported" for each in MODELS}])
-def test_no_write_and_no_more_calls(program, request, name):
-    path = zoo_archive(request, name)
+def test_no_write_and_no_more_calls(program, zoo_archive, name):
+    path = zoo_archive(name)
     prepare(name)
     after = program.trace(path, "--no-default-leaves", "--pass", "functional")
     assert writes(after) == 0

@@ -9,6 +9,7 @@ import subprocess
 import hostile
 import operator_calls
 import pytest
+import tiers
 
 SIZE = 60  # calls in an archive
 SECONDS, MEMORY = 10, 2 << 30
@@ -76,24 +77,25 @@ def in_archives(calls: list[operator_calls.Call]) -> list[list[operator_calls.Ca
     return [calls[start : start + SIZE] for start in range(0, len(calls), SIZE)]
 
 
-# One after another they take some minutes: a test for each part, so that it is seen which.
+# One after another they take some minutes: a test for each part, one of which is in the first tier.
 PARTS = 8
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", tiers.rotating(PARTS))
 def test_first_wall_alone(program, calls, part, tmp_path):
     (tmp_path / "empty").mkdir()
     for some in in_archives(calls)[part::PARTS]:
         run(program, "inputs", some, tmp_path, ("--no-isolation",))
 
 
+@pytest.mark.volume
 def test_second_wall_alone(open_program, calls, tmp_path):
     (tmp_path / "empty").mkdir()
     for some in in_archives(calls)[1 :: 2 * PARTS]:
         run(open_program, "inputs", some, tmp_path, ("--max-time", str(SECONDS)))
 
 
-@pytest.mark.parametrize("case", list(hostile.code_that_is_carried_out()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.one_in(10, hostile.code_that_is_carried_out()), ids=lambda case: case.name)
 def test_second_wall_alone_on_hostile_code(open_program, case, tmp_path):
     (tmp_path / "model.pt").write_bytes(case.make())
     done = subprocess.run(
@@ -104,6 +106,7 @@ def test_second_wall_alone_on_hostile_code(open_program, case, tmp_path):
     assert not os.path.exists("/made-by-a-model")
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("mode", ["trace", "inspect"])
 def test_other_commands(program, calls, mode, tmp_path):
     (tmp_path / "empty").mkdir()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import tiers
 import torch
 import tvcompat
 import zoo
@@ -267,7 +268,7 @@ def everything() -> tuple[list[Layer], nn.Module]:
     return parts, Everything(parts)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", tiers.one_in(9, MODES))
 def test_layers(program, tmp_path, mode):
     parts, model = everything()
     path = os.fspath(tmp_path / "model.pt2")
@@ -342,7 +343,7 @@ ZOO = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", ZOO)
 @pytest.mark.parametrize("mode", ("nonstrict", "decomposed"))
 def test_well_known_models(program, tmp_path, name, mode):

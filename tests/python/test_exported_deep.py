@@ -8,6 +8,7 @@ import zipfile
 
 import harness
 import pytest
+import tiers
 import torch
 from torch import nn
 
@@ -60,7 +61,7 @@ def copy_with_program(source: str, target: str, change) -> None:
 
 
 # The text of a program grows with the third power of its levels: 1,100 are a gigabyte.
-@pytest.mark.parametrize("levels", [250, 350])
+@pytest.mark.parametrize("levels", tiers.only([250], [250, 350]))
 def test_deep_modules(program, tmp_path, levels):
     path = os.fspath(tmp_path / "deep.pt2")
     in_deep_thread(lambda: export_levels(levels, path))

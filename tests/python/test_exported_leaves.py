@@ -7,6 +7,7 @@ import os
 import harness
 import leaf_modules
 import pytest
+import tiers
 import torch
 from fxtrace import _exported
 from torch.utils import _pytree as pytree
@@ -31,7 +32,7 @@ def export(case: leaf_modules.Case, mode: str) -> tuple[torch.nn.Module, torch.e
     return model, exported.run_decompositions() if mode == "decomposed" else exported
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", tiers.one_in(3, MODES))
 @pytest.mark.parametrize("case", leaf_modules.CASES, ids=lambda case: case.name)
 def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
     if mode in case.not_for:
@@ -56,7 +57,7 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
 DECOMPOSED = [case for case in leaf_modules.CASES if case.name in ("Recurrent", "Layered", "Transformers")]
 
 
-@pytest.mark.parametrize("case", DECOMPOSED, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.one_in(4, DECOMPOSED), ids=lambda case: case.name)
 def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, case):
     """What torch.nn's modules call is made of others there, whose last bits differ."""
     model, exported = export(case, "decomposed")

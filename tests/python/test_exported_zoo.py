@@ -5,19 +5,19 @@ import importlib
 import fx_source
 import harness
 import pytest
+import tiers
 import torch
 import tvcompat
 import zoo
 from fxtrace import _exported
 from test_exported_peers import compare_scopes
-from test_zoo import package_of, zoo_archive
 
 ORDERS = ("resnet18", "mobilenet_v3", "bert", "gpt2")  # the same model traced: the same orders of parameters
 
 
 def prepare(name: str) -> None:
     """What must be imported before the program can be loaded."""
-    if package_of(name) == "transformers":
+    if zoo.package_of(name) == "transformers":
         tvcompat.prepare()
         importlib.import_module("transformers.integrations.moe")  # an operator of its own, for Mixtral
         importlib.import_module("transformers.models.bert.modeling_bert")  # and the class of BERT's result
@@ -27,10 +27,9 @@ def other_size(x: torch.Tensor) -> torch.Tensor:
     return torch.randn(1, 3, 96, 96) if x.is_floating_point() else x[:, :-2].repeat(2, 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", zoo.exported_names())
-def test_outputs_are_the_programs_own(program, request, name):
-    path = zoo_archive(request, name)
+@pytest.mark.parametrize("name", tiers.only(["resnet18_exported", "bert_exported_dynamic"], zoo.exported_names()))
+def test_outputs_are_the_programs_own(program, zoo_archive, name):
+    path = zoo_archive(name)
     prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
     exported = _exported.load(path)
@@ -52,10 +51,10 @@ def test_outputs_are_the_programs_own(program, request, name):
     assert zoo.split(name)[1] != "exported_dynamic" or collection["graphs"][0]["guards"]
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("model", ORDERS)
-def test_orders_are_those_of_the_traced_model(program, request, model):
-    paths = [zoo_archive(request, f"{model}_{way}") for way in ("traced", "exported")]
+def test_orders_are_those_of_the_traced_model(program, zoo_archive, model):
+    paths = [zoo_archive(f"{model}_{way}") for way in ("traced", "exported")]
     for rules in ("default", "no-default-leaves"):
         traced, exported = (program.trace(path, *harness.RULES[rules])["graphs"][0] for path in paths)
         assert exported["execution"]["param_forward_order"] == traced["execution"]["param_forward_order"]

@@ -13,6 +13,7 @@ import fx_source
 import generate  # stands in sample_models
 import harness
 import pytest
+import tiers
 import torch
 from test_archives import quantized
 
@@ -47,7 +48,7 @@ def slow_attention():
 
 
 @pytest.mark.parametrize("rules", harness.RULES)
-@pytest.mark.parametrize("name", SCRIPTED)
+@pytest.mark.parametrize("name", tiers.one_in(4, SCRIPTED))
 def test_archives(program, name, rules):
     sample = SCRIPTED[name]
     options = [*harness.RULES[rules], *(["--method", sample["method"]] if sample["method"] != "forward" else [])]
@@ -79,7 +80,7 @@ def exported_module(sample: dict) -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("rules", harness.RULES)
-@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("name", tiers.one_in(5, EXPORTED))
 def test_exported_programs(program, name, rules):
     sample = EXPORTED[name]
     options = [*harness.RULES[rules], *(["--model", sample["model"]] if "model" in sample else [])]
@@ -99,6 +100,7 @@ def test_exported_programs(program, name, rules):
         compared["module"] += 1
 
 
+@pytest.mark.volume
 def test_enough_was_compared(request):
     """Of the tests above, when all of them have run."""
     chosen = {item.name for item in request.session.items}
@@ -125,7 +127,7 @@ def test_parameters_and_attributes_are_the_models_own(program):
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("name", sorted(name for name, case in control_flow_models.MODELS.items() if case.why is None))
+@pytest.mark.parametrize("name", tiers.one_in(10, sorted(name for name, case in control_flow_models.MODELS.items() if case.why is None)))
 def test_control_flow(program, tmp_path, name):
     """Bodies are methods; the inputs take every way."""
     case = control_flow_models.MODELS[name]

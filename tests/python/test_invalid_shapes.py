@@ -11,6 +11,7 @@ import harness
 import op_samples
 import pytest
 import test_shapes
+import tiers
 import torch
 from torch import Tensor, nn
 
@@ -89,6 +90,7 @@ OF_VALUES = re.compile(
 )
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("seed", range(2))
 def test_operators(program, calls, seed):
     rng = random.Random(seed)
@@ -227,7 +229,7 @@ def scripted(tmp_path, module: type[nn.Module]) -> str:
     return path
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", tiers.one_in(3, WRONG))
 def test_one_warning_names_the_place(program, tmp_path, name):
     module, inputs, pattern = WRONG[name]
     path = scripted(tmp_path, module)

@@ -8,6 +8,7 @@ import harness
 import hostile
 import hostile_exported
 import pytest
+import tiers
 
 MANY = 20_000
 SECONDS = 10  # of processor time, far above what it takes; what grows with the square takes minutes
@@ -49,7 +50,7 @@ def chain(count: int, modules: bool) -> bytes:
     return hostile_exported.packed(json.dumps(made))
 
 
-@pytest.mark.parametrize("modules", [False, True], ids=["nodes", "modules"])
+@pytest.mark.parametrize("modules", tiers.only([False], [False, True]), ids=["nodes", "modules"])
 def test_exported(run, tmp_path, modules):
     model = tmp_path / "model.pt2"
     model.write_bytes(chain(MANY, modules))
@@ -58,6 +59,7 @@ def test_exported(run, tmp_path, modules):
     assert len(collection["modules"]) >= (MANY if modules else 1)
 
 
+@pytest.mark.volume
 def test_exported_with_as_many_rules(run, tmp_path):
     """Every second rule names a module."""
     model, config = tmp_path / "model.pt2", tmp_path / "config.json"
@@ -77,6 +79,7 @@ def test_rules_of_the_command_line(run):
     run("trace", model, *(part for i in range(MANY) for part in ("--wrap", f"my.f{i}.*")))
 
 
+@pytest.mark.volume
 def test_torchscript_modules(run, tmp_path):
     """In blocks: LibTorch looks an attribute up by asking all that the class has."""
     count = 140
@@ -96,6 +99,7 @@ def test_torchscript_modules(run, tmp_path):
     assert len(collection["modules"]) == 1 + count + count**2
 
 
+@pytest.mark.volume
 def test_torchscript_nodes_and_attributes(run, tmp_path):
     model = tmp_path / "model.pt"
     model.write_bytes(hostile.body_case("    x = torch.add(x, 1)\n" * MANY + "    return x\n")())

@@ -18,7 +18,8 @@ LIBRARY = os.environ.get("FXTRACE_MERMAID") or next(
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 pytestmark = [
-    pytest.mark.skipif(not LIBRARY, reason="no Mermaid: npm install --ignore-scripts --prefix build/mermaid mermaid"),
+    pytest.mark.volume,
+    pytest.mark.skipif(not LIBRARY, reason="no Mermaid: scripts/setup --all-tests installs it"),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
 ]
 

@@ -9,6 +9,7 @@ import warnings
 import harness
 import op_samples
 import pytest
+import tiers
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -105,7 +106,7 @@ def check_rows(name: str, module: nn.Module, x: torch.Tensor, spatial: int) -> N
         torch.testing.assert_close(result, torch.stack(expected), equal_nan=True, msg=name)
 
 
-@pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
+@pytest.mark.parametrize("info", tiers.one_in(6, module_db), ids=lambda info: info.name)
 def test_modules_do_what_is_said(info):
     name = f"{info.module_cls.__module__.removeprefix('torch.nn.modules.')}.{info.module_cls.__name__}"
     if name not in MODULES:
@@ -129,7 +130,7 @@ def test_modules_do_what_is_said(info):
                 check(name, traits, lambda m=module, r=run: m(*r.args, **r.kwargs), tensors((run.args, run.kwargs)), own)
 
 
-@pytest.mark.parametrize("op", [op for op in OP_DB if "torch." + op.name in FUNCTIONS and op.supported_dtypes("cpu")], ids=lambda op: op.formatted_name)
+@pytest.mark.parametrize("op", tiers.one_in(8, [op for op in OP_DB if "torch." + op.name in FUNCTIONS and op.supported_dtypes("cpu")]), ids=lambda op: op.formatted_name)
 def test_functions_do_what_is_said(op):
     row = FUNCTIONS["torch." + op.name]
     dtype = next(kind for kind in (torch.float64, torch.float32, torch.int64) if kind in op.supported_dtypes("cpu"))

@@ -5,6 +5,7 @@ import os
 
 import operator_cost_cases
 import pytest
+import tiers
 import torch
 
 CASES = operator_cost_cases.CASES
@@ -34,7 +35,7 @@ def macs_of(collection: dict) -> int:
     return total
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.exported], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.one_in(6, [case for case in CASES if case.exported]), ids=lambda case: case.name)
 def test_exported(program, tmp_path, case):
     model, inputs = case.model().eval(), case.inputs()
     expected = operator_cost_cases.expected_macs(case, model, inputs)
@@ -43,7 +44,7 @@ def test_exported(program, tmp_path, case):
     assert macs_of(program.trace(path)) == expected
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.one_in(16, CASES), ids=lambda case: case.name)
 def test_traced(program, tmp_path, case):
     model, inputs = case.model().eval(), case.inputs()
     expected = operator_cost_cases.expected_macs(case, model, inputs)

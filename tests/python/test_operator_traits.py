@@ -75,6 +75,7 @@ def copied(value):
     return value
 
 
+@pytest.mark.volume
 def test_operators_do_what_the_table_says(table):
     seen, wrong = set(), set()
     for row, overload, args, kwargs in calls(table):

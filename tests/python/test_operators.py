@@ -1,10 +1,13 @@
 """Operators that LibTorch does not know: inferred, declared, loaded from a library, or listed in the error."""
 
+import importlib.util
 import os
 import subprocess
 
 import hostile
+import pytest
 import torch
+import tvcompat
 from torch import Tensor, nn
 
 # Schemas as Python registers them, so that the archives can be made; the program never sees these.
@@ -116,6 +119,7 @@ def test_operator_library(program, tmp_path):
     assert done.returncode == 2 and b"cannot load" in done.stderr
 
 
+@pytest.mark.volume
 def test_operators_of_a_library_are_never_run(program, tmp_path):
     """Neither by LibTorch while it compiles, nor for plain values, nor for shapes."""
     library = build_library(
@@ -151,19 +155,14 @@ def test_operators_of_a_library_are_never_run(program, tmp_path):
     assert called.count("operator.add") == 3
 
 
-VISION = torch.library.Library("torchvision", "FRAGMENT")
-try:
-    VISION.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-except RuntimeError:
-    pass  # torchvision itself is here
-
-
 class Boxes(nn.Module):
     def forward(self, boxes: Tensor, scores: Tensor) -> Tensor:
         return torch.ops.torchvision.nms(boxes, scores, 0.5)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("torchvision") is None, reason="needs torchvision")
 def test_torchvision_operators_are_built_in(program, tmp_path):
+    tvcompat.prepare()
     done = program.run("trace", archive(tmp_path, Boxes()))
     assert done.returncode == 0 and not done.stderr
     assert b'"torchvision.nms.default"' in done.stdout

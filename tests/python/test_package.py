@@ -63,16 +63,16 @@ def test_importing_it_is_light():
 @pytest.mark.parametrize(
     "path, keywords, arguments",
     [
-        (SCRIPTED, {}, []),
-        (SCRIPTED, {"leaf": "nets.nested.Block"}, ["--leaf", "nets.nested.Block"]),
+        (EXPORTED, {}, []),
+        (EXPORTED, {"leaf": "nets.nested.Block"}, ["--leaf", "nets.nested.Block"]),
         (
-            SCRIPTED,
+            EXPORTED,
             {"leaf": ["**"], "no_leaf": ["@stage", "@stage.*"]},
             ["--leaf", "**", "--no-leaf", "@stage", "--no-leaf", "@stage.*"],
         ),
-        (SCRIPTED, {"no_default_leaves": True, "max_depth": 2}, ["--no-default-leaves", "--max-depth", "2"]),
-        (SCRIPTED, {"max_depth": 0}, ["--max-depth", "0"]),
-        (SCRIPTED, {"no_default_leaves": True, "no_wrap": ["**"]}, ["--no-default-leaves", "--no-wrap", "**"]),
+        (EXPORTED, {"no_default_leaves": True, "max_depth": 2}, ["--no-default-leaves", "--max-depth", "2"]),
+        (EXPORTED, {"max_depth": 0}, ["--max-depth", "0"]),
+        (EXPORTED, {"no_default_leaves": True, "no_wrap": ["**"]}, ["--no-default-leaves", "--no-wrap", "**"]),
         (
             SCRIPTED,
             {"input": {"x": "float32[batch,4]"}, "dim": {"batch": (1, 64)}},
@@ -98,10 +98,10 @@ def test_importing_it_is_light():
         ("hooks.pt", {"hooks": "skip"}, ["--hooks", "skip"]),
         (FAILING, {"control_flow": "subgraph"}, ["--control-flow", "subgraph"]),
         ("exported_mutations.pt2", {"passes": ["functional"]}, ["--pass", "functional"]),
-        (SCRIPTED, {"max_nodes": 5}, ["--max-nodes", "5"]),
+        (EXPORTED, {"max_nodes": 5}, ["--max-nodes", "5"]),
         (SCRIPTED, {"max_iterations": 9, "max_call_depth": 99}, ["--max-iterations", "9", "--max-call-depth", "99"]),
         (SCRIPTED, {"op_schema": "my::op(Tensor x) -> Tensor"}, ["--op-schema", "my::op(Tensor x) -> Tensor"]),
-        (SCRIPTED, {"max_time": 100, "max_memory": 4000, "no_isolation": True}, []),
+        (EXPORTED, {"max_time": 100, "max_memory": 4000, "no_isolation": True}, []),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else None,
 )
@@ -853,6 +853,7 @@ def test_the_program_is_told_where_libtorch_is(tmp_path):
 # Types
 
 
+@pytest.mark.volume
 def test_types_hold():
     """mypy, as strict as it gets: over the package, and over what users write."""
     pytest.importorskip("mypy")

@@ -5,12 +5,12 @@ import pathlib
 
 import harness
 import pytest
+import tiers
 import torch
 import tvcompat
 import zoo
 from fxtrace import _exported
 from test_exported_zoo import prepare
-from test_zoo import zoo_archive
 
 SAMPLES = {sample["file"]: sample for sample in harness.samples()}
 EXPORTED = {sample["file"]: sample for sample in harness.samples("exported_program")}
@@ -35,8 +35,8 @@ def check_pass(before: dict, after: dict) -> None:
         assert inputs[0] == inputs[1]
 
 
-@pytest.mark.parametrize("rules", RULES)
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("rules", tiers.only(["no-default-leaves"], RULES))
+@pytest.mark.parametrize("name", tiers.one_in(4, SAMPLES))
 def test_torchscript_samples(program, name, rules):
     sample = SAMPLES[name]
     path = harness.sample_path(sample)
@@ -53,7 +53,7 @@ def test_torchscript_samples(program, name, rules):
             harness.compare_graphs(path, before["graphs"][0], after["graphs"][0], args, kwargs)
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", tiers.only(["no-default-leaves"], RULES))
 @pytest.mark.parametrize("name", EXPORTED)
 def test_exported_samples(program, name, rules):
     sample = EXPORTED[name]
@@ -71,6 +71,7 @@ def test_exported_samples(program, name, rules):
             run.compare(after["graphs"][0])
 
 
+@pytest.mark.volume
 def test_a_saved_collection_gives_the_same(program, tmp_path):
     """render --pass does what trace --pass does, and says so in the options."""
     for name in (*SAMPLES, *EXPORTED):
@@ -171,10 +172,10 @@ def check_passes(program, saved: pathlib.Path, path: str, options: list[str], ma
             raise
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name not in NOT_RUN])
-def test_torchscript_models(program, request, tmp_path, name):
-    path = zoo_archive(request, name)
+def test_torchscript_models(program, zoo_archive, tmp_path, name):
+    path = zoo_archive(name)
     tvcompat.add_kernels()
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     # Those that only the test of shapes asks for by the rules with which more nodes are the model's own.
@@ -185,10 +186,10 @@ def test_torchscript_models(program, request, tmp_path, name):
         )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", zoo.exported_names())
-def test_exported_models(program, request, tmp_path, name):
-    path = zoo_archive(request, name)
+def test_exported_models(program, zoo_archive, tmp_path, name):
+    path = zoo_archive(name)
     prepare(name)
     inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
     run = harness.ExportedRun(path, _exported.load(path), inputs, {})

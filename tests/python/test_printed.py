@@ -103,6 +103,7 @@ def changed_pickle(data: bytes, number: int) -> bytes:
     return data[: match.start()] + hostile.text(text) + data[match.end() + length :]
 
 
+@pytest.mark.volume
 def test_torchscript(program, tmp_path):
     model = tmp_path / "model.pt"
     source = str(SAMPLES / "constants_scripted.pt")

@@ -5,6 +5,7 @@ import importlib.util
 import harness
 import pytest
 import random_programs
+import tiers
 import torch
 from fxtrace import _exported
 
@@ -33,8 +34,7 @@ def writes(collection: dict) -> int:
     return sum(name.endswith("_") and not name.endswith("__") for (name,) in names)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, PROGRAMS, TOGETHER))
+@pytest.mark.parametrize("first", tiers.only([0, TOGETHER], range(0, PROGRAMS, TOGETHER)))
 def test_results_inputs_and_buffers(program, tmp_path, first):
     """With known shapes and without, in turns."""
     path = make_archive(first, TOGETHER, tmp_path)
@@ -50,8 +50,7 @@ def test_results_inputs_and_buffers(program, tmp_path, first):
     assert writes(after) < 0.75 * writes(before)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(PROGRAMS, PROGRAMS + EXPORTED, EXPORTED_TOGETHER))
+@pytest.mark.parametrize("first", tiers.only([PROGRAMS], range(PROGRAMS, PROGRAMS + EXPORTED, EXPORTED_TOGETHER)))
 def test_exported(program, tmp_path, first):
     """The same of torch.export."""
     path = str(tmp_path / "programs.pt2")

@@ -2,6 +2,7 @@
 
 import harness
 import pytest
+import tiers
 
 SAMPLES = {sample["file"].removesuffix(".pt"): sample for sample in harness.samples()}
 
@@ -10,7 +11,7 @@ def options_of(sample: dict, rules: str) -> list[str]:
     return [*harness.RULES[rules], *(["--method", sample["method"]] if sample["method"] != "forward" else [])]
 
 
-@pytest.mark.parametrize("rules", harness.RULES)
+@pytest.mark.parametrize("rules", tiers.only(["default"], harness.RULES))
 @pytest.mark.parametrize("name", SAMPLES)
 def test_outputs_are_the_archives_own(program, name, rules):
     sample = SAMPLES[name]
@@ -30,15 +31,15 @@ def test_outputs_are_the_archives_own(program, name, rules):
         harness.compare_runs(path, collection["graphs"][0], sample["method"], args, kwargs)
 
 
-@pytest.mark.parametrize("rules", harness.RULES)
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("rules", tiers.only(["no-default-leaves"], harness.RULES))
+@pytest.mark.parametrize("name", tiers.one_in(3, SAMPLES))
 def test_the_expected_modules_fail(program, name, rules):
     sample = SAMPLES[name]
     collection = program.trace(harness.sample_path(sample), *options_of(sample, rules))
     assert harness.failed_modules(collection) == harness.expected_failures(sample, rules)
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", tiers.one_in(4, SAMPLES))
 def test_same_bytes_every_time(program, name):
     sample = SAMPLES[name]
     for kind in ("json", "dot"):
@@ -46,8 +47,8 @@ def test_same_bytes_every_time(program, name):
         assert program.stdout(*command) == program.stdout(*command)
 
 
-@pytest.mark.parametrize("rules", harness.RULES)
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("rules", tiers.only(["no-default-leaves"], harness.RULES))
+@pytest.mark.parametrize("name", tiers.one_in(4, SAMPLES))
 def test_dot_renders_without_a_warning(program, name, rules):
     sample = SAMPLES[name]
     harness.check_dot(

@@ -54,6 +54,7 @@ def test_runs_on_its_inputs(name):
             getattr(model, sample["method"])(*args, **kwargs)
 
 
+@pytest.mark.volume
 def test_the_generator_makes_the_same_bytes(tmp_path):
     """Only with the PyTorch that made them: others write other code."""
     import torch

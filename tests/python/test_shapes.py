@@ -4,10 +4,10 @@ The models are those of zoo.py; the operators are torch's own table of them; the
 """
 
 import functools
-import importlib.util
 import json
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 import harness
@@ -15,33 +15,13 @@ import op_samples
 import pytest
 import shapes
 import size_modules
-import test_zoo
+import tiers
 import torch
 import tvcompat
 import zoo
 from fxtrace import _torchscript
 
 MIN_KNOWN = 0.98
-TRANSFORMERS = (
-    "roberta",
-    "distilbert",
-    "electra",
-    "bart",
-    "qwen2",
-    "hf_vit",
-    "clip",
-    "segformer",
-    "wav2vec2",
-)
-
-
-def package_of(name: str) -> str:
-    model = zoo.split(name)[0]
-    if model in TRANSFORMERS:
-        return "transformers"
-    return "timm" if model.startswith("timm_") else test_zoo.package_of(name)
-
-
 def spec(tensor: torch.Tensor, batch: str | None = None) -> str:
     sizes = [str(size) for size in tensor.shape]
     if batch:
@@ -87,8 +67,8 @@ def summary(report: shapes.Report) -> str:
 
 
 class Zoo:
-    def __init__(self, cache: str):
-        self.cache = cache
+    def __init__(self, archive: Callable[[str], str]):
+        self.archive = archive
         self.report = shapes.Report()
         self.models: list[str] = []
         self.last: tuple[str, torch.nn.Module] | None = None
@@ -99,18 +79,10 @@ class Zoo:
         return self.last[1]
 
 
-def available(names: list[str]) -> list[str]:
-    return [name for name in names if importlib.util.find_spec(package_of(name)) is not None]
-
-
 @pytest.fixture(scope="module")
-def models(request) -> Zoo:
-    cache = zoo.cache_folder(request.config.getoption("--zoo-cache"))
-    wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")
-              and "models" in item.fixturenames}  # fmt: skip
-    zoo.make_archives(available([name for name in zoo.shapes_names() if name in wanted]), cache)
+def models(zoo_archive) -> Zoo:
     tvcompat.add_kernels()
-    return Zoo(cache)
+    return Zoo(zoo_archive)
 
 
 # Without gradients their attention takes a path of its own, whose results Python cannot hold: a tensor is undefined.
@@ -119,9 +91,7 @@ NEED_GRADIENTS = ("tv_vit_scripted", "transformer_scripted")
 
 def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report:
     """Compares every node: with the sizes of the inputs, and with a named batch at two sizes."""
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    path = zoo.archive(name, models.cache)
+    path = models.archive(name)
     model = models.model(path)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     report = shapes.Report()
@@ -146,7 +116,7 @@ def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report
     return report
 
 
-@pytest.mark.parametrize("name", zoo.shapes_names())
+@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "vit_traced"], zoo.shapes_names()))
 def test_every_node_of_a_model(program, models, name):
     report = check_model(program, models, name)
     print(summary(report))
@@ -154,6 +124,7 @@ def test_every_node_of_a_model(program, models, name):
     models.models.append(name)
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name.endswith("_scripted")])
 def test_inside_the_leaves(program, models, name):
     report = check_model(program, models, name, "--no-default-leaves")
@@ -162,6 +133,7 @@ def test_inside_the_leaves(program, models, name):
     models.models.append(name)
 
 
+@pytest.mark.volume
 def test_almost_all_nodes_are_known(models):
     """Over those tests before this one that were run."""
     report = models.report
@@ -185,12 +157,11 @@ MAY_FAIL = {
 SIZED = ("swin", "inception", "googlenet", "timm_vit", "timm_mobilenetv3", "lstm", "attention", "faster_rcnn")
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("rules", ["default", "no-default-leaves"])
 @pytest.mark.parametrize("name", [f"{name}_scripted" for name in SIZED])
 def test_no_module_fails_for_its_sizes(program, models, name, rules):
-    if importlib.util.find_spec(package_of(name)) is None:
-        pytest.skip(f"needs {package_of(name)}")
-    path = zoo.archive(name, models.cache)
+    path = models.archive(name)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     before = trace(program, path, *harness.RULES[rules])
     after = program.trace(path, *harness.RULES[rules], *options_for(inputs))
@@ -248,7 +219,7 @@ def scripted(tmp_path_factory) -> dict[str, str]:
 ROUNDS = 2
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("seed", tiers.only([0], range(ROUNDS)))
 @pytest.mark.parametrize("case", size_modules.CASES, ids=lambda case: case.name)
 def test_random_ranges(program, scripted, case, seed):
     rng = random.Random(f"{case.name} {seed}")
@@ -343,7 +314,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", tiers.only(["names from 2"], KINDS))
 def test_operators(program, operator_archives, kind):
     least, shared, least_known = KINDS[kind]
     total = shapes.Report()

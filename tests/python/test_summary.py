@@ -20,7 +20,6 @@ import zoo
 from fxtrace import _exported
 from test_exported_zoo import prepare
 from test_shapes import options_for
-from test_zoo import zoo_archive
 from torch import nn
 
 SCHEMA = os.path.join(harness.ROOT, "schemas", "summary.schema.json")
@@ -70,10 +69,10 @@ def counted(row: dict) -> int:
     return row["parameters"]["elements"] - row["parameters"]["shared_elements"]
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_torchs(program, request, name):
-    path = zoo_archive(request, name)
+def test_parameters_are_torchs(program, zoo_archive, name):
+    path = zoo_archive(name)
     prepare(name)
     named = tensors(path)
     rows = summarize(program, path)["modules"]
@@ -91,10 +90,10 @@ def test_parameters_are_torchs(program, request, name):
     assert {key.rpartition(".")[0] for key in named} <= shown
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", NAMES)
-def test_columns_add_up(program, request, name):
-    path = zoo_archive(request, name)
+def test_columns_add_up(program, zoo_archive, name):
+    path = zoo_archive(name)
     rows = summarize(program, path)["modules"]
     for options in ((), ("--fold",), ("--depth", "2"), ("--fold", "--sort", "params")):
         summary = summarize(program, path, *options)
@@ -118,13 +117,13 @@ def test_columns_add_up(program, request, name):
                 assert numbers == sorted(numbers, reverse=True)
 
 
-@pytest.mark.slow
-def test_traced_and_exported_have_the_same_parameters(program, request):
+@pytest.mark.volume
+def test_traced_and_exported_have_the_same_parameters(program, zoo_archive):
     for model in ("bert", "gpt2", "llama"):
         of = {
             way: {
                 row["path"]: row["parameters"]
-                for row in summarize(program, zoo_archive(request, f"{model}_{way}"))["modules"]
+                for row in summarize(program, zoo_archive(f"{model}_{way}"))["modules"]
                 if row["parameters"]["elements"]
             }
             for way in ("traced", "exported")
@@ -248,13 +247,13 @@ def path_of(layer: torchinfo.layer_info.LayerInfo) -> str:
     return ".".join(reversed(names))
 
 
-@pytest.mark.slow
+@pytest.mark.volume
 @pytest.mark.parametrize("name", TORCHINFO)
-def test_rows_are_torchinfos(program, request, name):
+def test_rows_are_torchinfos(program, zoo_archive, name):
     """Every module, its type, its parameters and what it gives.
 
     Its "mult-adds" are no reference: they leave attention out and take what is no matrix product for one."""
-    path = zoo_archive(request, name)
+    path = zoo_archive(name)
     prepare(name)
     model, inputs = zoo.MAKERS[name]()
     if not isinstance(model, nn.Module):

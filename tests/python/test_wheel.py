@@ -3,7 +3,6 @@
 import glob
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import venv
@@ -44,7 +43,7 @@ def wheel(tmp_path_factory) -> str:
     """Built with the options of the preset dev, so that ccache knows most of it."""
     folder = tmp_path_factory.mktemp("wheel")
     settings = {
-        "build-dir": f"{folder}/build",
+        "build-dir": os.path.join(harness.ROOT, "build", "wheel-of-tests"),  # it stays: the next one takes seconds
         "cmake.build-type": "Debug",
         "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1",
         "cmake.define.FXTRACE_WERROR": "ON",
@@ -54,7 +53,6 @@ def wheel(tmp_path_factory) -> str:
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), *options, harness.ROOT]
     succeed(sys.executable, "-m", "pip", *build)
     (made,) = glob.glob(f"{folder}/*.whl")
-    shutil.rmtree(folder / "build")
     return made
 
 
@@ -86,6 +84,7 @@ def test_what_is_inside(wheel):
     assert wheel.endswith(".whl") and "-py3-none-linux_" in wheel
 
 
+@pytest.mark.volume
 def test_program_needs_no_library_of_the_system(bare):
     """But those of C and C++, and its own."""
     listed = succeed("ldd", bare.parent / "fxtrace").splitlines()
@@ -93,6 +92,7 @@ def test_program_needs_no_library_of_the_system(bare):
     assert {name.partition(".so")[0] for name in outside} <= {"libc", "libm", "libstdc++", "libgcc_s"}
 
 
+@pytest.mark.volume
 def test_without_torch(bare):
     program = bare.parent / "fxtrace"
     assert succeed(bare, "-m", "fxtrace", "--version") == succeed(program, "--version")
@@ -109,6 +109,7 @@ def test_without_torch(bare):
     assert done.returncode == 1 and "Error: " in done.stderr.splitlines()[-1] and "torch" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.volume
 def test_with_torch(wheel, tmp_path):
     """The packages of this Python, each by a link, as if they had been installed there."""
     python = environment(wheel, tmp_path / "environment")
@@ -120,6 +121,7 @@ def test_with_torch(wheel, tmp_path):
     assert succeed(python, "-c", RUN_GRAPH).strip() == "torchscript"
 
 
+@pytest.mark.volume
 def test_with_another_torch(wheel, tmp_path):
     python = environment(wheel, tmp_path / "environment")
     package = site_packages(python) / "torch"

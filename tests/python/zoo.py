@@ -3,16 +3,19 @@
 
     zoo.py [--zoo-cache DIR] [--list] [NAME ...]     # NAME as in --list: resnet18_scripted, bert_traced, ...
 
-They are small configurations: what counts is the graph.  Each is made by a process of its own and kept in the
+They are small configurations: what counts is the graph.  Those that are missing are made by one run and kept in the
 cache; beside NAME.pt (or .pt2) stands NAME.inputs.pt, the inputs to run it with.
 """
 
 import argparse
+import fcntl
+import hashlib
+import importlib.metadata
 import inspect
+import multiprocessing
 import os
 import subprocess
 import sys
-import tempfile
 import warnings
 from typing import Any, Callable
 
@@ -47,6 +50,20 @@ def split(name: str) -> tuple[str, str]:
     """Model and way."""
     way = max((way for way in WAYS if name.endswith("_" + way)), key=len)
     return name.removesuffix("_" + way), way
+
+
+TRANSFORMERS = (
+    *("bert", "bert_model", "gpt2", "t5", "llama", "mixtral", "whisper", "roberta", "distilbert", "electra", "bart", "qwen2"),
+    *("hf_vit", "clip", "segformer", "wav2vec2"),
+)
+
+
+def package_of(name: str) -> str:
+    """What the model is from."""
+    model = split(name)[0]
+    if model in TRANSFORMERS:
+        return "transformers"
+    return "timm" if model.startswith("timm_") or model in ("vit", "convnext", "resnest") else "torchvision"
 
 
 def names(*ways: str) -> list[str]:
@@ -644,7 +661,7 @@ def make(name: str, path: str) -> None:
             if scripted
             else torch.jit.trace(model, inputs, strict=False, check_trace=False)
         )
-        part = f"{path}.{os.getpid()}.part"  # several tests may make it at the same time
+        part = f"{path}.part"
         archive.save(part)
     torch.save(inputs, path.removesuffix(".pt") + ".inputs.pt")
     os.replace(part, path)
@@ -663,40 +680,50 @@ def export(model: Any, inputs: tuple, way: str, path: str) -> None:
     program = torch.export.export(model, inputs, dynamic_shapes=dynamic, strict=way == "exported_strict")
     if way == "exported_decomposed":
         program = program.run_decompositions()
-    part = f"{path}.{os.getpid()}.part.pt2"  # torch.export.save wants the suffix
+    part = f"{path}.part.pt2"  # torch.export.save wants the suffix
     torch.export.save(program, part)
     torch.save(inputs, path.removesuffix(".pt2") + ".inputs.pt")
     os.replace(part, path)
 
 
 def cache_folder(given: str | None) -> str:
-    return os.path.abspath(
-        given or os.environ.get("FXTRACE_ZOO_CACHE") or os.path.join(tempfile.gettempdir(), "fxtrace-zoo")
-    )
+    """Where archives are kept, outside of any checkout; another zoo, or another version of what makes it, has another."""
+    root = given or os.environ.get("FXTRACE_ZOO_CACHE")
+    if not root:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        root = os.path.join(home, "fxtrace", "zoo")
+    key = hashlib.sha256()
+    for file in ("zoo.py", "tvcompat.py"):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), file), "rb") as source:
+            key.update(source.read())
+    for package in ("torch", "torchvision", "timm", "transformers"):
+        try:
+            key.update(f"{package} {importlib.metadata.version(package)}".encode())
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return os.path.join(os.path.abspath(root), key.hexdigest()[:16])
 
 
 def archive_path(name: str, cache: str) -> str:
     return os.path.join(cache, name + (".pt2" if "_exported" in name else ".pt"))
 
 
-def archive(name: str, cache: str) -> str:
-    """The path of the archive, made when the cache has none."""
-    make_archives([name], cache)
-    return archive_path(name, cache)
-
-
 def make_archives(wanted: list[str], cache: str) -> None:
-    """Those that the cache has not, by one process: importing the packages takes longer than the models do."""
+    """Those that the cache has not, by one run that imports the packages once: that takes longer than the models do.
+
+    Whoever asks for the same at that time waits."""
     os.makedirs(cache, exist_ok=True)
-    missing = [name for name in wanted if not os.path.exists(archive_path(name, cache))]
-    if not missing:
-        return
-    done = subprocess.run(
-        [sys.executable, os.path.abspath(__file__), "--make", cache, *missing],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
-    )
+    with open(os.path.join(cache, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = [name for name in wanted if not os.path.exists(archive_path(name, cache))]
+        if not missing:
+            return
+        done = subprocess.run(
+            [sys.executable, os.path.abspath(__file__), "--make", cache, *missing],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1"},
+        )
     if done.returncode != 0:
         raise RuntimeError(f"{', '.join(missing)} could not be made: {done.stderr[-2000:]}")
 
@@ -714,11 +741,13 @@ def main() -> int:
         print("\n".join(MAKERS))
         return 0
     if options.make:
-        for name in options.names:
-            make(name, archive_path(name, options.make))
+        _prepare()  # before the processes part
+        with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+            pool.starmap(make, [(name, archive_path(name, options.make)) for name in options.names], chunksize=1)
         return 0
-    for name in options.names or MAKERS:
-        print(archive(name, cache_folder(options.zoo_cache)))
+    wanted, cache = options.names or list(MAKERS), cache_folder(options.zoo_cache)
+    make_archives(wanted, cache)
+    print(*(archive_path(name, cache) for name in wanted), sep="\n")
     return 0
 
 

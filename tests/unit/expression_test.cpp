@@ -22,6 +22,7 @@ std::string repeated(std::string text, const std::string& part, int times) {
 TEST_CASE("an expression has one text", "[expression]") {
   const std::pair<const char*, const char*> cases[] = {
       {"2*s19 + 1", "s19*2+1"},
+      {"-9223372036854775808", "-9223372036854775808"},
       {"s19*2+1", "s19*2+1"},
       {"1 + s19 + s19", "s19*2+1"},
       {"(s53 - 3)//4 + 1", "(s53+1)//4"},

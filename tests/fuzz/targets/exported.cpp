@@ -55,7 +55,11 @@ void exported(std::string_view input) {
   } else {
     records.emplace_back("m/models/model.json", input);
   }
-  const ModelFile file = memory_file(stored_zip(records));
+  exported_archive(stored_zip(records), config);
+}
+
+void exported_archive(std::string_view bytes, const Config& config) {
+  const ModelFile file = memory_file(bytes);
   TraceResult result;
   Wanted wanted;
   wanted.description = true;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +75,15 @@ TraceOptions options_of(Choices& choices) {
   return options;
 }
 
+// The first line is the outcome, by which findings are compared.
+std::string difference(const std::string& written, const std::string& read_back) {
+  constexpr std::size_t kContext = 60;
+  const auto [first, second] = std::ranges::mismatch(written, read_back);
+  const std::size_t from = std::max<std::ptrdiff_t>(0, first - written.begin() - kContext);
+  return "the collection does not read back\n" + written.substr(from, 2 * kContext) + "\nis\n" +
+         read_back.substr(from, 2 * kContext);
+}
+
 void trace_generated(std::string_view bytes, Report& report) {
   Choices choices(bytes.substr(0, 5));
   const TraceOptions options = options_of(choices);
@@ -97,7 +107,7 @@ void trace_generated(std::string_view bytes, Report& report) {
     write_json(result.collection, out);
     std::ostringstream again;
     write_json(read_collection(out.str(), "result"), again);
-    if (again.str() != out.str()) throw std::logic_error("the collection does not read back");
+    if (again.str() != out.str()) throw std::logic_error(difference(out.str(), again.str()));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) throw;
     report.refused = true;
@@ -114,6 +124,7 @@ std::string outcome_text(int status, const Report& report) {
     text = number == SIGXCPU || number == SIGKILL || number == SIGALRM ? "no end" : strsignal(number);
   } else if (WEXITSTATUS(status) != 0) {
     text = report.message[0] != '\0' ? report.message : "exit " + std::to_string(WEXITSTATUS(status));
+    text = text.substr(0, text.find('\n'));
   } else {
     return "";
   }

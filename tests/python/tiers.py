@@ -1,0 +1,38 @@
+"""Which parameters of a test are in the first tier: the others have the mark `volume` (docs/testing.md)."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def where(is_first: Callable[[Any], bool], values: Iterable) -> list:
+    return [value if is_first(value) else pytest.param(value, marks=pytest.mark.volume) for value in values]
+
+
+def pairs_where(is_first: Callable[..., bool], values: Iterable[tuple]) -> list:
+    """Of a test with several parameters."""
+    return [value if is_first(*value) else pytest.param(*value, marks=pytest.mark.volume) for value in values]
+
+
+def one_in(count: int, values: Iterable) -> list:
+    """The first value, and every so many behind it."""
+    return [value if i % count == 0 else pytest.param(value, marks=pytest.mark.volume) for i, value in enumerate(values)]
+
+
+def only(first: Iterable, values: Iterable) -> list:
+    wanted = list(first)
+    values = list(values)
+    assert all(value in values for value in wanted), "what is to be in the first tier is no value of the test"
+    return where(lambda value: value in wanted, values)
+
+
+def rotating(count: int) -> list:
+    """0, 1, ..., of which each commit has another one in the first tier."""
+    done = subprocess.run(["git", "-C", ROOT, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    turn = int(done.stdout) if done.returncode == 0 else 0
+    return where(lambda value: value == turn % count, range(count))
