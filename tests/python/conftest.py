@@ -25,12 +25,6 @@ def pytest_configure(config):
             signal.signal(sent, signal.SIG_DFL)
 
 
-def pytest_itemcollected(item):
-    """With pytest-xdist the tests of a file are run by one worker: what a file makes for all of them is made once."""
-    if not item.get_closest_marker("xdist_group"):
-        item.add_marker(pytest.mark.xdist_group(item.path.name))
-
-
 @pytest.fixture(scope="session")
 def program(request):
     path = harness.find_program(request.config.getoption("--fxtrace"))
