@@ -16,7 +16,10 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache AND CMAKE_CXX_COMPILER_ID STREQUAL
 endif()
 
 function(fxtrace_settings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
+  if(NOT CMAKE_UNITY_BUILD)  # where names of other files are seen as well
+    target_compile_options(${target} PRIVATE -Wshadow)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ finds these after inlining, often wrongly and in another way in every version: seen, but no error.
     target_compile_options(${target} PRIVATE
