@@ -8,11 +8,11 @@
 #include <tuple>
 #include <utility>
 
+#include "operators/torch_functions.h"
 #include "support/dotted.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "trace/graph_tracer.h"
-#include "trace/torch_functions.h"
 
 namespace fxtrace {
 namespace {

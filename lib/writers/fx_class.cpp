@@ -7,6 +7,7 @@
 
 #include "graph/text_form.h"
 #include "operators/python_functions.h"
+#include "operators/torch_functions.h"
 #include "shapes/scalar_type.h"
 #include "support/dotted.h"
 #include "support/printable.h"
@@ -113,6 +114,7 @@ class ClassWriter {
       if (part.starts_with("__")) return std::nullopt;
     }
     file.helpers.insert("_find");
+    file.helpers.insert("_value");
     if (path.find("\\.") == std::string::npos) return "_find(model, " + python_string(path) + ")";
     for (const char* separator : {"/", "|", "\t", "\n"}) {
       if (path.find(separator) != std::string::npos) continue;
@@ -168,7 +170,7 @@ class ClassWriter {
           path_parts(std::string_view(target).substr(path.empty() ? 0 : path.size() + 1));
       for (const std::string& part : parts) {
         if (!is_python_name(part) || is_module_name(part)) return std::nullopt;
-        text += "." + part;
+        text = checked("_value", text, part);
       }
       return text;
     }
@@ -485,13 +487,10 @@ class ClassWriter {
       case Opcode::kGetAttr:
         return attribute(graph, *node.target);
       case Opcode::kCallModule: {
-        std::string callee = "self." + module_attribute(node);
-        if (!node.method->empty()) {
-          if (!is_python_name(*node.method))
-            problem_ = python_string(*node.method) + " is no name of a method";
-          callee += "." + *node.method;
-        }
-        return call(graph, callee, node.args, node.kwargs);
+        const std::string module = "self." + module_attribute(node);
+        if (node.method->empty()) return call(graph, module, node.args, node.kwargs);
+        if (!is_python_name(*node.method)) problem_ = python_string(*node.method) + " is no name of a method";
+        return call(graph, checked("_method", module, *node.method), node.args, node.kwargs);
       }
       case Opcode::kCallMethod: {
         if (node.args.empty() || !is_python_name(*node.target)) {
@@ -503,12 +502,20 @@ class ClassWriter {
           problem_ = "a method of a value that is no node";
           return {};
         }
-        return call(graph, object + "." + *node.target,
-                    std::vector<Argument>(node.args.begin() + 1, node.args.end()), node.kwargs);
+        const bool is_tensors = is_torch_function("torch.Tensor." + *node.target);
+        return call(
+            graph, is_tensors ? object + "." + *node.target : checked("_object_method", object, *node.target),
+            std::vector<Argument>(node.args.begin() + 1, node.args.end()), node.kwargs);
       }
       default:
         return function_call(graph, node);
     }
+  }
+
+  // What the helper gives: it looks, when the file runs, whether `holder` has such a thing.
+  std::string checked(const char* helper, const std::string& holder, const std::string& name) {
+    file_.helpers.insert(helper);
+    return std::string(helper) + "(" + holder + ", " + python_string(name) + ")";
   }
 
   // As Python writes it with symbols and brackets, as far as it does.
@@ -522,7 +529,8 @@ class ClassWriter {
           problem_ = "no attribute that a graph reads";
           return {};
         }
-        return argument(graph, args[0]) + "." + *name;
+        const std::string holder = argument(graph, args[0]);
+        return is_tensor_attribute(*name) ? holder + "." + *name : checked("_value", holder, *name);
       }
       if (target == "operator.getitem" && args[0].is<NodeId>()) {
         return argument(graph, args[0]) + "[" + subscript(graph, args[1]) + "]";
@@ -680,7 +688,11 @@ class ClassWriter {
           } else if constexpr (std::is_same_v<Value, Argument::MemoryFormat>) {
             of_torch(is_torch_memory_format(value.name), value.name, "memory format");
           } else if constexpr (std::is_same_v<Value, Argument::Function>) {
-            out += function(value.name);
+            if (fx_function(value.name)) {
+              out += function(value.name);
+            } else {
+              problem_ = python_string(value.name) + " is no function that a graph hands on";
+            }
           } else {
             static_assert(std::is_same_v<Value, Argument::GraphRef>);
             const auto body = std::ranges::find(graph.subgraphs, value.name, &Subgraph::name);

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "operators/target.h"
+#include "operators/torch_functions.h"
 #include "writers/python_text.h"
 
 namespace fxtrace {
@@ -111,14 +112,15 @@ constexpr auto kBuiltins = std::to_array<std::string_view>(
      "slice",  "sorted",    "str",   "sum",  "tuple", "type",  "zip"});
 constexpr auto kNotOfOperator =
     std::to_array<std::string_view>({"attrgetter", "call", "itemgetter", "methodcaller"});
-// Where functions of torch stand; other places of it have modules of Python, such as os, among their names.
-constexpr auto kTorchSpaces = std::to_array<std::string_view>(
-    {"torch", "torch.Tensor", "torch._C._fft", "torch._C._linalg", "torch._C._nn", "torch._C._sparse",
-     "torch._C._special", "torch._functorch.predispatch", "torch.amp.autocast_mode",
-     "torch.ao.nn.quantized.functional", "torch.fft", "torch.functional", "torch.linalg", "torch.nested",
-     "torch.nn.functional", "torch.sparse", "torch.special"});
-constexpr auto kNotOfTorch = std::to_array<std::string_view>(
-    {"compile", "import_ir_module", "import_ir_module_from_buffer", "load", "ops", "classes"});
+// These write and read files wherever the graph says.
+constexpr auto kNotOfAten = std::to_array<std::string_view>({"from_file", "save"});
+// What these read of their arguments is not the graph's business.
+constexpr auto kNotOfStrings = std::to_array<std::string_view>({"format", "format_map"});
+// Attributes of tensors that are values, whatever the holder is.
+constexpr auto kTensorAttributes = std::to_array<std::string_view>(
+    {"H",       "T",       "data",      "device",       "dtype",         "grad",     "imag",   "is_cuda",
+     "is_leaf", "is_meta", "is_nested", "is_quantized", "is_sparse",     "itemsize", "layout", "mH",
+     "mT",      "nbytes",  "ndim",      "real",         "requires_grad", "shape"});
 // Attributes of torch.ops that are no namespaces.
 constexpr auto kNotOfOps =
     std::to_array<std::string_view>({"import_module", "load_library", "loaded_libraries"});
@@ -155,6 +157,7 @@ std::optional<std::string> fx_function(std::string_view target) {
   if (parts.kind == TargetKind::kOperator) {
     const auto is_fine = [](std::string_view name) { return !name.empty() && !name.starts_with("__"); };
     if (is_in(kNotOfOps, parts.space) || !is_fine(parts.space) || !is_fine(parts.overload)) return {};
+    if (parts.space == "aten" && is_in(kNotOfAten, parts.name)) return {};
     if (parts.name.empty() ||
         (parts.name.starts_with("__") && parts.name.ends_with("__") && !is_in(kMagicOperators, parts.name))) {
       return {};
@@ -169,15 +172,15 @@ std::optional<std::string> fx_function(std::string_view target) {
   }
   if (parts.space == "math") return name[0] == '_' ? std::nullopt : std::optional("math." + name);
   if (parts.space == "builtins") return is_in(kBuiltins, name) ? std::optional(name) : std::nullopt;
-  if (parts.space == "builtins.str") return name[0] == '_' ? std::nullopt : std::optional("str." + name);
-  if (!is_in(kTorchSpaces, parts.space)) return {};
-  // torch itself has functions of this kind that load code.
-  if (parts.space == "torch" && (name[0] == '_' || is_in(kNotOfTorch, parts.name))) return {};
-  return std::string(target);
+  if (parts.space == "builtins.str") {
+    return name[0] == '_' || is_in(kNotOfStrings, name) ? std::nullopt : std::optional("str." + name);
+  }
+  return is_torch_function(target) ? std::optional(std::string(target)) : std::nullopt;
 }
 
 std::span<const std::string_view> torch_module_names() { return kModuleNames; }
 
+bool is_tensor_attribute(std::string_view name) { return is_in(kTensorAttributes, name); }
 bool is_torch_operator_space(std::string_view space) { return is_in(kOwnSpaces, space); }
 bool is_torch_layout(std::string_view name) { return is_in(kLayouts, name); }
 bool is_torch_memory_format(std::string_view name) { return is_in(kMemoryFormats, name); }

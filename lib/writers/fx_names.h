@@ -15,6 +15,9 @@ std::optional<std::string> fx_function(std::string_view target);
 // What every torch.nn.Module has: no module or tensor in it can have these names.
 std::span<const std::string_view> torch_module_names();
 
+// Of a tensor, and a value whatever it is read from: "shape".
+bool is_tensor_attribute(std::string_view name);
+
 // Whether torch itself registers the operators of the namespace.
 bool is_torch_operator_space(std::string_view space);
 

@@ -23,19 +23,54 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 4> kHelpers{{
+constexpr std::array<Helper, 7> kHelpers{{
+    {"_value",
+     {},
+     R"py(
+def _value(holder, name):
+    """An attribute that a graph reads: no function, class or module of Python."""
+    value = getattr(holder, name)
+    own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
+    if isinstance(value, type(torch)) or (callable(value) and not isinstance(value, own)):
+        raise TypeError(f"{name} is no module, tensor or other value")
+    return value
+)py"},
     {"_find",
      {},
      R"py(
 def _find(model, path, separator="."):
-    """The module, parameter, buffer or other attribute of the model with this qualified name."""
+    """The module, parameter, buffer or other value of the model with this qualified name."""
     value = model
     for name in path.split(separator):
         children = getattr(value, "_modules", {})
-        value = children[name] if name in children else getattr(value, name)
-    if callable(value) and not isinstance(value, torch.nn.Module):
-        raise TypeError(f"{path} is no module and no tensor")
+        value = children[name] if name in children else _value(value, name)
     return value
+)py"},
+    {"_method",
+     {},
+     R"py(
+def _method(module, name):
+    """A method that a graph calls: one of TorchScript, or one that stands beside the module's forward."""
+    if isinstance(module, torch.jit.ScriptModule):
+        is_own = module._c._has_method(name)
+    else:
+        is_own = False
+        for base in type(module).__mro__:
+            is_own = is_own or name in vars(base)
+            if is_own or "forward" in vars(base):
+                break
+    if not is_own:
+        raise TypeError(f"{name} is no method that the module's forward could call")
+    return getattr(module, name)
+)py"},
+    {"_object_method",
+     {},
+     R"py(
+def _object_method(value, name):
+    """A method of a script object."""
+    if not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
+        raise TypeError(f"{name} is a method of a script object, and called on none")
+    return getattr(value, name)
 )py"},
     {"_constant", {"zipfile"}, R"py(
 def _constant(archive, record, dtype, shape, stride, offset):
@@ -87,9 +122,9 @@ class FileWriter {
       : collection_(collection), out_(out), file_(collection) {}
 
   void write() {
-    for (const char* name :
-         {"NotImplementedError", "TypeError", "bytearray", "callable", "complex", "float", "getattr",
-          "hasattr", "io", "isinstance", "math", "operator", "slice", "super", "torch", "zipfile"}) {
+    for (const char* name : {"NotImplementedError", "TypeError", "bytearray", "callable", "complex", "float",
+                             "getattr", "hasattr", "io", "isinstance", "math", "operator", "slice", "super",
+                             "torch", "type", "vars", "zipfile"}) {
       file_.names.reserve(name);
     }
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
@@ -135,8 +170,9 @@ class FileWriter {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kCallFunction) find_function(node.target);
       if (node.op == Opcode::kCallModule) calls_modules_ = true;
-      for_each_of<Argument::Function>(
-          node, [&](const Argument::Function& function) { find_function(function.name); });
+      for_each_of<Argument::Function>(node, [&](const Argument::Function& function) {
+        if (fx_function(function.name)) find_function(function.name);  // no other is handed on
+      });
     }
     for (const Subgraph& body : graph.subgraphs) find_functions(body.graph);
   }

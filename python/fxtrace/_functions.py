@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import types
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from ._errors import RebuildError
+from ._torch_functions import FUNCTIONS
 
 # What Python itself does in graphs; what could run other code than the graph's is not among it.
 _BUILTINS = frozenset(
@@ -17,7 +19,14 @@ _BUILTINS = frozenset(
     "min oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
-_NOT_OF_TORCH = frozenset("classes compile hub jit load multiprocessing ops package serialization utils".split())
+_NOT_OF_STRINGS = frozenset(("format", "format_map"))
+# These write and read files wherever the graph says.
+_NOT_OF_ATEN = frozenset(("from_file", "save"))
+# Of tensors: values, whatever they are read from.
+_TENSOR_ATTRIBUTES = frozenset(
+    "H T data device dtype grad imag is_cuda is_leaf is_meta is_nested is_quantized is_sparse itemsize layout mH mT "
+    "nbytes ndim real requires_grad shape".split()
+)
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
@@ -27,7 +36,9 @@ def resolve_function(target: str) -> Callable[..., Any]:
     if head in ("operator", "builtins", "math"):
         value = _of_python(head, rest)
     elif head == "torch":
-        value = _of_torch(rest)
+        value = _of_torch(target)
+    elif head == "aten" and rest[:1] and rest[0] in _NOT_OF_ATEN:
+        value = None
     else:
         value = torch.ops
         for part in (head, *rest):
@@ -51,32 +62,64 @@ def _of_python(module: str, names: list[str]) -> Any:
         return None
     if any(name.startswith("_") for name in names) or len(names) > (2 if module == "builtins" else 1):
         return None
+    if len(names) == 2 and (first != "str" or names[1] in _NOT_OF_STRINGS):
+        return None
     value: Any = importlib.import_module(module)
     for name in names:
         value = getattr(value, name, None)
     return value
 
 
-def _of_torch(names: list[str]) -> Any:
-    """Nothing that stands in torch's modules by an import of theirs, as os does, nor what loads code; torch.save is what
-    TorchScript's operator of that name does."""
-    if not names or names[0] in _NOT_OF_TORCH:
+def _of_torch(target: str) -> Any:
+    """A function of the table."""
+    space, _, name = target.rpartition(".")
+    if name not in FUNCTIONS.get(space, ()):
         return None
-    value: Any = torch
-    for name in names:
-        inside = getattr(value, name, None)
-        if inside is None and isinstance(value, types.ModuleType):
-            try:
-                inside = importlib.import_module(f"{value.__name__}.{name}")
-            except ImportError:
-                return None
-        value = inside
-        origin = (
-            value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or "torch"
-        )
-        if name.startswith("__") or origin.partition(".")[0] != "torch":
-            return None
+    if space == "torch.Tensor" or space.startswith("torch._C"):  # no modules that Python finds
+        place: Any = functools.reduce(getattr, space.split(".")[1:], torch)
+    else:
+        place = importlib.import_module(space)
+    return getattr(place, name, None)
+
+
+def is_tensor_method(name: str) -> bool:
+    return name in FUNCTIONS["torch.Tensor"]
+
+
+def is_tensor_attribute(name: str) -> bool:
+    return name in _TENSOR_ATTRIBUTES
+
+
+def read_value(holder: Any, name: str) -> Any:
+    """An attribute that a graph reads: no function, class or module of Python."""
+    value = getattr(holder, name)
+    own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
+    if isinstance(value, types.ModuleType) or (callable(value) and not isinstance(value, own)):
+        raise RebuildError(f"{name} is no module, tensor or other value")
     return value
+
+
+def call_object(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Calls a method of a script object."""
+    if name.startswith("__") or not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
+        raise RebuildError(f"{name} is a method of a script object, and called on none")
+    return getattr(value, name)(*args, **kwargs)
+
+
+def own_method(module: torch.nn.Module, name: str) -> Callable[..., Any]:
+    """A method that a graph calls: one of TorchScript, or one that stands beside the module's forward."""
+    is_own = False
+    if isinstance(module, torch.jit.ScriptModule):
+        is_own = bool(module._c._has_method(name))
+    else:
+        for base in type(module).__mro__:
+            is_own = is_own or name in vars(base)
+            if is_own or "forward" in vars(base):
+                break
+    if not is_own or name.startswith("__"):
+        raise RebuildError(f"{name} is no method that the module's forward could call")
+    method: Callable[..., Any] = getattr(module, name)
+    return method
 
 
 def _named_function(method: types.MethodDescriptorType) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from torch import fx
 from . import _torchscript
 from ._collection import Constant, Graph, Node
 from ._errors import InputError, RebuildError
-from ._functions import resolve_function
+from ._functions import call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -112,12 +112,17 @@ class Builder:
             raise RebuildError("the name is taken")
         self._check_names(node)
         args, kwargs = map_values((node.args, node.kwargs), self._argument)
+        op: str = node.op
         target: Any = node.target
-        if node.op == "call_function":
-            target = resolve_function(node.target)
-        elif node.op in ("call_module", "get_attr"):
+        if op == "call_function" and target == "builtins.getattr" and not is_tensor_attribute(args[1]):
+            target = read_value
+        elif op == "call_function":
+            target = resolve_function(target)
+        elif op == "call_method" and not is_tensor_method(target):
+            op, target, args = "call_function", call_object, (args[0], target, *args[1:])
+        elif op in ("call_module", "get_attr"):
             target = self._keep(*self.find_attribute(node))
-        made = self._new.create_node(node.op, target, args, kwargs, name=node.name)
+        made = self._new.create_node(op, target, args, kwargs, name=node.name)
         if made.name != node.name:
             raise RebuildError(f"torch.fx would name it {made.name}")
         made.meta.update(self._meta(node))
@@ -205,7 +210,8 @@ class ModelBuilder(Builder):
         self._archive = archive
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
-        op, target = node.op, node.target
+        op: str = node.op
+        target: Any = node.target
         if op == "get_attr" and target in self.graph.constants:
             value: Any = self._constant(target)
         else:

@@ -12,6 +12,7 @@ import torch
 
 from ._collection import Constant
 from ._errors import RebuildError
+from ._functions import own_method
 from ._tree import tensor_of_constant
 
 _load: Any = torch.jit.load
@@ -102,4 +103,4 @@ class Method(torch.nn.Module):
         self.method = method
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.module, self.method)(*args, **kwargs)
+        return own_method(self.module, self.method)(*args, **kwargs)

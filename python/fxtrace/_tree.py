@@ -9,6 +9,7 @@ import torch
 
 from ._collection import Constant
 from ._errors import RebuildError
+from ._functions import read_value
 from ._paths import parts_of
 from ._values import Dtype
 
@@ -20,7 +21,7 @@ def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         children = getattr(value, "_modules", {})
-        value = children[name] if name in children else getattr(value, name)
+        value = children[name] if name in children else read_value(value, name)
     return value
 
 

@@ -1,29 +1,44 @@
 """Functions that stay one call: those that torch has."""
 
+import importlib.machinery
+import inspect
 import os
-import re
 import types
 
 import harness
+import pytest
 import torch
+from fxtrace import _functions, _torch_functions
 
 
-def functions_of_torch() -> list[str]:
-    return sorted(
-        f"{module.__name__}.{name}"
-        for module in (torch.functional, torch.nn.functional)
-        for name, value in vars(module).items()
-        if not name.startswith(("_add_docstr", "has_torch_function"))
-        and (
-            isinstance(value, types.BuiltinFunctionType)
-            or (isinstance(value, types.FunctionType) and value.__module__ == module.__name__)
-        )
-    )
+@pytest.fixture(scope="module")
+def writer() -> types.ModuleType:
+    """scripts/torch_functions, which has no suffix."""
+    path = os.path.join(harness.ROOT, "scripts", "torch_functions")
+    loader = importlib.machinery.SourceFileLoader("write_torch_functions", path)
+    module = types.ModuleType(loader.name)
+    module.__file__ = path
+    loader.exec_module(module)
+    return module
 
 
-def test_the_table_is_torchs():
-    with open(os.path.join(harness.ROOT, "lib", "trace", "torch_functions.cpp"), encoding="utf-8") as file:
-        assert re.findall(r'^ +"(torch\.[\w.]+)",$', file.read(), re.MULTILINE) == functions_of_torch()
+def test_the_table_is_torchs(writer):
+    table = writer.tables()
+    for path, write in writer.FILES.items():
+        with open(os.path.join(harness.ROOT, path), encoding="utf-8") as file:
+            assert file.read() == write(table), f"{path}: run scripts/torch_functions"
+
+
+def test_the_table_has_functions_of_torch_alone(writer):
+    """No module, class or function of another package; none that reads or writes a file or calls what it is given."""
+    for space, names in _torch_functions.FUNCTIONS.items():
+        for name in names:
+            function = _functions.resolve_function(f"{space}.{name}")
+            assert inspect.isroutine(function), (space, name)
+            origin = getattr(function, "__module__", None) or "torch"
+            assert origin.partition(".")[0] in ("torch", "fxtrace"), (space, name, origin)
+    for name in ("load", "save", "compile", "from_file", "os", "sys", "Tensor", "hub", "set_default_device"):
+        assert name not in _torch_functions.FUNCTIONS["torch"]
 
 
 def private_function(x: torch.Tensor, value: float) -> torch.Tensor:

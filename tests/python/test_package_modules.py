@@ -331,6 +331,18 @@ def with_constant(name: str):
         lambda node: node.update(op="call_function", target="operator.__loader__.load_module", args=["os"]),
         lambda node: node.update(op="get_attr", target="__class__.__init__.__globals__", args=[]),
         lambda node: node.update(name="a;open('run', 'w')"),
+        *(
+            lambda node, *, name=name: node.update(op="call_function", target="builtins.list", args=[[{"function": name}]])
+            for name in ("torch.os", "torch.sys", "torch.builtins", "torch.importlib", "torch.save", "torch.nn.Linear")
+        ),
+        lambda node: node.update(op="call_function", target="torch.from_file", args=["run", True, 8]),
+        lambda node: node.update(op="call_function", target="aten.from_file.default", args=["run", True, 8]),
+        lambda node: node.update(op="call_method", target="__getattribute__"),
+        lambda node: node.update(op="call_method", target="tofile", args=[{"node": "x"}, "run"]),
+        lambda node: node.update(op="call_method", target="numpy"),
+        lambda node: node.update(op="call_function", target="builtins.getattr", args=[{"node": "x"}, "numpy"]),
+        lambda node: node.update(op="get_attr", target="stem.forward", args=[]),
+        lambda node: node.update(op="call_module", target="stem", method="save", args=["run"]),
     ],
 )
 def test_collections_of_strangers_run_no_code(tmp_path, monkeypatch, change):

@@ -151,7 +151,7 @@ sqrt = math.sqrt(mul)
 to = torch.ops.aten.to.dtype(
     x, torch.float16, torch.strided, torch.device("cuda:0"), torch.channels_last
 )
-push = w.push([1, (2,), {"a": None}], complex(1.0, float("-inf")), 1e-05)
+push = _object_method(w, "push")([1, (2,), {"a": None}], complex(1.0, float("-inf")), 1e-05)
 return {"a": to, "b": [push, float("nan")]}
 )");
 }
@@ -163,7 +163,7 @@ TEST_CASE("a file of all that an archive has", "[fx_writer]") {
   // What the model's file is called must not stand in the first two lines, where it could name an encoding.
   CHECK(contains(source,
                  "\"\"\"\n\n# Model: model.pt, TorchScript\n# Type: pkg.Net, method forward\n\n"
-                 "import zipfile\n\nimport torch\n\n\ndef _find("));
+                 "import zipfile\n\nimport torch\n\n\ndef _value("));
   const auto start = source.find("# (root)");
   REQUIRE(start != std::string::npos);
   CHECK(source.substr(start) == R"(# (root): pkg.Net
@@ -199,7 +199,7 @@ class Net(torch.nn.Module):
         b = self.b(add_1)
         c = self.c(b)
         cond = torch.ops.higher_order.cond(c, self.true_graph_0)
-        run = cond.run((slice(None, 1, 2),))
+        run = _object_method(cond, "run")((slice(None, 1, 2),))
         tensor_constant1 = self._tensor_constant1
         return run
 
@@ -294,7 +294,7 @@ TEST_CASE("attributes of modules that are called are read when the graph reads t
       %b = call_module[a.0](%x)
       %c = get_attr[a.0.1]()
       %output = output[output]((%a_count, %c)))");
-  CHECK(contains(lines, "a_count = self.a.count\n"));
+  CHECK(contains(lines, "a_count = _value(self.a, \"count\")\n"));
   CHECK(contains(lines, "c = self.a_0_1\n"));
 }
 
@@ -352,7 +352,7 @@ o = aten___class___mro()
 p = self.a__b_c(self_1)
 q = operator_call(self_1)
 raise NotImplementedError("node r: \"x y\" is no memory format of torch")
-return higher_order_a_b
+raise NotImplementedError("node output: \"higher_order.a b\" is no function that a graph hands on")
 )py");
   const auto source = source_of(collection_of(module_graph("", "os\nimport x.class", R"py(
       %x = placeholder[x]()
