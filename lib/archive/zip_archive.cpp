@@ -309,6 +309,11 @@ std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) cons
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }
 
+std::uint64_t ZipArchive::size(std::string_view name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? 0 : entries_[found->second].size;
+}
+
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
   const auto found = index_.find(name);
   if (found == index_.end()) throw input_error("no such record: " + std::string(name));
@@ -321,13 +326,22 @@ std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const
   std::string bytes;
   std::array<char, 16'384> buffer;
   std::string failure;
+  const std::uint64_t allowed = kReadBytes + kReadTimes * handle_->bytes.size();
   while (bytes.size() < max_bytes) {
     const auto read = zip_fread(file, buffer.data(), std::min(buffer.size(), max_bytes - bytes.size()));
     if (read < 0) failure = zip_error_strerror(zip_file_get_error(file));
     if (read <= 0) break;
     bytes.append(buffer.data(), static_cast<std::size_t>(read));
+    read_ += static_cast<std::uint64_t>(read);
+    if (read_ > allowed) break;
   }
   zip_fclose(file);
+  if (read_ > allowed) {
+    throw input_error("refusing this zip archive: its records grow to more than " +
+                          std::to_string(kReadTimes) + " times its " + std::to_string(handle_->bytes.size()) +
+                          " bytes",
+                      {"if it is what it should be, write it without compression"});
+  }
   if (!failure.empty()) throw damaged(failure.c_str());
   return bytes;
 }

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "archive/pickle_check.h"
@@ -29,26 +29,39 @@ constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
 // Largest code record: lines and tokens take fifty times their bytes.
 constexpr std::size_t kMaxCode = std::size_t{16} << 20;
 constexpr std::size_t kMaxAddressable = std::size_t{1} << 46;
+// What a storage on `meta` is said to have: its record is empty, and its tensors have any size.
+constexpr std::size_t kMetaSize = std::size_t{1} << 45;
 constexpr std::size_t kStorageAlignment = 64;
 
 std::size_t aligned(std::size_t size) {
   return (size + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
 }
 
-// Devices other than the CPU of the storages that the pickle refers to, by key.
+// Devices other than the CPU of the storages that the pickle refers to, by key.  A storage is on one device:
+// another would let a tensor on the CPU have the size of one on `meta`.
 std::map<std::string, std::string> devices_of(std::string_view pickle) {
   constexpr std::size_t kParts = 4;  // ("storage", type, key, device, ...)
-  constexpr std::size_t kMaxOpcodes = 64'000'000;
   std::map<std::string, std::string> devices;
+  std::set<std::string> on_cpu;
   PickleMachine machine(pickle);
-  machine.run(kMaxOpcodes);
+  machine.run(PickleMachine::kMaxOpcodes);
   for (PickleMachine::Id id = 0; id < machine.value_count(); ++id) {
     if (machine.value(id).kind != PickleMachine::Kind::kPersistent) continue;
     const auto parts = machine.parts(machine.parts(id)[0]);
     if (parts.size() < kParts || machine.value(parts[0]).text != "storage") continue;
-    const std::string_view device = machine.value(parts[3]).text;
-    if (device.empty() || device == "cpu") continue;
-    devices.emplace(machine.value(parts[2]).text, device);
+    const std::string key(machine.value(parts[2]).text);
+    const std::string device(machine.value(parts[3]).text);
+    const bool is_on_cpu = device.empty() || device == "cpu";
+    const auto found = devices.find(key);
+    if (is_on_cpu ? found != devices.end()
+                  : on_cpu.contains(key) || (found != devices.end() && found->second != device)) {
+      throw input_error("its storage '" + first_line(key) + "' is on two devices");
+    }
+    if (is_on_cpu) {
+      on_cpu.insert(key);
+    } else {
+      devices.emplace(key, device);
+    }
   }
   return devices;
 }
@@ -171,12 +184,12 @@ std::vector<std::string> TorchScriptArchive::pickles() const {
 }
 
 std::vector<std::string> TorchScriptArchive::constant_types() const {
-  constexpr std::size_t kMaxOpcodes = 64'000'000, kMaxName = 1000;
+  constexpr std::size_t kMaxName = 1000;
   std::vector<std::string> types;
   if (!has_record("constants.pkl")) return types;
   const std::string pickle = read_record("constants.pkl");
   PickleMachine machine(pickle);
-  machine.run(kMaxOpcodes);
+  machine.run(PickleMachine::kMaxOpcodes);
   const auto constants = machine.find_result();
   if (!constants || machine.value(*constants).kind != PickleMachine::Kind::kTuple) return types;
   for (const PickleMachine::Id id : machine.parts(*constants)) {
@@ -197,9 +210,18 @@ std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::s
   for (const auto& [key, device] : devices) provide_device(device);
   // LibTorch compares the constants of a graph and makes one of equal ones: these need their true values.
   const bool needs_values = name == "constants";
-  std::size_t total = 0;
+  const auto is_meta = [&](const std::string& key) {
+    const auto device = devices.find(key);
+    return device != devices.end() && device->second == "meta";
+  };
+  std::size_t total = 0, meta_count = 0;
   for (const auto& entry : zip_->entries()) {
-    if (needs_values || !entry.name.starts_with(folder)) continue;
+    if (!entry.name.starts_with(folder)) continue;
+    if (is_meta(entry.name.substr(folder.size()))) {
+      if (needs_values) throw input_error("a constant of its code is on the device meta: it has no values");
+      ++meta_count;
+    }
+    if (needs_values) continue;
     if (entry.size > kMaxAddressable - total) {
       throw input_error("its records claim more bytes than a machine can address");
     }
@@ -207,46 +229,56 @@ std::shared_ptr<torch::jit::DeserializationStorageContext> TorchScriptArchive::s
   }
   mappings_.emplace_back(total);
   char* next = mappings_.back().data();
+  char* next_meta = nullptr;
+  if (meta_count != 0) {
+    mappings_.emplace_back(kMetaSize + meta_count * kStorageAlignment);
+    next_meta = mappings_.back().data();
+  }
   auto context = std::make_shared<torch::jit::DeserializationStorageContext>();
   for (const auto& entry : zip_->entries()) {
     if (!entry.name.starts_with(folder)) continue;
     const std::string key = entry.name.substr(folder.size());
     if (context->hasStorage(key)) continue;
     char* address = nullptr;
+    std::size_t size = entry.size;
     if (needs_values) {
-      address = values(entry);
+      if (entry.size != 0) address = values(entry.name).data();
+    } else if (is_meta(key)) {  // zeros, should anybody look; each has an address of its own
+      address = std::exchange(next_meta, next_meta + kStorageAlignment);
+      size = kMetaSize;
     } else {
       address = std::exchange(next, next + aligned(entry.size + 1));
     }
-    const auto device = devices.find(key);
-    const auto saved_on = device == devices.end() ? std::nullopt : std::optional(device->second);
     if (address != nullptr) {
+      const auto device = devices.find(key);
+      const auto saved_on = device == devices.end() ? std::nullopt : std::optional(device->second);
       storages_.emplace(address, StorageOrigin{entry.name.substr(prefix_.size()), saved_on});
     }
-    // Tensors on `meta` have no bytes, and nobody looks for them.
-    const std::size_t size = saved_on == "meta" ? kMaxAddressable : entry.size;
     context->addStorage(key, at::Storage(at::Storage::use_byte_size_t(), size,
                                          at::DataPtr(address, at::Device(at::kCPU)), nullptr, false));
   }
   return context;
 }
 
-// The bytes of a record: small ones are read, large ones mapped where the archive stores them as they are.
-char* TorchScriptArchive::values(const ZipArchive::Entry& entry) {
+// The bytes of a record, read once: small ones are copied, large ones mapped where the archive stores them as
+// they are.
+std::span<char> TorchScriptArchive::values(const std::string& record) const {
   constexpr std::size_t kSmall = std::size_t{1} << 16;
   constexpr std::size_t kAlignment = 16;
-  if (entry.size == 0) return nullptr;
-  if (entry.size > kSmall) {
-    if (const auto offset = zip_->find_stored(entry.name); offset && *offset % kAlignment == 0) {
+  const auto [known, is_new] = values_.try_emplace(record);
+  if (!is_new) return known->second;
+  const auto size = static_cast<std::size_t>(zip_->size(record));
+  if (size > kSmall) {
+    if (const auto offset = zip_->find_stored(record); offset && *offset % kAlignment == 0) {
       if (!mapped_file_) mapped_file_ = std::make_unique<Mapping>(*file_);
-      if (*offset <= mapped_file_->size() && entry.size <= mapped_file_->size() - *offset) {
-        return mapped_file_->data() + *offset;
+      if (*offset <= mapped_file_->size() && size <= mapped_file_->size() - *offset) {
+        return known->second = {mapped_file_->data() + *offset, size};
       }
     }
   }
-  read_values_.push_back(zip_->read(entry.name, kMaxRecord));
-  if (read_values_.back().size() != entry.size) throw input_error("record " + entry.name + " is cut off");
-  return read_values_.back().data();
+  std::string& bytes = read_values_.emplace_back(zip_->read(record, kMaxRecord));
+  if (bytes.size() != size) throw input_error("record " + record + " is cut off");
+  return known->second = {bytes.data(), size};
 }
 
 at::IValue TorchScriptArchive::read_pickle(const std::string& name) {
@@ -363,13 +395,14 @@ Constant TorchScriptArchive::constant(const at::Tensor& tensor) const {
     if (it != storages_.end()) result.record = it->second.record;
   }
   if (!dense || tensor.numel() > kMaxConstantElements || foreign_byte_order_) return result;
+  if (saved_device(tensor) == "meta") return result;
   at::Tensor readable = tensor;
   if (!result.record.empty()) {
-    const std::string bytes = read_record(result.record);
-    at::Tensor storage = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-    std::memcpy(storage.data_ptr(), bytes.data(), bytes.size());
+    const std::span<char> bytes = values(prefix_ + result.record);
+    const at::Storage storage(at::Storage::use_byte_size_t(), bytes.size(),
+                              at::DataPtr(bytes.data(), at::Device(at::kCPU)), nullptr, false);
     readable = at::empty({0}, tensor.options())
-                   .set_(storage.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+                   .set_(storage, tensor.storage_offset(), tensor.sizes(), tensor.strides());
   }
   result.data = elements(readable);
   return result;

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,16 +76,17 @@ class TorchScriptArchive {
   std::string read_code(const std::string& name) const;
   std::shared_ptr<torch::jit::DeserializationStorageContext> storages_of(const std::string& name,
                                                                          std::string_view pickle);
-  char* values(const ZipArchive::Entry& entry);
+  std::span<char> values(const std::string& record) const;
   at::IValue read_pickle(const std::string& name);
 
   std::optional<ModelFile> file_;  // none of a module that was made in memory
   std::unique_ptr<ZipArchive> zip_;
   std::string prefix_;  // the folder that all records are in, with its slash
   std::uint64_t format_version_ = 0;
-  std::list<Mapping> mappings_;           // what storages stand in
-  std::unique_ptr<Mapping> mapped_file_;  // of large constants
-  std::list<std::string> read_values_;    // of small ones
+  std::list<Mapping> mappings_;                                      // what storages stand in
+  mutable std::unique_ptr<Mapping> mapped_file_;                     // of large constants
+  mutable std::list<std::string> read_values_;                       // of small ones
+  mutable std::unordered_map<std::string, std::span<char>> values_;  // by record, in one of the two
   std::shared_ptr<torch::jit::CompilationUnit> compilation_unit_;
   std::vector<at::IValue> constants_;
   CodeEdits edits_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 
 #include "archive/pickle_check.h"
 
@@ -19,28 +20,17 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, last - first + 1));
 }
 
-// Text of a source in pieces, as the string table has it.
-struct SourceText {
-  std::string text;
-  std::string file;
-  std::int64_t first_line = 0;
-};
+// All text of one record: what its pieces amount to is not bounded by the file.
+constexpr std::size_t kMaxText = std::size_t{64} << 20;
+// Of what stands at a node: a longer line says no more.
+constexpr std::size_t kMaxLine = 1000;
 
-SourceText read_source(const at::IValue& value, const std::vector<std::string>& strings) {
-  const auto& fields = value.toTupleRef().elements();
-  SourceText source;
-  if (fields.at(0).isString()) {
-    source.text = fields[0].toStringRef();
-    if (fields.at(1).isString()) source.file = fields[1].toStringRef();
-  } else {
-    for (const std::int64_t piece : fields.at(0).toIntVector()) {
-      source.text += strings.at(static_cast<std::size_t>(piece));
-    }
-    const std::int64_t file = fields.at(1).toInt();
-    if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
-  }
-  source.first_line = fields.at(2).toInt();
-  return source;
+std::string cut(std::string text) {
+  if (text.size() <= kMaxLine) return text;
+  std::size_t size = kMaxLine;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  text.resize(size);
+  return text + "\u2026";
 }
 
 // torch.jit.trace keeps Python's stack as text instead: "net.py(12): forward" and so on, innermost first.
@@ -59,6 +49,28 @@ bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& nu
 
 }  // namespace
 
+DebugRecords::Source DebugRecords::read_source(const at::IValue& value,
+                                               const std::vector<std::string>& strings,
+                                               std::size_t max_text) {
+  const auto& fields = value.toTupleRef().elements();
+  Source source;
+  if (fields.at(0).isString()) {
+    source.text = fields[0].toStringRef();
+    if (fields.at(1).isString()) source.file = fields[1].toStringRef();
+  } else {  // in pieces, as the table of strings has it
+    for (const std::int64_t piece : fields.at(0).toIntVector()) {
+      source.text += strings.at(static_cast<std::size_t>(piece));
+      if (source.text.size() > max_text) break;
+    }
+    const std::int64_t file = fields.at(1).toInt();
+    if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
+  }
+  if (source.text.size() + source.file.size() > max_text) throw std::length_error("text of a debug record");
+  source.first_line = fields.at(2).toInt();
+  source.file = cut(std::move(source.file));
+  return source;
+}
+
 DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
   check_pickle(pickle);
   const at::IValue root = torch::jit::unpickle(pickle.data(), pickle.size());
@@ -72,35 +84,44 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
     fields = &lines_holder.toTupleRef().elements();
   }
   Table table;
-  std::unordered_map<const void*, SourceText> sources;
+  std::unordered_map<const void*, std::size_t> known;
+  std::size_t text = 0;
   for (const auto& line : *fields) {
     const auto& parts = line.toTupleRef().elements();
     const auto& range = parts.at(torch::jit::kSourceRangeIndex).toTupleRef().elements();
-    auto& source = sources[range.at(0).internalToPointer()];
-    if (source.text.empty()) source = read_source(range.at(0), strings);
-    Entry entry;
-    entry.offset = parts.at(torch::jit::kByteOffsetIndex).toInt();
-    entry.file = source.file;
-    const auto start = std::min(static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).toInt())),
-                                source.text.size());
-    if (source.file.empty()) {
-      const std::string_view first = std::string_view(source.text).substr(0, source.text.find('\n'));
-      parse_stack_line(first, entry.file, entry.line, entry.function);
-    } else {
-      entry.line =
-          source.first_line +
-          std::count(source.text.begin(), source.text.begin() + static_cast<std::ptrdiff_t>(start), '\n');
-      const auto begin = start == 0 ? std::string::npos : source.text.rfind('\n', start - 1);
-      const auto from = begin == std::string::npos ? 0 : begin + 1;
-      const auto end = source.text.find('\n', start);
-      entry.text =
-          trimmed(std::string_view(source.text).substr(from, end == std::string::npos ? end : end - from));
+    const auto [source, is_new] = known.try_emplace(range.at(0).internalToPointer(), table.sources.size());
+    if (is_new) {
+      table.sources.push_back(read_source(range.at(0), strings, kMaxText - text));
+      text += table.sources.back().text.size() + table.sources.back().file.size();
     }
-    table.push_back(std::move(entry));
+    table.entries.push_back({parts.at(torch::jit::kByteOffsetIndex).toInt(), source->second,
+                             static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).toInt()))});
   }
-  std::stable_sort(table.begin(), table.end(),
-                   [](const Entry& a, const Entry& b) { return a.offset < b.offset; });
+  std::ranges::stable_sort(table.entries, {}, &Entry::offset);
   return table;
+}
+
+SourceLocation DebugRecords::location(Source& source, std::size_t start) {
+  SourceLocation result{source.file, 0, "", ""};
+  const std::string_view text = source.text;
+  if (source.file.empty()) {
+    parse_stack_line(text.substr(0, text.find('\n')), result.file, result.line, result.function);
+    result.file = cut(std::move(result.file));
+    result.function = cut(std::move(result.function));
+    return result;
+  }
+  if (source.line_starts.empty()) {
+    source.line_starts.push_back(0);
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+      source.line_starts.push_back(at + 1);
+    }
+  }
+  const auto after = std::ranges::upper_bound(source.line_starts, std::min(start, text.size()));
+  const std::size_t from = *std::prev(after);
+  result.line = source.first_line + (after - source.line_starts.begin()) - 1;
+  const std::size_t end = text.find('\n', from);
+  result.text = cut(trimmed(text.substr(from, end == std::string_view::npos ? end : end - from)));
+  return result;
 }
 
 std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& range) {
@@ -112,18 +133,18 @@ std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& 
     try {
       if (const auto record = read_(code_file + ".debug_pkl")) table = parse(*record);
     } catch (const std::exception&) {
-      table.clear();  // positions are a convenience: a damaged record only costs them
+      table = {};  // positions are a convenience: a damaged record only costs them
     }
     known = tables_.emplace(code_file, std::move(table)).first;
   }
-  const Table& table = known->second;
+  Table& table = known->second;
   const auto offset = static_cast<std::int64_t>(edits_.original(code_file, range.start()));
-  const auto after = std::upper_bound(table.begin(), table.end(), offset,
-                                      [](std::int64_t o, const Entry& entry) { return o < entry.offset; });
-  if (after == table.begin()) return std::nullopt;
+  const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
+  if (after == table.entries.begin()) return std::nullopt;
   const Entry& entry = *std::prev(after);
-  if (entry.file.empty()) return std::nullopt;
-  return SourceLocation{entry.file, entry.line, entry.function, entry.text};
+  SourceLocation found = location(table.sources[entry.source], entry.start);
+  if (found.file.empty()) return std::nullopt;
+  return found;
 }
 
 }  // namespace fxtrace

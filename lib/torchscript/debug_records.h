@@ -15,6 +15,9 @@
 namespace torch::jit {
 struct SourceRange;
 }
+namespace c10 {
+struct IValue;
+}
 
 namespace fxtrace {
 
@@ -30,15 +33,25 @@ class DebugRecords {
   std::optional<SourceLocation> find(const torch::jit::SourceRange& range);
 
  private:
+  struct Source {
+    std::string text;
+    std::string file;  // empty: the text is Python's stack
+    std::int64_t first_line = 0;
+    std::vector<std::size_t> line_starts;  // filled at the first question
+  };
   struct Entry {
     std::int64_t offset = 0;  // in the archive's code file
-    std::string file;
-    std::int64_t line = 0;
-    std::string text;
-    std::string function;
+    std::size_t source = 0;   // which of the table
+    std::size_t start = 0;    // in its text
   };
-  using Table = std::vector<Entry>;  // by offset
+  struct Table {
+    std::vector<Source> sources;
+    std::vector<Entry> entries;  // by offset
+  };
   static Table parse(const std::string& pickle);
+  static Source read_source(const c10::IValue& value, const std::vector<std::string>& strings,
+                            std::size_t max_text);
+  static SourceLocation location(Source& source, std::size_t start);
 
   ReadRecord read_;
   const CodeEdits& edits_;

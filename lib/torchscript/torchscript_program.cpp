@@ -176,10 +176,21 @@ void set_attribute(ModuleInfo& module, const std::string& name, Argument value) 
 
 }  // namespace
 
+// Names of nested modules contain each other, and many may stand for one shape: neither is bounded by the file.
+void TorchScriptProgram::count_names(std::size_t bytes) {
+  constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+  name_bytes_ += bytes;
+  if (name_bytes_ > kMaxNames) {
+    throw input_error("the qualified names and shapes of its modules and parameters take more than " +
+                      std::to_string(kMaxNames >> 20) + " MB");
+  }
+}
+
 void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object,
                                      const std::string& path, std::optional<ModuleId> parent) {
   const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
   const auto& type = *object->type();
+  count_names(path.size());
   ModuleInfo info;
   info.path = path;
   info.type = type.name() ? demangle(type.name()->qualifiedName()) : "";
@@ -202,6 +213,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       const at::Tensor tensor = value.toTensor();
       if (!tensor.defined()) continue;
       ParameterRecord record;
+      count_names(prefix.size() + name.size() + tensor.sizes().size() * sizeof(std::int64_t));
       record.name = prefix + path_part(name);
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
@@ -213,8 +225,10 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       modules_[id.index].parameters.push_back(parameters_.size());
       parameters_.push_back(std::move(record));
     } else if (value.isObject()) {
-      if (!value.toObjectRef().type()->is_module())
+      if (!value.toObjectRef().type()->is_module()) {
+        count_names(prefix.size() + name.size());
         paths_.emplace(&value.toObjectRef(), prefix + path_part(name));
+      }
     } else if (auto plain = plain_attribute(value)) {
       set_attribute(modules_[id.index], name, std::move(*plain));
     }

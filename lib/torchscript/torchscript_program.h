@@ -66,6 +66,7 @@ class TorchScriptProgram : public Program {
 
  private:
   void read_modules();
+  void count_names(std::size_t bytes);
   void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
                    std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
@@ -78,6 +79,7 @@ class TorchScriptProgram : public Program {
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
+  std::size_t name_bytes_ = 0;  // of all of these, and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // What the code says, found when it is first asked for.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.jit._script import RecursiveScriptClass
 
 from ._errors import RebuildError
 from ._torch_functions import FUNCTIONS
@@ -93,7 +94,7 @@ def is_tensor_attribute(name: str) -> bool:
 def read_value(holder: Any, name: str) -> Any:
     """An attribute that a graph reads: no function, class or module of Python."""
     value = getattr(holder, name)
-    own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
+    own = (torch.nn.Module, RecursiveScriptClass)
     if isinstance(value, types.ModuleType) or (callable(value) and not isinstance(value, own)):
         raise RebuildError(f"{name} is no module, tensor or other value")
     return value
@@ -101,7 +102,7 @@ def read_value(holder: Any, name: str) -> Any:
 
 def call_object(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """Calls a method of a script object."""
-    if name.startswith("__") or not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
+    if name.startswith("__") or not isinstance(value, (torch.ScriptObject, RecursiveScriptClass)):
         raise RebuildError(f"{name} is a method of a script object, and called on none")
     return getattr(value, name)(*args, **kwargs)
 
