@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/child_process.h"
+#include "app/dot_check.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
 #include "support/descriptor.h"
@@ -41,16 +42,38 @@ bool is_program(const std::string& path) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   if (isolation.seconds() != 0) set_limit(RLIMIT_CPU, isolation.seconds(), 1);
-  if (isolation.memory() != 0) set_limit(RLIMIT_DATA, isolation.memory());
+  if (isolation.memory() != 0) {
+    set_limit(RLIMIT_DATA, isolation.memory());
+    set_limit(RLIMIT_FSIZE, isolation.memory());
+  }
+  set_limit(RLIMIT_CORE, 0);
   ::lseek(in, 0, SEEK_SET);
   const std::string option = "-T" + format;
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
       ::dup2(messages, STDERR_FILENO) >= 0) {
-    // What names in a model might make of a mistake in Graphviz stays in there.
+    close_others({STDIN_FILENO, STDOUT_FILENO});
+    // What names in a model might make of a mistake in Graphviz stays in there.  That a lock is missing was
+    // said before.
     if (isolation.isolates()) lock_down(Lockdown::kRunProgram);
     ::execl(program.c_str(), "dot", option.c_str(), static_cast<char*>(nullptr));
   }
   ::_exit(kCannotRun);
+}
+
+// The process that wrote it may have been taken over.
+void check(int dot_text) {
+  struct stat status{};
+  const auto size = ::fstat(dot_text, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  if (size == 0) return;
+  void* const text = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, dot_text, 0);
+  if (text == MAP_FAILED) throw input_error("cannot read the picture's text to check it");
+  const std::string foreign = find_foreign_dot({static_cast<const char*>(text), size});
+  ::munmap(text, size);
+  if (!foreign.empty()) {
+    throw Error(ErrorKind::kInput,
+                "refusing the picture: its text has " + foreign + ", which fxtrace does not write",
+                {"the model may have taken over the process that read it"});
+  }
 }
 
 std::string first_line(int descriptor) {
@@ -80,19 +103,22 @@ Graphviz::Graphviz() {
 
 void Graphviz::draw(const std::string& format, int dot_text, int picture,
                     const IsolationArguments& isolation) const {
+  check(dot_text);
   const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;
   if (child < 0) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
   if (child == 0) become_dot(program_, format, dot_text, picture, messages.number(), parent, isolation);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
-  }
-  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)) {
+  const auto ended = wait_for(child, isolation.seconds_by_the_clock(), nullptr);
+  if (!ended || (WIFSIGNALED(*ended) && (WTERMSIG(*ended) == SIGXCPU || WTERMSIG(*ended) == SIGKILL))) {
     throw input_error(
         "Graphviz needed more than " + std::to_string(isolation.seconds()) + " s to draw it",
         {"a smaller --depth, or --focus PATH, makes the picture smaller", "--max-time SECONDS allows more"});
+  }
+  const int status = *ended;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) {
+    throw input_error("the picture is larger than " + std::to_string(isolation.memory() >> 20) + " MB",
+                      {"--max-memory MB allows more"});
   }
   if (WIFSIGNALED(status)) {
     throw input_error(std::string("Graphviz crashed (SIG") + ::sigabbrev_np(WTERMSIG(status)) + ")",

@@ -14,16 +14,15 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/child_process.h"
 #include "app/commands/command.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
@@ -40,8 +39,6 @@ constexpr bool kLimitsMemory = false;
 #else
 constexpr bool kLimitsMemory = true;
 #endif
-// A process that waits uses no processor time; one that is not alone gets less of it.
-constexpr std::uint64_t kMostWaiting = 10;
 
 // Written by the child, read by the parent when the child is gone.
 struct Report {
@@ -77,7 +74,7 @@ std::string memory_text(std::uint64_t bytes) {
 constexpr char kLargerLimit[] = "start fxtrace with a larger limit";
 
 // Of this process, as its caller set it.
-std::uint64_t limit_of(decltype(RLIMIT_DATA) resource) {
+std::uint64_t own_limit(decltype(RLIMIT_DATA) resource) {
   rlimit limit{};
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
@@ -92,7 +89,7 @@ Error out_of_memory(const IsolationArguments& arguments) {
   std::uint64_t least = arguments.memory() == 0 ? RLIM_INFINITY : arguments.memory();
   const char* name = nullptr;
   for (const Outer& outer : {Outer{RLIMIT_AS, "ulimit -v"}, Outer{RLIMIT_DATA, "ulimit -d"}}) {
-    const std::uint64_t limit = limit_of(outer.resource);
+    const std::uint64_t limit = own_limit(outer.resource);
     if (limit >= least) continue;
     least = limit;
     name = outer.name;
@@ -120,10 +117,6 @@ Report* report_of_this_process = nullptr;
 
 // What is written goes to a file or to memory that no other limit counts.
 void limit_output(std::uint64_t bytes) {
-  // stderr may be a file that is large already.
-  struct stat status{};
-  if (::fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode))
-    bytes += static_cast<std::uint64_t>(status.st_size);
   rlimit outer{};
   // A smaller limit of the caller is an error of the write.
   if (::getrlimit(RLIMIT_FSIZE, &outer) != 0 || outer.rlim_cur <= bytes) return;
@@ -139,28 +132,17 @@ void set_limits(const IsolationArguments& arguments) {
   set_limit(RLIMIT_CORE, 0);
 }
 
-// Nothing that the caller has open is within reach but what the work needs.
-void close_others(std::vector<int> kept) {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nothing >= 0) {
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(nothing, STDOUT_FILENO);
-    if (nothing > STDERR_FILENO) ::close(nothing);
-  }
-  kept.push_back(STDERR_FILENO);
-  std::ranges::sort(kept);
-  unsigned from = STDERR_FILENO + 1;
-  for (const int descriptor : kept) {
-    const auto number = static_cast<unsigned>(descriptor);
-    if (number > from) ::syscall(SYS_close_range, from, number - 1, 0);
-    from = std::max(from, number + 1);
-  }
-  ::syscall(SYS_close_range, from, ~0U, 0);
-}
-
 class Inside : public Isolated {
  public:
-  explicit Inside(SharedReport& report) : Isolated(true), report_(report) { lock(Lockdown::kReadFiles); }
+  // Throws Error(kInput) where nothing of this is to be had.
+  Inside(SharedReport& report, Console& console) : Isolated(true), report_(report) {
+    const std::vector<std::string> missing = lock_down(Lockdown::kReadFiles);
+    if (is_open(missing)) throw no_lock();
+    for (const std::string& part : missing) {
+      console.warning("isolation: " + part +
+                      " is not available here, so one lock less keeps the model from this machine");
+    }
+  }
   ~Inside() override { let_messages_out(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -173,12 +155,17 @@ class Inside : public Isolated {
       let_messages_out();
     }
   }
-  void all_is_open() override { lock(Lockdown::kCompute); }
+  void all_is_open() override {
+    if (is_open(lock_down(Lockdown::kCompute))) throw no_lock();
+  }
 
  private:
-  static void lock(Lockdown what) {
-    for (const std::string& part : lock_down(what))
-      log::info("isolation: " + part + " is not available here");
+  static constexpr std::size_t kLocks = 2;
+  static bool is_open(const std::vector<std::string>& missing) { return missing.size() == kLocks; }
+  static Error no_lock() {
+    return input_error(
+        "this kernel or container has neither seccomp nor Landlock, which keep the model from this machine",
+        {"--no-isolation reads a model that you trust"});
   }
 
   // What the dynamic loader says before it ends the process, the parent says better.
@@ -217,19 +204,20 @@ int run_with(F&& f, G&& at_end) {
   }
 }
 
-int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, int product,
-               pid_t parent, SharedReport& report, const Work& work) {
+int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, Console& console,
+               int product, pid_t parent, SharedReport& report, Messages& messages, const Work& work) {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::raise(SIGKILL);
+  messages.become_stderr();
   ::setenv("TZ", "UTC0", 1);  // which needs no file: LibTorch asks for the time of day
   close_others({input.file().descriptor(), product});
   set_limits(arguments);
   report_of_this_process = report.get();
   std::set_new_handler(end_out_of_memory);
-  Inside inside(report);
+  Inside inside(report, console);
   try {
     return run_with([&] { return work(inside); }, [&] { report->has_product = output.is_written(); });
   } catch (const std::bad_alloc&) {
@@ -239,34 +227,9 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
 
 // --- outside ---
 
-// Of the child, with its status; nothing when it took longer than `seconds`.
-std::optional<int> wait_for(pid_t child, std::uint64_t seconds) {
-  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-  if (handle >= 0) {
-    pollfd ended{handle, POLLIN, 0};
-    const auto limit =
-        seconds == 0 ? -1 : static_cast<int>(std::min<std::uint64_t>(seconds * 1000, INT32_MAX));
-    int polled = 0;
-    do {
-      polled = ::poll(&ended, 1, limit);
-    } while (polled < 0 && errno == EINTR);
-    ::close(handle);
-    if (polled == 0) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, nullptr, 0);
-      return std::nullopt;
-    }
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
-  }
-  return status;
-}
-
 Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   if (signal == SIGXCPU) {
-    if (const auto outer = limit_of(RLIMIT_CPU); outer < arguments.seconds() || arguments.seconds() == 0) {
+    if (const auto outer = own_limit(RLIMIT_CPU); outer < arguments.seconds() || arguments.seconds() == 0) {
       return input_error(
           "it needed more processor time than `ulimit -t` allows (" + std::to_string(outer) + " s)",
           {kLargerLimit});
@@ -295,8 +258,8 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   // Too deep a recursion ends so; with a stack as is usual none is known.
   constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
   std::vector<std::string> hints;
-  if (signal == SIGSEGV && limit_of(RLIMIT_STACK) < kUsualStack) {
-    hints = {"the stack is limited to " + std::to_string(limit_of(RLIMIT_STACK) >> 10) +
+  if (signal == SIGSEGV && own_limit(RLIMIT_STACK) < kUsualStack) {
+    hints = {"the stack is limited to " + std::to_string(own_limit(RLIMIT_STACK) >> 10) +
              " KiB; start fxtrace with a larger `ulimit -s`"};
   }
   return input_error(std::string("it made ") + (stage == Stage::kLibTorch ? "LibTorch" : "fxtrace") +
@@ -371,18 +334,21 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
                     });
   }
   SharedReport report;
+  Messages messages(console.colour());
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
     throw input_error(std::string("cannot make a process to read the model in: ") + std::strerror(errno),
                       {"--no-isolation reads it in this one"});
   }
-  if (child == 0) return run_inside(arguments, input, output, product, parent, report, work);
+  if (child == 0)
+    return run_inside(arguments, input, output, console, product, parent, report, messages, work);
 
-  const auto status = wait_for(child, arguments.seconds() * kMostWaiting);
+  messages.begin();
+  const auto status = wait_for(child, arguments.seconds_by_the_clock(), &messages);
   if (!status) {
     throw input.with_display(input_error(
-        "reading it did not end within " + std::to_string(arguments.seconds() * kMostWaiting) + " s",
+        "reading it did not end within " + std::to_string(arguments.seconds_by_the_clock()) + " s",
         {"--max-time SECONDS allows more"}));
   }
   if (report->is_out_of_memory) throw input.with_display(out_of_memory(arguments));

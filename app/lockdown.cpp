@@ -6,7 +6,7 @@
 #include <memory>
 
 #include <fcntl.h>
-#include <linux/landlock.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
@@ -88,6 +88,8 @@ constexpr int kRead[] = {
     SCMP_SYS(fadvise64),
     SCMP_SYS(arch_prctl),
     SCMP_SYS(prctl),
+    SCMP_SYS(capget),
+    SCMP_SYS(capset),
     SCMP_SYS(seccomp),
     SCMP_SYS(landlock_create_ruleset),
     SCMP_SYS(landlock_restrict_self),
@@ -135,9 +137,6 @@ bool restrict_calls(Lockdown what) {
       O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
   Filter filter;
   filter.allow(kCompute);
-  // Threads only; glibc asks for clone where clone3, whose arguments no filter sees, does not exist.
-  filter.answer(SCMP_SYS(clone3), ENOSYS);
-  filter.allow(SCMP_SYS(clone), {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
   // Signals to itself, as abort() sends one.
   filter.allow(SCMP_SYS(tgkill), {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid()))});
   // Asking for limits, not setting them.
@@ -150,16 +149,23 @@ bool restrict_calls(Lockdown what) {
     for (const int command : {F_DUPFD, F_DUPFD_CLOEXEC}) {
       filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))});
     }
+    // Threads only; glibc asks for clone where clone3, whose arguments no filter sees, does not exist.
+    filter.answer(SCMP_SYS(clone3), ENOSYS);
+    filter.allow(SCMP_SYS(clone), {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
+    filter.allow(SCMP_SYS(mmap));
+  } else {
+    // RLIMIT_DATA counts private memory that does not grow by itself; code is mapped until all is open.
+    const std::uint64_t executable = what == Lockdown::kCompute ? PROT_EXEC : 0;
+    filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, executable, 0),
+                                  SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_GROWSDOWN, 0)});
   }
   if (what != Lockdown::kCompute) {
     filter.allow(kRead);
     filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // as listing a folder takes
     filter.allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting, 0)});
-    filter.allow(SCMP_SYS(mmap));
     filter.allow(SCMP_SYS(mprotect));
   } else {
-    filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
     filter.allow(SCMP_SYS(mprotect), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
     // How glibc calls fstat().  A path can be asked about with that flag too: what is told is that it exists.
     filter.allow(SCMP_SYS(newfstatat), {SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
@@ -169,30 +175,67 @@ bool restrict_calls(Lockdown what) {
 
 // --- Landlock: which files there are ---
 
+// As the kernel has it today; the headers may be older.  What a kernel does not know is not asked of it.
+struct LandlockRules {
+  std::uint64_t files = 0, network = 0, scope = 0;
+};
+constexpr std::uint64_t bit(unsigned number) { return std::uint64_t{1} << number; }
+// Since version 1: execute, write, read a file, read a folder, remove a folder or file, make what there is of
+// files.
+constexpr std::uint64_t kExecute = bit(0), kReadFile = bit(2), kReadFolder = bit(3);
+constexpr std::uint64_t kChange = bit(1) | (bit(13) - bit(4));
+constexpr std::uint64_t kMove = bit(13), kTruncate = bit(14), kControlDevice = bit(15);  // since 2, 3 and 5
+constexpr std::uint64_t kBind = bit(0), kConnect = bit(1);                               // since 4
+constexpr std::uint64_t kAbstractSockets = bit(0), kSignals = bit(1);                    // since 6
+
 bool restrict_files(Lockdown what) {
-  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1 /* which version is there? */);
   if (version < 1) return false;
-  landlock_ruleset_attr rules{};
-  rules.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-                            LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
-                            LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-                            LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
-                            LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
-  if (what != Lockdown::kRunProgram) rules.handled_access_fs |= LANDLOCK_ACCESS_FS_EXECUTE;
-  if (what == Lockdown::kCompute)
-    rules.handled_access_fs |= LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-  const long set = ::syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+  LandlockRules rules;
+  rules.files = kChange;
+  if (version >= 2) rules.files |= kMove;
+  if (version >= 3) rules.files |= kTruncate;
+  if (version >= 4) rules.network = kBind | kConnect;
+  if (version >= 5) rules.files |= kControlDevice;
+  if (version >= 6) rules.scope = kAbstractSockets | kSignals;
+  if (what != Lockdown::kRunProgram) rules.files |= kExecute;
+  if (what == Lockdown::kCompute) rules.files |= kReadFile | kReadFolder;
+  const std::size_t size = (version >= 6 ? 3 : version >= 4 ? 2 : 1) * sizeof(std::uint64_t);
+  const long set = ::syscall(SYS_landlock_create_ruleset, &rules, size, 0);
   if (set < 0) return false;
   const bool done = ::syscall(SYS_landlock_restrict_self, set, 0) == 0;
   ::close(static_cast<int>(set));
   return done;
 }
 
+// --- capabilities: what root may do beyond others ---
+
+void drop_capabilities(Lockdown what) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) return;
+  // A program that root runs would get back what is in this set.
+  if (what == Lockdown::kRunProgram) {
+    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
+      ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    }
+  }
+  // A library may stand where only its owner looks.
+  const std::uint32_t kept = what == Lockdown::kReadFiles ? std::uint32_t{1} << CAP_DAC_READ_SEARCH : 0;
+  for (std::size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
+    data[i].permitted &= i == 0 ? kept : 0;
+    data[i].effective = data[i].permitted;
+    data[i].inheritable = 0;
+  }
+  ::syscall(SYS_capset, &header, data);
+}
+
 }  // namespace
 
 std::vector<std::string> lock_down(Lockdown what) {
   std::vector<std::string> missing;
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) missing.emplace_back("no_new_privs");
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // without which neither of the two is to be had
+  drop_capabilities(what);
   if (!restrict_files(what)) missing.emplace_back("Landlock");
   if (!restrict_calls(what)) missing.emplace_back("seccomp");
   return missing;

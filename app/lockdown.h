@@ -13,9 +13,11 @@ enum class Lockdown {
 };
 
 // In all of them nothing is written but to descriptors that are open; no process is made, no other one traced
-// or signalled, no program run but as said, and there is no network.  Later calls take more away, and give
-// nothing back. Threads can be made; a process that has some already must not call this. Gives back the parts
-// that this kernel or container does not have: "Landlock".
+// or signalled, no program run but as said, and there is no network.  No capabilities are left but, where
+// files are read, that to read all of them.  Later calls take more away, and give nothing back.  Threads can
+// be made until kCompute, as can memory that is shared or grows by itself, which no limit counts; a process
+// that has threads already must not call this.  Gives back the parts that this kernel or container does not
+// have: "Landlock", "seccomp".
 std::vector<std::string> lock_down(Lockdown what);
 
 }  // namespace fxtrace::cli

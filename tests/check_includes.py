@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that includes go one way, as docs/architecture.md draws it, that LibTorch stays where it belongs, that every
-source file is built, that a library links what it includes, and that files named in comments and docs exist.
+source file is built, that a library links what it includes, that files named in comments and docs exist, and that no two
+files of a unity build have one name.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -130,6 +131,30 @@ def not_there(root):
                     yield f"{path.relative_to(root)}:{number}: {match[0]} does not exist"
 
 
+UNITY_OFF = re.compile(r"set_target_properties\(([^)]*?)\s+PROPERTIES UNITY_BUILD OFF\)")
+# A function, class or variable at the beginning of a line, as clang-format has them.
+DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\(|\{| = |;)")
+
+
+def same_names(root):
+    """Yields names that two files of a library that is compiled some files at a time have for themselves: which of two
+    functions is called would depend on how it is built."""
+    lists = root / "lib" / "CMakeLists.txt"
+    off = UNITY_OFF.findall(lists.read_text(encoding="utf-8")) if lists.exists() else []
+    off = {name.removeprefix("fxtrace_") for match in off for name in match.split()}
+    for folder in [path.parent for path in sorted(root.glob("lib/*/CMakeLists.txt"))] + [root / "app"]:
+        first = {}
+        for path in sorted(folder.glob("**/*.cpp")) if folder.name not in off else []:
+            if path.parent.name in {"commands", "documents"}:  # compiled by themselves
+                continue
+            own = re.findall(r"^namespace \{$(.*?)^\}  // namespace$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+            for line in "".join(own).splitlines():
+                match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "}", "/", "#", "return")) else None
+                if match and first.setdefault(match[1] or match[2], path) != path:
+                    name = match[1] or match[2]
+                    yield f"{path.relative_to(root)}: {name} is a name in {first[name].name} too: a unity build has both"
+
+
 def self_test():
     files = {
         "lib/support/error.h": "#pragma once\n#include <string>\n",
@@ -142,6 +167,10 @@ def self_test():
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
         "app/main.cpp": '#include "torchscript/front_end.h"\n',
+        "lib/CMakeLists.txt": "set_target_properties(fxtrace_shapes fxtrace_graph\n  PROPERTIES UNITY_BUILD OFF)\n",
+        "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp LIBRARIES fxtrace::support)",
+        "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\n}  // namespace\n",
+        "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\n}  // namespace\nint public_name(int a);\n",
         "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
         "lib/fxtrace/loader.cpp": '#include "torchscript/front_end.h"\n#include "torchscript/inner.h"\n',
     }
@@ -157,13 +186,14 @@ def self_test():
         "lib/graph/CMakeLists.txt: fxtrace::support is not linked; lib/graph/graph.h includes it",
         "lib/graph/CMakeLists.txt: fxtrace::trace is not linked; lib/graph/bad.h includes it",
         "lib/graph/graph.h:3: graph/lost.cpp does not exist",
+        "lib/writers/b.cpp: joined is a name in a.cpp too: a unity build has both",
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root)]
+        found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root), *same_names(root)]
     if found != expected:
         print("expected:", *expected, "found:", *found, sep="\n")
         return 1
@@ -174,7 +204,7 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1]
-    found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root)]
+    found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root), *same_names(root)]
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 

@@ -10,7 +10,7 @@
 namespace fxtrace {
 namespace {
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
   for (const std::string_view other : names) {
     if (name == other) return true;
   }
@@ -38,7 +38,7 @@ bool may_hold_tensor(const Meta& meta) {
     const std::size_t end = std::min(rest.find_first_of("[], "), rest.size());
     const std::string_view word = rest.substr(0, end);
     if (!word.empty() &&
-        !is_one_of(word, {"List",       "Tuple",  "Optional",     "Dict",    "int",         "float",
+        !is_any_of(word, {"List",       "Tuple",  "Optional",     "Dict",    "int",         "float",
                           "bool",       "str",    "number",       "complex", "None",        "NoneType",
                           "Device",     "device", "torch.device", "dtype",   "torch.dtype", "Size",
                           "torch.Size", "SymInt", "SymBool",      "SymFloat"})) {
@@ -119,7 +119,7 @@ class Roles {
           role_of(input) == Role::kShown && source.op != Opcode::kPlaceholder;
     });
     return !reads_numbers &&
-           (!reads_tensors || op != nullptr || is_one_of(*node.target, {"builtins.getattr", "builtins.len"}));
+           (!reads_tensors || op != nullptr || is_any_of(*node.target, {"builtins.getattr", "builtins.len"}));
   }
 
   // Neither inputs nor parameters nor chance decide what it gives.
@@ -144,7 +144,7 @@ class Roles {
   }
 
   bool copies_constant(const Node& node) const {
-    if (!is_one_of(*node.target, {"aten.lift_fresh_copy.default", "aten.lift_fresh.default",
+    if (!is_any_of(*node.target, {"aten.lift_fresh_copy.default", "aten.lift_fresh.default",
                                   "aten.detach.default", "aten.detach_.default", "aten.alias.default"})) {
       return false;
     }

@@ -1,9 +1,9 @@
 #include "torchscript/torchscript_program.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <charconv>
@@ -22,27 +22,54 @@ namespace fxtrace {
 
 namespace {
 
-bool can_map(std::size_t size) {
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
-  if (address == MAP_FAILED) return false;
-  ::munmap(address, size);
-  return true;
-}
+// Memory for a stack with a guard below it; only what is touched takes room, but limits count all of it.
+class LargeStack {
+ public:
+  // As much as recursion in LibTorch's parser and unpickler needs for the worst nesting that fits in a file
+  // of some megabytes, and at most half of what may be had.
+  LargeStack() {
+    constexpr std::size_t kLargest = std::size_t{4} << 30;
+    constexpr std::size_t kSmallest = std::size_t{8} << 20;
+    for (std::size_t size = kLargest; size >= kSmallest && base_ == nullptr; size /= 2) {
+      if (void* const both = map(2 * size)) {
+        ::munmap(both, 2 * size);
+        base_ = map(size);
+        size_ = size;
+      }
+    }
+    if (base_ != nullptr) ::mprotect(base_, kGuard, PROT_NONE);
+  }
+  ~LargeStack() {
+    if (base_ != nullptr) ::munmap(base_, size_);
+  }
+  LargeStack(const LargeStack&) = delete;
+  LargeStack& operator=(const LargeStack&) = delete;
 
-}  // namespace
+  explicit operator bool() const { return base_ != nullptr; }
+  void give_to(ucontext_t& context) const {
+    context.uc_stack.ss_sp = static_cast<char*>(base_) + kGuard;
+    context.uc_stack.ss_size = size_ - kGuard;
+  }
 
-void with_large_stack(const std::function<void()>& f) {
-  // What recursion in LibTorch's parser and unpickler needs for the worst nesting that fits in a file of some
-  // megabytes; only touched pages are memory, but limits count all of it.  At most half of what may be had.
-  constexpr std::size_t kLargest = std::size_t{4} << 30;
-  constexpr std::size_t kSmallest = std::size_t{8} << 20;
-  struct Job {
-    const std::function<void()>* f;
-    std::exception_ptr error;
-  } job{&f, nullptr};
-  const auto start = [](void* data) -> void* {
-    auto& running = *static_cast<Job*>(data);
+ private:
+  static constexpr std::size_t kGuard = std::size_t{1} << 16;
+
+  static void* map(std::size_t size) {
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+    void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+    return address == MAP_FAILED ? nullptr : address;
+  }
+
+  void* base_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A call that another stack runs: no thread, which a process that is locked down cannot make.
+struct Job {
+  const std::function<void()>* f = nullptr;
+  std::exception_ptr error;
+
+  void run() {
     // LibTorch's warnings are about running models; they would land on stderr between the program's own
     // lines.
     class Silence : public c10::WarningHandler {
@@ -50,26 +77,28 @@ void with_large_stack(const std::function<void()>& f) {
     } silence;
     const c10::WarningUtils::WarningHandlerGuard guard(&silence);
     try {
-      (*running.f)();
+      (*f)();
     } catch (...) {
-      running.error = std::current_exception();
+      error = std::current_exception();
     }
-    return nullptr;
-  };
-  pthread_t thread{};
-  bool started = false;
-  for (std::size_t size = kLargest; size >= kSmallest && !started; size /= 2) {
-    if (!can_map(2 * size)) continue;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, size);
-    started = pthread_create(&thread, &attributes, start, &job) == 0;
-    pthread_attr_destroy(&attributes);
   }
-  if (started) {
-    pthread_join(thread, nullptr);
+};
+thread_local Job* job_of_new_stack = nullptr;
+
+}  // namespace
+
+void with_large_stack(const std::function<void()>& f) {
+  Job job{&f, nullptr};
+  const LargeStack stack;
+  ucontext_t here{}, there{};
+  if (stack && ::getcontext(&there) == 0) {
+    stack.give_to(there);
+    there.uc_link = &here;
+    job_of_new_stack = &job;
+    ::makecontext(&there, [] { job_of_new_stack->run(); }, 0);
+    ::swapcontext(&here, &there);
   } else {
-    start(&job);
+    job.run();
   }
   if (job.error) std::rethrow_exception(job.error);
 }
@@ -176,7 +205,8 @@ void set_attribute(ModuleInfo& module, const std::string& name, Argument value) 
 
 }  // namespace
 
-// Names of nested modules contain each other, and many may stand for one shape: neither is bounded by the file.
+// Names of nested modules contain each other, and many may stand for one shape: neither is bounded by the
+// file.
 void TorchScriptProgram::count_names(std::size_t bytes) {
   constexpr std::size_t kMaxNames = std::size_t{64} << 20;
   name_bytes_ += bytes;

@@ -79,7 +79,7 @@ class TorchScriptProgram : public Program {
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
-  std::size_t name_bytes_ = 0;  // of all of these, and of shapes
+  std::size_t name_bytes_ = 0;                            // of all of these, and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // What the code says, found when it is first asked for.
@@ -98,7 +98,7 @@ bool is_forward(const std::string& method);
 // "forward1", "forward2" and so on.
 bool is_traced_call(const c10::ClassType& type, const std::string& method);
 
-// Runs `f` on a thread with a stack large enough for what hostile archives nest; exceptions come through.
+// Runs `f` on a stack large enough for what hostile archives nest; exceptions come through.
 void with_large_stack(const std::function<void()>& f);
 
 }  // namespace fxtrace

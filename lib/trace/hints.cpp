@@ -28,7 +28,7 @@ struct Addition {
 };
 using Additions = std::vector<Addition>;
 
-std::string quoted(const std::string& text) {
+std::string shell_word(const std::string& text) {
   constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.,:/";
   if (text.find_first_not_of(kSafe) == std::string::npos) return text;
   std::string result = "'";
@@ -38,13 +38,13 @@ std::string quoted(const std::string& text) {
 
 Addition make_concrete(const std::string& name, const char* json) {
   const ConcreteArg concrete{name, parse_concrete(json, name)};
-  return {"--concrete " + quoted(name + "=" + json),
+  return {"--concrete " + shell_word(name + "=" + json),
           [=](TraceOptions& options) { options.concrete.push_back(concrete); }};
 }
 
 Addition make_input(const std::string& name, const std::string& spec) {
   const InputSpec input = make_input_spec(name, spec);
-  return {"--input " + quoted(name + "=" + spec),
+  return {"--input " + shell_word(name + "=" + spec),
           [=](TraceOptions& options) { options.inputs.push_back(input); }};
 }
 

@@ -3,6 +3,7 @@
 import io
 import os
 import pathlib
+import re
 import resource
 import signal
 import struct
@@ -373,16 +374,61 @@ def is_running(process: str) -> bool:
         return False
 
 
+WARNING = " is not available here, so one lock less keeps the model from this machine"
+
+
+@pytest.mark.parametrize(
+    "missing, code, text",
+    [
+        (["landlock_create_ruleset:error=ENOSYS"], 0, f"isolation: Landlock{WARNING}"),
+        (["seccomp:error=EINVAL"], 0, f"isolation: seccomp{WARNING}"),
+        (["landlock_create_ruleset:error=ENOSYS", "seccomp:error=EINVAL"], 3, "neither seccomp nor Landlock"),
+        (["close_range:error=ENOSYS"], 0, ""),
+        (["pidfd_open:error=ENOSYS"], 0, ""),
+    ],
+)
+def test_kernels_that_have_less(program, tmp_path, missing, code, text):
+    """No lock at all is an error, one lock a warning; what only helps is done in another way."""
+    inject = [part for name in missing for part in ("-e", f"inject={name}")]
+    trace = ["strace", "-f", "-o", tmp_path / "calls", *inject, program.path, "trace", ROOT / "sample_models" / SAMPLES[2]]
+    done = subprocess.run(trace, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert text in done.stderr and done.stderr.count("\n") == (0 if not text else 1 if code == 0 else 2)
+    assert ("--no-isolation" in done.stderr) == (code == 3)
+
+
+def test_descriptors_and_the_clock_without_help_of_the_kernel(open_program, tmp_path):
+    calls = tmp_path / "calls"
+    inject = ("-e", "inject=close_range:error=ENOSYS", "-e", "inject=pidfd_open:error=ENOSYS")
+    secret = os.open(ROOT / "README.md", os.O_RDONLY)
+    model = ROOT / "sample_models" / SAMPLES[2]
+    done = subprocess.run(
+        ["strace", "-f", "-e", "trace=close,close_range,pidfd_open", "-o", calls, *inject, open_program.path, "trace", model],
+        pass_fds=(secret,),
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+    )
+    os.close(secret)
+    assert done.returncode == 0
+    assert re.search(rf"close\({secret}\) += 0", calls.read_text())
+
+
 LIBRARY = r"""
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void* nothing_to_do(void* data) { return data; }
+static int maps(int flags) {
+  return mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0) != MAP_FAILED;
+}
 static void tell(const char* what, int worked) { fprintf(stderr, "%s %s\n", what, worked ? "worked" : "failed"); }
 
 __attribute__((constructor)) static void attack(void) {
@@ -400,6 +446,14 @@ __attribute__((constructor)) static void attack(void) {
   char* nothing[] = {"/bin/true", NULL};
   execv("/bin/true", nothing);
   tell("exec", 0);
+  pthread_t thread;
+  tell("thread", pthread_create(&thread, NULL, nothing_to_do, NULL) == 0);
+  tell("shared", maps(MAP_SHARED));
+  tell("growing", maps(MAP_PRIVATE | MAP_GROWSDOWN));
+  char byte;
+  tell("terminal", read(2, &byte, 1) >= 0);
+  tell("log", lseek(2, 0, SEEK_SET) >= 0);
+  fprintf(stderr, "\033]0;title\007 failed\n");
   tell("read", open(FOLDER "/precious", O_RDONLY) >= 0);
 }
 """
@@ -421,6 +475,7 @@ def test_library_that_attacks(program, tmp_path):
     attempts = dict(line.split() for line in done.stderr.splitlines())
     assert attempts.pop("read") == "worked"  # as loading a library needs it
     assert set(attempts.values()) == {"failed"}, attempts
-    assert len(attempts) == 10
+    assert len(attempts) == 16
+    assert "\\x1b]0;title\\x07" in attempts  # what it says is only text
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert (tmp_path / "precious").read_text() == "precious"
