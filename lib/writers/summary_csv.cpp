@@ -8,6 +8,27 @@
 namespace fxtrace {
 namespace {
 
+// An apostrophe before what begins a formula: at the beginning, and behind what spreadsheets may take for the
+// end of a cell.  A comma is not among it, as such a cell stands in quotes; tabs are escaped.  Sums have
+// spaces around + and -.
+std::string harmless(std::string_view text) {
+  std::string result;
+  char separator = ';';
+  for (const char c : text) {
+    const std::string_view formulas = separator == ' ' ? "=@" : separator != 0 ? "=+-@" : "";
+    if (formulas.find(c) != std::string_view::npos) result += '\'';
+    result += c;
+    if (c == ';' || c == '|') {
+      separator = ';';
+    } else if (c != ' ') {
+      separator = 0;
+    } else if (separator == 0) {
+      separator = ' ';
+    }
+  }
+  return result;
+}
+
 class Csv {
  public:
   explicit Csv(std::ostream& out) : out_(out) {}
@@ -15,9 +36,7 @@ class Csv {
   void cell(std::int64_t number) { put(std::to_string(number)); }
   // Of the file.
   void cell(std::string_view untrusted) {
-    std::string text = printable(untrusted);
-    if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos)
-      text.insert(0, 1, '\'');
+    const std::string text = harmless(printable(untrusted));
     if (text.find_first_of("\",") == std::string::npos && !text.starts_with(' ') && !text.ends_with(' '))
       return put(text);
     std::string quoted = "\"";

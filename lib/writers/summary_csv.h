@@ -1,6 +1,7 @@
 // A summary as a table of RFC 4180, one row a module, for spreadsheets and data frames.
 //
-// A text that a spreadsheet would take for a formula (it begins with = + - or @) gets an apostrophe in front.
+// A text that a spreadsheet would take for a formula (it begins with = + - or @, also behind ; or |) gets an
+// apostrophe in front.
 #pragma once
 
 #include <ostream>

@@ -100,7 +100,7 @@ def _arguments(name: str, value: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def _config_file(config: Path | Mapping[str, Any] | None) -> Iterator[str | None]:
+def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -> Iterator[str | None]:
     """The configuration as a file; what is wrong with a dict is said of "config"."""
     if not isinstance(config, Mapping):
         yield None if config is None else os.fspath(config)
@@ -108,8 +108,11 @@ def _config_file(config: Path | Mapping[str, Any] | None) -> Iterator[str | None
     import tempfile
 
     content = dict(config)
-    if "op_library" in content:  # in a file, relative to its folder
-        content["op_library"] = [os.path.abspath(path) for path in _texts(content["op_library"])]
+    # A dict may be the options of a collection, which anyone may have written.
+    if content.pop("op_library", None) and not has_libraries:
+        raise UsageError(
+            "config: a dict names no libraries to load", ["give those that you trust in the call: op_library=[...]"]
+        )
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
         path = os.path.join(folder, "config.json")
         try:
@@ -166,7 +169,8 @@ def trace(
     - concrete={"training": False, "mask": None}: values are written as JSON; fxtrace.PH stays an input;
     - input={"x": "float32[1,3,224,224]"}, or a list by position; a tensor stands for its shape, dtype and device;
     - dim={"batch": (1, 64), "seq": (8, None), "heads": 8, "time": "1..64"};
-    - config is a file, or a dict of what stands in one, such as the `options` of a collection;
+    - config is a file, or a dict of what stands in one, such as the `options` of a collection; a dict loads no library,
+      op_library does;
     - passes is --pass.
 
     What the program says is in `messages` of the result; its warnings, and that modules failed, are warnings of
@@ -188,7 +192,7 @@ def trace(
     file = None if content is not None else os.path.abspath(name)
     if file is not None and name.startswith("-"):  # neither stdin nor an option
         name = "./" + name
-    with _config_file(config) as config_path:
+    with _config_file(config, op_library is not None) as config_path:
         arguments += _arguments("config", config_path)
         output = run("trace", "--format=json", *arguments, name, stdin=content)
     collection = Collection.from_json(parse(output.stdout), file, output.messages)

@@ -136,6 +136,16 @@ def test_configurations(program, tmp_path):
         fxtrace.trace(SCRIPTED, config={"leaf": {1, 2}})
 
 
+def test_a_dict_loads_no_library(program, tmp_path):
+    """It may be the options of a collection that somebody else wrote."""
+    options = {"op_library": ["./evil.so"], "leaf": ["torch.nn.Linear"]}
+    with pytest.raises(fxtrace.UsageError) as caught:
+        fxtrace.trace(EXPORTED, config=options)
+    assert "op_library=[...]" in caught.value.hints[0]
+    with pytest.raises(fxtrace.InputError, match="mine.so"):  # the caller's own, and no other
+        fxtrace.trace(SCRIPTED, config=options, op_library=tmp_path / "mine.so")
+
+
 def test_inputs_of_tensors(program):
     torch = pytest.importorskip("torch")
     expected = program.trace(SCRIPTED, "--input", "x=float32[2,4]")

@@ -565,8 +565,8 @@ TEST_CASE("summary: names of a file are text and nothing else", "[summary]") {
   GraphCollection collection;
   collection.model = {"\033[2J|x\n.pt2", "exported_program", "pkg.<b>Net</b>", "forward", "8"};
   const std::vector<std::string> names = {
-      "=cmd|' /C calc'!A0", "+1",       "-1",          "@user", "a,\"b\"", "`x`|y",
-      "[a](http://b)",      "\r\n\t=1", "\xff\033[1m", "<img>"};
+      "=cmd|' /C calc'!A0", "+1",    "-1",     "@user", "a,\"b\"", "`x`|y", "[a](http://b)", "\r\n\t=1",
+      "\xff\033[1m",        "<img>", "a;=1+1", "a; -1", "a|@b",    "a =1",  "batch - 1 + 2"};
   collection.modules.push_back({"", "pkg.<b>Net</b>", kTraced, {}, {}, 1, {}});
   for (const auto& name : names) collection.modules.push_back({name, "pkg.*A*", kTraced, {}, {}, 1, {}});
   collection.parameters = {{"=cmd|' /C calc'!A0.w", ParameterKind::kParameter, {1}, "=d|\n", {}, {}}};
@@ -586,6 +586,11 @@ TEST_CASE("summary: names of a file are text and nothing else", "[summary]") {
   CHECK_THAT(csv, ContainsSubstring("\r\n'@user,"));
   CHECK_THAT(csv, ContainsSubstring("\r\n\"a,\"\"b\"\"\","));
   CHECK_THAT(csv, ContainsSubstring("\r\n\\r\\n\\t=1,"));
+  CHECK_THAT(csv, ContainsSubstring("\r\na;'=1+1,"));
+  CHECK_THAT(csv, ContainsSubstring("\r\na; '-1,"));
+  CHECK_THAT(csv, ContainsSubstring("\r\na|'@b,"));
+  CHECK_THAT(csv, ContainsSubstring("\r\na '=1,"));
+  CHECK_THAT(csv, ContainsSubstring("\r\nbatch - 1 + 2,"));
 
   for (const std::string& line : lines_of(markdown_of(summary))) {
     CAPTURE(line);
