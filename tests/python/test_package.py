@@ -142,7 +142,7 @@ def test_a_dict_loads_no_library(program, tmp_path):
     with pytest.raises(fxtrace.UsageError) as caught:
         fxtrace.trace(EXPORTED, config=options)
     assert "op_library=[...]" in caught.value.hints[0]
-    with pytest.raises(fxtrace.InputError, match="mine.so"):  # the caller's own, and no other
+    with pytest.raises(fxtrace.UsageError, match="mine.so"):  # the caller's own, and no other
         fxtrace.trace(SCRIPTED, config=options, op_library=tmp_path / "mine.so")
 
 
