@@ -1,6 +1,8 @@
 #include "passes/remove_inplace.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +23,24 @@ Graph::NodeSpec spec_of(const Node& node) {
 // An operator that belongs to where `at` is.
 Graph::NodeSpec call_at(const Node& at, std::string target, std::vector<Argument> args, const Meta& meta) {
   return {Opcode::kCallFunction, std::move(target), std::move(args), {}, at.scope, meta, at.source, ""};
+}
+
+// A default as a schema writes it; nothing for what is no number, truth value or None.
+std::optional<Argument> literal(const std::string& text) {
+  if (text == "None") return Argument(Argument::None{});
+  if (text == "True" || text == "False") return Argument(text == "True");
+  const char* const end = text.data() + text.size();
+  std::int64_t integer = 0;
+  if (const auto [rest, error] = std::from_chars(text.data(), end, integer);
+      error == std::errc() && rest == end) {
+    return Argument(integer);
+  }
+  double number = 0;
+  if (const auto [rest, error] = std::from_chars(text.data(), end, number);
+      error == std::errc() && rest == end) {
+    return Argument(number);
+  }
+  return std::nullopt;
 }
 
 class RemoveInPlace {
@@ -159,6 +179,7 @@ class RemoveInPlace {
       const auto* value = argument.second.template get_if<NodeId>();
       return write.kind == Write::Kind::kOut && value != nullptr && *value == states_[target].value;
     });
+    say_defaults(spec, call, twin);
     const NodeId result = insert(write.node, std::move(spec));
     if (keeps_dtype(node(write.node), write, twin, target)) return result;
     graph().meta(result).dtype =
@@ -166,6 +187,26 @@ class RemoveInPlace {
     const NodeId like = states_[target].value;
     return insert(write.node,
                   call_at(node(write.node), "aten.type_as.default", {result, like}, node(like).meta));
+  }
+
+  // What is left out of the call and means something else to the twin: bernoulli_(p=0.5) is bernoulli.p,
+  // whose p has no default.
+  void say_defaults(Graph::NodeSpec& spec, const Node& call, const Operator& twin) {
+    const Schema& own = context_.semantics.find_operator(call.target)->schema;
+    const Schema theirs = twin.schema();
+    for (std::size_t i = 0; i < own.arguments.size(); ++i) {
+      const SchemaArgument& argument = own.arguments[i];
+      if (!argument.default_value || find_argument(call, own, i) != nullptr) continue;
+      const auto other = std::ranges::find(theirs.arguments, argument.name, &SchemaArgument::name);
+      if (other == theirs.arguments.end() || other->default_value == argument.default_value) continue;
+      auto value = literal(*argument.default_value);
+      if (!value) continue;
+      if (!argument.keyword_only && spec.args.size() == i) {
+        spec.args.push_back(std::move(*value));
+      } else {
+        spec.kwargs.emplace_back(argument.name, std::move(*value));
+      }
+    }
   }
 
   // b[0].copy_(y), where y is as the part is: what is put back into b is y.

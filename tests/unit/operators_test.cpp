@@ -219,6 +219,28 @@ TEST_CASE("batching rules name what their operators have", "[operators]") {
   }
 }
 
+TEST_CASE("defaults that a functional twin does not have", "[operators]") {
+  // remove-inplace writes them out; all of them are plain values.
+  std::vector<std::string> found;
+  for (const Operator& op : registered_operators()) {
+    const Operator* twin = functional_twin(op);
+    if (twin == nullptr || twin == &op) continue;
+    const Schema theirs = twin->schema();
+    for (const SchemaArgument& argument : op.schema().arguments) {
+      const auto other = std::ranges::find(theirs.arguments, argument.name, &SchemaArgument::name);
+      if (!argument.default_value || argument.is_written()) continue;
+      if (other == theirs.arguments.end()) {
+        found.push_back(std::string(op.name) + " has no twin's " + argument.name);
+      } else if (other->default_value != argument.default_value) {
+        found.push_back(std::string(op.name) + " " + argument.name + "=" + *argument.default_value + ", " +
+                        other->default_value.value_or("none"));
+      }
+    }
+  }
+  CHECK(found == std::vector<std::string>{"aten::bernoulli.float_out p=0.5, none",
+                                          "aten::bernoulli_.float p=0.5, none"});
+}
+
 TEST_CASE("operators find their twins", "[operators]") {
   const auto name = [](const Operator* op) { return op == nullptr ? std::string_view() : op->name; };
   CHECK(name(functional_twin(row("aten.add_.Tensor"))) == "aten::add.Tensor");
