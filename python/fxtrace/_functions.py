@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import keyword
 import types
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +82,20 @@ def _of_torch(target: str) -> Any:
     else:
         place = importlib.import_module(space)
     return getattr(place, name, None)
+
+
+def by_position(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The same call of an operator without names that Python has no syntax for: uniform_(x, from=0) is uniform_(x, 0)."""
+    schema = getattr(function, "_schema", None)
+    if schema is None or not any(keyword.iskeyword(name) for name in kwargs):
+        return args, kwargs
+    last = max(i for i, argument in enumerate(schema.arguments) if argument.name in kwargs and keyword.iskeyword(argument.name))
+    values, rest = list(args), dict(kwargs)
+    for argument in schema.arguments[len(args) : last + 1]:
+        if argument.kwarg_only or (argument.name not in rest and not argument.has_default_value()):
+            raise RebuildError(f"{argument.name!r} cannot be given by its position")
+        values.append(rest.pop(argument.name) if argument.name in rest else argument.default_value)
+    return tuple(values), rest
 
 
 def is_tensor_method(name: str) -> bool:

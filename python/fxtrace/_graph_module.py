@@ -17,7 +17,7 @@ from torch import fx
 from . import _torchscript
 from ._collection import Constant, Graph, Node
 from ._errors import InputError, RebuildError
-from ._functions import call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
+from ._functions import by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -118,10 +118,13 @@ class Builder:
             target = read_value
         elif op == "call_function":
             target = resolve_function(target)
+            args, kwargs = by_position(target, args, kwargs)
         elif op == "call_method" and not is_tensor_method(target):
             op, target, args = "call_function", call_object, (args[0], target, *args[1:])
         elif op in ("call_module", "get_attr"):
             target = self._keep(*self.find_attribute(node))
+        for name in kwargs:
+            self._check_name(name)
         made = self._new.create_node(op, target, args, kwargs, name=node.name)
         if made.name != node.name:
             raise RebuildError(f"torch.fx would name it {made.name}")
@@ -129,14 +132,16 @@ class Builder:
         self._nodes[node.name] = made
 
     @staticmethod
-    def _check_names(node: Node) -> None:
-        """torch.fx writes these into Python code as they are."""
+    def _check_name(name: str) -> None:
+        """torch.fx writes it into Python code as it is."""
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise RebuildError(f"{name!r} is no name in Python")
+
+    def _check_names(self, node: Node) -> None:
         if node.op not in _OPS:
             raise RebuildError(f"torch.fx has no {node.op!r}")
-        names = [*node.kwargs, *([node.target] if node.op in ("placeholder", "call_method") else [])]
-        for name in names:
-            if not name.isidentifier() or keyword.iskeyword(name):
-                raise RebuildError(f"{name!r} is no name in Python")
+        if node.op in ("placeholder", "call_method"):
+            self._check_name(node.target)
         if node.target == "builtins.getattr":
             attribute = node.args[1] if len(node.args) > 1 else None
             if not isinstance(attribute, str) or attribute.startswith("_"):

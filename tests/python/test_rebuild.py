@@ -185,6 +185,28 @@ def test_unknown_targets(target):
         _functions.resolve_function(target)
 
 
+def test_arguments_whose_names_are_keywords_of_python(archive):
+    rebuilt = harness.rebuild(
+        archive,
+        graph(
+            node("x", "placeholder", "x"),
+            node("uniform_", "call_function", "aten.uniform_.default", [ref("x")], {"to": 3.0, "from": 2.0}),
+            node("output", "output", "output", [ref("uniform_")]),
+        ),
+    )
+    result = rebuilt(torch.zeros(100))
+    assert 2 <= result.min() < result.max() <= 3
+    with pytest.raises(fxtrace.RebuildError, match="'from' is no name in Python"):
+        harness.rebuild(
+            archive,
+            graph(
+                node("x", "placeholder", "x"),
+                node("len", "call_function", "builtins.len", [ref("x")], {"from": 1}),
+                node("output", "output", "output", [ref("len")]),
+            ),
+        )
+
+
 def test_constants(archive):
     rebuilt = harness.rebuild(
         archive,
