@@ -149,7 +149,8 @@ void Interpreter::run_if(const IrNode* node) {
   if (mode_ == Mode::kAbstract && run_both(node)) return;
   if (makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
   fail(FailureKind::kDataDependentControlFlow,
-       "an `if` depends on an input: " + describe(condition) + explain(condition), node);
+       "an `if` depends on " + what_decides(condition) + ": " + describe(condition) + explain(condition),
+       node);
 }
 
 // Of what runs from now on.
@@ -313,7 +314,8 @@ void Interpreter::run_loop(const IrNode* node) {
     ask(limit);
     if (makes_subgraphs()) return record_while(node);
     fail(FailureKind::kDataDependentControlFlow,
-         "the length of a loop depends on an input: " + describe(limit) + explain(limit), node);
+         "the length of a loop depends on " + what_decides(limit) + ": " + describe(limit) + explain(limit),
+         node);
   }
   const IrBlock& body = *node->blocks()[0];
   std::optional<Attempt> start;
@@ -328,7 +330,9 @@ void Interpreter::run_loop(const IrNode* node) {
         return record_while(node);
       }
       fail(FailureKind::kDataDependentControlFlow,
-           "whether a loop goes on depends on an input: " + describe(condition) + explain(condition), node);
+           "whether a loop goes on depends on " + what_decides(condition) + ": " + describe(condition) +
+               explain(condition),
+           node);
     }
     if (!condition.toBool()) break;
     count_step(node);

@@ -686,6 +686,12 @@ std::string Interpreter::describe(const at::IValue& value) const {
   return description(tracer_->graph_of(proxy->ref), proxy->ref.node);
 }
 
+std::string Interpreter::what_decides(const at::IValue& value) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return "an input";
+  return std::string(fxtrace::what_decides(tracer_->graph_of(proxy->ref), proxy->ref.node));
+}
+
 Expression Interpreter::condition_of(const at::IValue& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return Expression::variable("a value");

@@ -337,7 +337,8 @@ class Interpreter {
 
   // --- recording and telling ---
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
-  std::string describe(const at::IValue& value) const;     // for messages
+  std::string describe(const at::IValue& value) const;  // for messages
+  std::string what_decides(const at::IValue& value) const;
   Expression condition_of(const at::IValue& value) const;  // for guards
   std::optional<SourceLocation> location(const IrNode* node);
 

@@ -133,7 +133,14 @@ class Search {
         guesses[rank].push_back({name, input.specs[std::min(rank, input.specs.size() - 1)]});
       }
     }
-    std::vector<Additions> result{values};
+    std::vector<Additions> result;
+    if (!options_.param_shapes_constant && !program_.parameters().empty()) {
+      result.push_back(
+          {{"--param-shapes-constant", [](TraceOptions& options) { options.param_shapes_constant = true; }}});
+    }
+    // Sizes of a batch that is not empty decide most questions of it.
+    for (const std::int64_t low : {1, 2}) result.push_back(not_empty(low));
+    result.push_back(values);
     const auto add = [&](const Additions& inputs) {
       if (inputs.empty()) return;
       result.push_back(inputs);
@@ -151,6 +158,19 @@ class Search {
       add(inputs(guesses[rank], std::identity()));
     for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) add(inputs(guesses[rank], with_numbers));
     return result;
+  }
+
+  // A range for each named dimension that no option gives one.
+  Additions not_empty(std::int64_t low) const {
+    Additions additions;
+    for (const std::string& name : named_dimensions(options_.inputs)) {
+      if (std::ranges::find(options_.dimensions, name, &DimensionRange::name) != options_.dimensions.end())
+        continue;
+      const DimensionRange range{name, low, std::nullopt};
+      additions.push_back({"--dim " + shell_word(name + "=" + std::to_string(low) + ".."),
+                           [=](TraceOptions& options) { options.dimensions.push_back(range); }});
+    }
+    return additions;
   }
 
   // How many modules fail with these options too; nothing when that cannot be tried.

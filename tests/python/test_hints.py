@@ -177,6 +177,41 @@ def test_what_helps(program, tmp_path, module, options):
     assert b"failed" not in helped.stderr and b"hint" not in helped.stderr
 
 
+def test_sizes_of_parameters(program, tmp_path):
+    class Asks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.rand(4, 3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            if self.w.shape[0] == 4:
+                x = x @ self.w.t()
+            return x
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Asks()).save(path)
+    note, hint = program.run("trace", path).stderr.decode().splitlines()[1:]
+    assert note.startswith("note: the root: an `if` depends on the size of a parameter: w.size()[0] == 4 (")
+    assert hint == "hint: with --param-shapes-constant no module fails"
+    assert program.run("trace", path, "--param-shapes-constant").stderr == b""
+
+
+def test_named_sizes_that_are_not_0(program, tmp_path):
+    class Asks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if x.numel() == 0:
+                return x
+            return x + 1
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Asks()).save(path)
+    inputs = ("--input", "x=float32[b,4]")
+    error = program.run("trace", path, *inputs).stderr.decode()
+    assert "x.numel() == 0 (b*4 == 0, with b in 0..)" in error
+    assert error.endswith("hint: with --dim b=1.. no module fails\n")
+    assert program.run("trace", path, *inputs, "--dim", "b=1..").stderr == b""
+
+
 def test_failures_are_named(program, tmp_path):
     path = str(tmp_path / "model.pt")
     torch.jit.script(Data()).save(path)
