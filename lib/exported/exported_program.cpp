@@ -135,8 +135,10 @@ void ExportedProgram::check_version(const JsonValue& program) {
         "schema version " + std::to_string(major) +
             (producer_.empty() ? "" : " (written by " + producer_ + ")") +
             " is not supported; fxtrace reads version " + std::to_string(kSchemaMajor),
-        {major > kSchemaMajor ? "a newer fxtrace may read it; or export the model with PyTorch 2.6 to 2.13"
-                              : "export the model again with PyTorch 2.6 or newer"});
+        {major > kSchemaMajor
+             ? "a newer fxtrace may read it; or export the model with a PyTorch that writes version " +
+                   std::to_string(kSchemaMajor) + ", as 2.6 to 2.14 do"
+             : "export the model again with PyTorch 2.6 or newer"});
   }
   const auto minor = schema->find("minor");
   version_ = std::to_string(major) + (minor ? "." + std::to_string(minor->integer()) : "");

@@ -27,8 +27,8 @@ TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const Tra
 
 void finish_trace(TraceResult& result, const Config& config, const Listener& listener) {
   if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
-  for (const auto& misfit : result.misfits) listener.warning(misfit);
-  for (const auto& warning : result.warnings) listener.warning(warning);
+  warn_of(result.misfits, listener);
+  warn_of(result.warnings, listener);
   for (const auto& note : result.notes) listener.note(note);
   result.collection.options_json = options_json(config);
 }

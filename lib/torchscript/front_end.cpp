@@ -17,10 +17,9 @@ std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const Fil
     auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
     auto declarations = std::make_unique<Declarations>();
     for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
-    for (const std::string& warning : provide_operators({archive->code(), archive->constant_types()}, options,
-                                                        archive->edits(), *declarations)) {
-      listener.warning(warning);
-    }
+    warn_of(provide_operators({archive->code(), archive->constant_types()}, options, archive->edits(),
+                              *declarations),
+            listener);
     archive->load();
     program =
         std::make_unique<const TorchScriptProgram>(std::move(archive), std::move(declarations), options);

@@ -1,10 +1,48 @@
 #include "trace/front_end.h"
 
+#include <map>
+#include <set>
+
 #include "costs/graph_costs.h"
 #include "support/timer.h"
 #include "trace/hints.h"
 
 namespace fxtrace {
+namespace {
+
+// The text without what it is about: words in quotes and qualified names.
+std::string kind_of(const std::string& warning) {
+  std::string kind, word;
+  bool is_quoted = false;
+  for (const char c : warning + " ") {
+    if (c == '\'') is_quoted = !is_quoted;
+    word += c;
+    if (c != ' ' || is_quoted) continue;
+    if (word.find_first_of("'.:0123456789") == std::string::npos) kind += word;
+    word.clear();
+  }
+  return kind;
+}
+
+}  // namespace
+
+void warn_of(const std::vector<std::string>& warnings, const Listener& listener) {
+  constexpr std::size_t kFew = 3;
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& warning : warnings) ++counts[kind_of(warning)];
+  std::set<std::string> told;
+  for (const std::string& warning : warnings) {
+    const std::string kind = kind_of(warning);
+    const std::size_t count = counts[kind];
+    if (count <= kFew) {
+      listener.warning(warning);
+    } else if (told.insert(kind).second) {
+      listener.warning(warning + " (and " + std::to_string(count - 1) + " more like this; -v shows them)");
+    } else {
+      listener.progress(warning);
+    }
+  }
+}
 
 TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
                         const TraceOptions& options, const Wanted& wanted, const Listener& listener) {

@@ -27,6 +27,10 @@ struct Listener {
   std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
 };
 
+// Calls listener.warning() for each; of more than a few that say the same of different things for the first,
+// with how many there are, and listener.progress() for the others.
+void warn_of(const std::vector<std::string>& warnings, const Listener& listener);
+
 // Loads, traces, describes.
 TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
                         const TraceOptions& options, const Wanted& wanted, const Listener& listener);

@@ -8,6 +8,7 @@
 
 #include "catch.h"
 #include "fake_program.h"
+#include "trace/front_end.h"
 #include "trace/graph_tracer.h"
 
 using namespace fxtrace;
@@ -118,4 +119,21 @@ TEST_CASE("a failure seen before an input was fixed does not count", "[trace]") 
   const GraphCollection collection = trace(program, {}).collection;
   CHECK(nodes(collection.graphs[0]) == Strings{"x", "output"});
   CHECK(collection.modules[1].status == ModuleStatus::kTraced);
+}
+
+TEST_CASE("warnings that say the same of different things are one and a number", "[trace]") {
+  std::vector<std::string> warnings{"rule 'a.*' matched nothing", "rule 'b c' matched nothing"};
+  for (int i = 0; i < 25; ++i) {
+    const std::string name = "ns::op" + std::to_string(i);
+    warnings.push_back("operator " + name + " is unknown; declared from its calls as '" + name +
+                       "(Tensor x) -> Tensor'");
+  }
+  std::vector<std::string> told, more;
+  Listener listener;
+  listener.warning = [&](const std::string& text) { told.push_back(text); };
+  listener.progress = [&](const std::string& text) { more.push_back(text); };
+  warn_of(warnings, listener);
+  CHECK(told == std::vector<std::string>{warnings[0], warnings[1],
+                                         warnings[2] + " (and 24 more like this; -v shows them)"});
+  CHECK(more == std::vector<std::string>(warnings.begin() + 3, warnings.end()));
 }
