@@ -103,8 +103,9 @@ bool holds(const std::string& op, const Argument& actual, const Argument& wanted
 
 class Modules {
  public:
-  explicit Modules(const Program& program)
+  Modules(const Program& program, std::vector<BoundProgram::Attributes> told)
       : modules_(program.modules()),
+        told_(std::move(told)),
         parameters_(program.parameters()),
         facts_(program),
         depths_(modules_.size(), 0) {
@@ -116,6 +117,10 @@ class Modules {
   }
 
   std::int64_t depth(std::size_t module) const { return depths_[module]; }
+  const BoundProgram::Attributes& attributes(std::size_t module) const {
+    const auto& own = modules_[module].attributes;
+    return own.empty() && module < told_.size() ? told_[module] : own;
+  }
 
   // Calls f for every path of the module, the first one first, until it returns true.
   template <class F>
@@ -172,6 +177,7 @@ class Modules {
   }
 
   const std::vector<ModuleInfo>& modules_;
+  std::vector<BoundProgram::Attributes> told_;  // by module, or none
   const std::vector<ParameterRecord>& parameters_;
   ModuleFacts facts_;
   std::vector<std::int64_t> depths_;
@@ -199,7 +205,7 @@ class Matcher {
       return false;
     }
     return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Predicate& predicate) {
-      return matches_predicate(predicate, info, module, modules);
+      return matches_predicate(predicate, module, modules);
     });
   }
 
@@ -212,17 +218,16 @@ class Matcher {
     return result;
   }
 
-  static bool matches_predicate(const Predicate& predicate, const ModuleInfo& info, std::size_t module,
-                                Modules& modules) {
+  static bool matches_predicate(const Predicate& predicate, std::size_t module, Modules& modules) {
     if (predicate.attribute == "depth")
       return holds(predicate.op, Argument(modules.depth(module)), predicate.value);
     if (predicate.attribute == "parameters") {
       return holds(predicate.op, Argument(modules.parameter_elements(module)), predicate.value);
     }
+    const auto& attributes = modules.attributes(module);
     const auto found =
-        std::find_if(info.attributes.begin(), info.attributes.end(),
-                     [&](const auto& attribute) { return attribute.first == predicate.attribute; });
-    return found != info.attributes.end() && holds(predicate.op, found->second, predicate.value);
+        std::ranges::find(attributes, predicate.attribute, [](const auto& item) { return item.first; });
+    return found != attributes.end() && holds(predicate.op, found->second, predicate.value);
   }
 
   const LeafRule& rule_;
@@ -357,14 +362,19 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
   return rule;
 }
 
-LeafRules::LeafRules(const TraceOptions& options, const Program& program)
+LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
     : decisions_(program.modules().size()) {
   std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
   for (const auto& rule : options.wrap_rules)
     function_rules_.push_back({Glob(rule.glob), rule.glob, rule.wrap});
   function_rule_matched_.assign(function_rules_.size(), false);
 
-  Modules modules(program);
+  const bool asks = std::ranges::any_of(options.leaf_rules, [](const LeafRule& rule) {
+    return std::ranges::any_of(rule.where, [](const Predicate& predicate) {
+      return predicate.attribute != "depth" && predicate.attribute != "parameters";
+    });
+  });
+  Modules modules(program, asks && told ? told() : std::vector<BoundProgram::Attributes>{});
   Candidates candidates(matchers);
   std::vector<bool> matched(matchers.size(), false);
   const auto& infos = program.modules();

@@ -1,6 +1,7 @@
 // Which modules are leaves, and which functions stay one call: the rules of a trace, applied to names.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,8 +39,12 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 // and have no order.  An attribute that the module does not have matches nothing, not even with "!=".
 class LeafRules {
  public:
-  // Decides every module of `program` at once.  Throws Error(kUsage) for a wrong glob.
-  LeafRules(const TraceOptions& options, const Program& program);
+  // What BoundProgram::attributes() gives, for modules of which the file has none.
+  using ToldAttributes = std::function<std::vector<BoundProgram::Attributes>()>;
+
+  // Decides every module of `program` at once; asks `told`, which may be empty, when a rule asks for an
+  // attribute.  Throws Error(kUsage) for a wrong glob, and what `told` throws.
+  LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told = nullptr);
 
   bool is_leaf(ModuleId module) const { return decisions_[module.index].leaf; }
   // Text of the rule that made the module a leaf; absent when it is none.  "default" for torch.fx's,

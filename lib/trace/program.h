@@ -75,7 +75,7 @@ class BoundProgram {
 
   using Attributes = std::vector<std::pair<std::string, Argument>>;
   // By module, what the program's operations tell of attributes that the file does not have; or nothing at
-  // all.  Rules do not see them: what is a leaf does not hang on how a program was exported.
+  // all.
   virtual std::vector<Attributes> attributes() const { return {}; }
 
   // What a caller of the module can run, in the order of definition, as the options narrow it.

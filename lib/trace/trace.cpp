@@ -20,7 +20,10 @@ namespace {
 class RecursiveTrace {
  public:
   RecursiveTrace(const Program& program, const TraceOptions& options)
-      : program_(program), options_(options), rules_(options, program), facts_(program) {}
+      : program_(program),
+        options_(options),
+        rules_(options, program, [&] { return program.bind(options)->attributes(); }),
+        facts_(program) {}
 
   TraceResult run(bool described) {
     method_ = program_.method_to_trace(options_.method);

@@ -314,14 +314,20 @@ def test_calls_that_disagree_tell_nothing(program, tmp_path):
     assert "attributes" not in records["drop"]
 
 
-def test_rules_do_not_see_them(program, tmp_path):
+def test_rules_see_them(program, tmp_path):
     path = os.fspath(tmp_path / "model.pt2")
-    torch.export.save(torch.export.export(nn.Sequential(nn.Conv1d(2, 3, 2)), (torch.randn(1, 2, 5),)), path)
+    model = nn.Sequential(nn.Conv1d(4, 4, 2), nn.Conv1d(4, 4, 2, groups=2))
+    torch.export.save(torch.export.export(model, (torch.randn(1, 4, 5),)), path)
     rules = tmp_path / "rules.json"
-    rules.write_text('{"rules": [{"type": "**.Conv1d", "where": {"groups": 1}, "leaf": false}]}')
-    for options in ((), ("--config", os.fspath(rules))):
-        record = program.trace(path, *options)["modules"][1]
-        assert record["status"] == "leaf" and record["attributes"]["groups"] == 1
+    rules.write_text('{"rules": [{"type": "**.Conv1d", "where": {"groups": {">": 1}}, "leaf": false}]}')
+    collection = program.trace(path, "--config", os.fspath(rules))
+    assert [record["status"] for record in collection["modules"]] == ["traced", "leaf", "traced"]
+    assert [node["target"] for node in collection["graphs"][0]["nodes"] if node["op"] != "get_attr"] == [
+        "input",
+        "0",
+        "aten.conv1d.default",
+        "output",
+    ]
 
 
 def test_a_model_that_is_a_layer(program, tmp_path):
