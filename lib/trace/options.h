@@ -13,10 +13,10 @@ namespace fxtrace {
 
 // One comparison of a rule's `where`: a property of the module against a plain value.
 struct Predicate {
-  std::string
-      attribute;   // "depth", "parameters" (number of elements, submodules included), or an attribute of the module
-  std::string op;  // "==", "!=", "<", "<=", ">", ">="
-  Argument value;  // null, bool, number, string or a list of those
+  std::string attribute;  // "depth", "parameters" (number of elements, submodules included), or an attribute
+                          // of the module
+  std::string op;         // "==", "!=", "<", "<=", ">", ">="
+  Argument value;         // null, bool, number, string or a list of those
 };
 
 // "TYPE", "@PATH" or "TYPE@PATH": globs over the module's type (or its public alias) and its qualified name.
