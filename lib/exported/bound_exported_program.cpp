@@ -83,6 +83,12 @@ std::vector<BoundProgram::Attributes> BoundExportedProgram::attributes() const {
   return attributes_of_modules(graph(), program_.hierarchy(), program_.parameters());
 }
 
+std::vector<std::string> BoundExportedProgram::warnings() const {
+  if (options_.hooks != Hooks::kSkip) return {};
+  return {
+      "--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest"};
+}
+
 void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {
   build_module_graph(*this, root, root_is_leaf, tracer);
 }

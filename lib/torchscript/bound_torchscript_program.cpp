@@ -18,12 +18,18 @@ void BoundTorchScriptProgram::report_invalid(ModuleId module, const torch::jit::
 }
 
 std::vector<std::string> BoundTorchScriptProgram::warnings() const {
-  if (invalid_.empty()) return {};
+  std::vector<std::string> warnings;
+  if (options_.hooks == Hooks::kSkip && !has_skipped_hooks_) {
+    warnings.emplace_back(
+        "--hooks skip left out nothing: what was traced has no hooks apart from its code; torch.jit.trace makes them part of that");
+  }
+  if (invalid_.empty()) return warnings;
   std::string text = first_invalid_ + "; shapes are unknown from there";
   if (const std::size_t more = invalid_.size() - 1; more > 0) {
     text += ", and from " + std::to_string(more) + " more call" + (more == 1 ? "" : "s") + " like that";
   }
-  return {std::move(text)};
+  warnings.push_back(std::move(text));
+  return warnings;
 }
 
 }  // namespace fxtrace

@@ -26,6 +26,7 @@ class BoundTorchScriptProgram : public BoundProgram {
 
   // --- for the interpreter ---
   SeenCalls& calls() { return calls_; }
+  void report_skipped_hook() { has_skipped_hooks_ = true; }
   // An operator that torch would not carry out for what is known of its arguments: told once for each place.
   void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
 
@@ -36,6 +37,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   SeenCalls calls_;
   std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
   std::string first_invalid_;
+  bool has_skipped_hooks_ = false;
 };
 
 }  // namespace fxtrace

@@ -218,6 +218,7 @@ bool Interpreter::skip_hook(torch::jit::Function& function, const Values& argume
   const auto module = program_.find_module(&arguments[0].toObjectRef());
   const bool leaf = module && records() && tracer_->is_leaf(*module);
   if (options_.hooks == Hooks::kRun && !leaf) return false;
+  if (!leaf && bound_ != nullptr) bound_->report_skipped_hook();
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
   const c10::TypePtr& type_of_result = node->output()->type();
   at::IValue untouched = arguments.back();
@@ -306,6 +307,8 @@ void Interpreter::switch_autocast(const c10::ivalue::Object& manager, const IrNo
 Interpreter::Values Interpreter::run_root(ModuleId root, torch::jit::Function& function, Values arguments) {
   const auto& type = *program_.object(root)->type();
   const bool hooks = options_.hooks == Hooks::kRun && function.qualname().name() == "forward";
+  const bool has_hooks = !type.getForwardPreHooks().empty() || !type.getForwardHooks().empty();
+  if (has_hooks && options_.hooks == Hooks::kSkip && bound_ != nullptr) bound_->report_skipped_hook();
   const at::IValue self = arguments[0];
   const auto inputs_tuple = [&] {
     return at::IValue(c10::ivalue::Tuple::create(Values(arguments.begin() + 1, arguments.end())));
