@@ -198,6 +198,9 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   if (!zip_.contains(tensor.record)) return constant;
   const std::size_t wanted = (static_cast<std::size_t>(last) + 1) * size->bytes;
   const std::string bytes = zip_.read(tensor.record, wanted);
+  // torch.export saves a tensor that had no storage, as those inside of a vmap, without a byte: nothing needs
+  // its values.
+  if (bytes.empty()) return constant;
   if (bytes.size() < wanted) throw input_error(tensor.record + " is shorter than the tensor it holds");
 
   std::vector<Argument> data;

@@ -58,6 +58,12 @@ class Archive:
     def constant(self, constant: Constant, name: str) -> Any:
         return tensor_of_constant(constant, name, lambda record: self._record(record, name))
 
+    def is_empty(self, record: str) -> bool:
+        """What torch.export writes of a tensor that had no storage, such as one inside of a vmap."""
+        with zipfile.ZipFile(self._path) as archive:
+            items = [item for item in archive.infolist() if f"/{item.filename}".endswith("/" + record)]
+        return [item.file_size for item in items] == [0]
+
     def _record(self, record: str, name: str) -> bytes:
         """The bytes of a record such as data/constants/tensor_0; of one that torch.save wrote, those of a tensor."""
         with zipfile.ZipFile(self._path) as archive:
@@ -120,7 +126,7 @@ class ProgramBuilder(Builder):
         constant, theirs = self.graph.constants[target], self._state.values[target].detach().contiguous()
         if constant.data is not None:
             ours = tensor_of_constant(constant, target, lambda record: b"")
-        elif self._archive is not None:
+        elif self._archive is not None and not self._archive.is_empty(str(constant.record)):
             ours = self._archive.constant(constant, target).contiguous()
         else:
             return

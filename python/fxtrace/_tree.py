@@ -110,5 +110,8 @@ def tensor_of_constant(constant: Constant, name: str, record: Callable[[str], by
         return torch.tensor(constant.data, dtype=dtype).reshape(shape)
     if constant.record is None or constant.stride is None:
         raise RebuildError(f"constant {name} has neither data nor a record")
-    storage = torch.frombuffer(bytearray(record(constant.record)), dtype=dtype)
+    content = bytearray(record(constant.record))
+    if not content and 0 not in shape:
+        raise RebuildError(f"the values of constant {name} are not in the model's file")
+    storage = torch.frombuffer(content, dtype=dtype) if content else torch.empty(0, dtype=dtype)
     return storage.as_strided(shape, constant.stride, constant.storage_offset)

@@ -467,6 +467,23 @@ def test_branches(program, tmp_path):
             torch.testing.assert_close(rebuilt(*given), net(*given))
 
 
+class OutDims(nn.Module):
+    def forward(self, x, y):
+        return vmap(lambda a, b: a * b, in_dims=(0, None), out_dims=1)(x, y)
+
+
+def test_out_dims(program, tmp_path):
+    """A strict export writes such a program with a constant of no bytes, for a node that nobody uses."""
+    path = str(tmp_path / "program.pt2")
+    x, y = torch.rand(3, 4), torch.rand(4)
+    torch.export.save(torch.export.export(OutDims(), (x, y), strict=True), path)
+    for options, has_constant in (((), True), (("--pass", "functional"), False)):
+        graph = program.trace(path, "--no-default-leaves", *options)["graphs"][0]
+        assert bool(graph["constants"]) == has_constant == bool(vmap_nodes(graph))
+        rebuilt = harness.rebuild_exported(path, graph, _exported.load(path))
+        assert torch.equal(rebuilt(x, y), x.unsqueeze(0).mul(y).squeeze(0).t())
+
+
 @pytest.mark.parametrize("out_dim", [1, -1])
 def test_out_dims_of_a_saved_collection(program, tmp_path, out_dim):
     """torch 2.13 cannot save a program with out_dims, so this one is made of another, and `fxtrace render` runs the pass."""
