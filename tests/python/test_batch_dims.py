@@ -486,7 +486,7 @@ def test_out_dims(program, tmp_path):
 
 @pytest.mark.parametrize("out_dim", [1, -1])
 def test_out_dims_of_a_saved_collection(program, tmp_path, out_dim):
-    """torch 2.13 cannot save a program with out_dims, so this one is made of another, and `fxtrace render` runs the pass."""
+    """Only a strict export makes a program with out_dims, so this one is made of another, and `fxtrace render` runs the pass."""
     path, saved = str(tmp_path / "program.pt2"), tmp_path / "saved.json"
     x = torch.rand(3, 4, 5)
     torch.export.save(torch.export.export(Net(each(lambda a: a.softmax(-1) * 2)).eval(), (x,)), path)
