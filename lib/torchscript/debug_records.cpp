@@ -118,9 +118,18 @@ SourceLocation DebugRecords::location(Source& source, std::size_t start) {
   }
   const auto after = std::ranges::upper_bound(source.line_starts, std::min(start, text.size()));
   const std::size_t from = *std::prev(after);
-  result.line = source.first_line + (after - source.line_starts.begin()) - 1;
   const std::size_t end = text.find('\n', from);
-  result.text = cut(trimmed(text.substr(from, end == std::string_view::npos ? end : end - from)));
+  const std::string_view line = text.substr(from, end == std::string_view::npos ? end : end - from);
+  std::string file;
+  std::int64_t number = 0;
+  if (parse_stack_line(line, file, number, result.function) && file == source.file) {
+    result.line = number;
+    result.function = cut(std::move(result.function));
+    return result;
+  }
+  result.function.clear();
+  result.line = source.first_line + (after - source.line_starts.begin()) - 1;
+  result.text = cut(trimmed(line));
   return result;
 }
 

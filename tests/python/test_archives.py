@@ -478,3 +478,22 @@ def test_constants_are_views_of_records(program, tmp_path, size):
     assert bool(large) == (size == 50)
     if large:
         assert any(c["storage_offset"] for c in large) and any(c["stride"] == [1, size] for c in large)
+
+
+def negated(x):
+    return -x
+
+
+class CallsAFunction(nn.Module):
+    def forward(self, x):
+        return negated(x) * 2
+
+
+def test_frames_of_traced_archives(program, tmp_path):
+    """torch.jit.trace keeps Python's stack: the innermost frame is where a node comes from, and no line of source."""
+    path = str(tmp_path / "model.pt")
+    torch.jit.trace(CallsAFunction(), torch.ones(2)).save(path)
+    sources = {node["name"]: node["source"] for node in nodes(program.trace(path)) if node["source"]}
+    assert (sources["neg"]["function"], sources["mul"]["function"]) == ("negated", "forward")
+    assert sources["neg"]["file"].endswith("test_archives.py") and sources["neg"]["text"] == ""
+    assert sources["mul"]["line"] > sources["neg"]["line"] > 0
