@@ -100,8 +100,9 @@ void Messages::begin() {
 
 bool Messages::copy() {
   constexpr std::size_t kMaxLine = std::size_t{64} << 10;
+  constexpr int kReads = 64;  // who never stops talking is not listened to without looking at the clock
   std::array<char, 16'384> bytes{};
-  for (;;) {
+  for (int reads = 0; reads < kReads; ++reads) {
     const ssize_t size = ::read(read_.number(), bytes.data(), bytes.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return size < 0 && errno == EAGAIN;
@@ -117,6 +118,7 @@ bool Messages::copy() {
       line_.clear();
     }
   }
+  return true;
 }
 
 void Messages::end() {
