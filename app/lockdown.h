@@ -14,10 +14,10 @@ enum class Lockdown {
 
 // In all of them nothing is written but to descriptors that are open; no process is made, no other one traced
 // or signalled, no program run but as said, and there is no network.  No capabilities are left but, where
-// files are read, that to read all of them.  Later calls take more away, and give nothing back.  Threads can
-// be made until kCompute, as can memory that is shared or grows by itself, which no limit counts; a process
-// that has threads already must not call this.  Gives back the parts that this kernel or container does not
-// have: "Landlock", "seccomp".
+// files are read, that to read all of them.  Only a program that is run can make threads, and memory that is
+// shared or grows by itself, which no limit counts; a process that has threads already must not call this.
+// Later calls take more away, and give nothing back.  Gives back the parts that this kernel or container does
+// not have: "Landlock", "seccomp".
 std::vector<std::string> lock_down(Lockdown what);
 
 }  // namespace fxtrace::cli

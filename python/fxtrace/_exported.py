@@ -58,18 +58,21 @@ class Archive:
     def constant(self, constant: Constant, name: str) -> Any:
         return tensor_of_constant(constant, name, lambda record: self._record(record, name))
 
+    @staticmethod
+    def _find(archive: zipfile.ZipFile, record: str) -> list[zipfile.ZipInfo]:
+        return [item for item in archive.infolist() if f"/{item.filename}".endswith(f"/{record}")]
+
     def is_empty(self, record: str) -> bool:
         """What torch.export writes of a tensor that had no storage, such as one inside of a vmap."""
         with zipfile.ZipFile(self._path) as archive:
-            items = [item for item in archive.infolist() if f"/{item.filename}".endswith("/" + record)]
-        return [item.file_size for item in items] == [0]
+            return [item.file_size for item in self._find(archive, record)] == [0]
 
     def _record(self, record: str, name: str) -> bytes:
         """The bytes of a record such as data/constants/tensor_0; of one that torch.save wrote, those of a tensor."""
         with zipfile.ZipFile(self._path) as archive:
-            found = [item for item in archive.namelist() if item == record or item.endswith("/" + record)]
+            found = self._find(archive, record)
             if len(found) != 1:
-                raise RebuildError(f"the archive has {found} for record {record}")
+                raise RebuildError(f"the archive has {[item.filename for item in found]} for record {record}")
             content = archive.read(found[0])
         if record.endswith(".pt"):
             return bytes(torch.load(io.BytesIO(content))[name].untyped_storage())
