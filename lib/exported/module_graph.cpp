@@ -1,6 +1,7 @@
 #include "exported/module_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +17,7 @@
 #include "exported/stack_trace.h"
 #include "graph/text_form.h"
 #include "support/error.h"
+#include "trace/expression.h"
 #include "trace/input_choice.h"
 
 namespace fxtrace {
@@ -498,8 +500,23 @@ class ModuleGraphBuilder {
           tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
       env.nodes[inputs[i].value.index] = node;
       placeholders.emplace_back(node);
+      if (entry.value) guard_value(name, *entry.value);
     }
     return placeholders;
+  }
+
+  // Of an input that the program fixed.
+  void guard_value(const std::string& name, const Argument& value) {
+    Expression input = Expression::variable(name);
+    const auto* number = value.get_if<double>();
+    if (number != nullptr && std::isnan(*number)) {
+      Expression is_nan = Expression::attribute(Expression::variable("math"), "isnan");
+      return tracer_.guard(Expression::call(std::move(is_nan), {std::move(input)}), std::nullopt);
+    }
+    Expression fixed = guard_expression(Graph(), value);
+    tracer_.guard(
+        Expression::comparison(value.is<Argument::None>() ? "is" : "==", std::move(input), std::move(fixed)),
+        std::nullopt);
   }
 
   // --concrete and --input-names: whether the input is no placeholder.
@@ -514,11 +531,14 @@ class ModuleGraphBuilder {
       const auto* number = decision.value->get_if<std::int64_t>();
       if (meta.value && !meta.value->number() && number != nullptr) {
         tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt);
+      } else {
+        guard_value(entry.name, *decision.value);
       }
       env.fixed.emplace(value.index, *decision.value);
       return true;
     }
     if (!entry.value) fail_inputs(InputChoice::no_default(entry.name));
+    guard_value(entry.name, *entry.value);
     env.fixed.emplace(value.index, *entry.value);
     return true;
   }

@@ -662,6 +662,7 @@ void Interpreter::back_to(Checkpoint before) {
   bound_->calls().forget(root_, before.seen_calls);
   dimensions_ = std::move(*before.dimensions);
   assumed_ = std::move(before.assumed);
+  for (auto& values : relied_on_) values.clear();  // ids of nodes that are gone are given again
 }
 
 // --- telling ---

@@ -6,9 +6,11 @@
 #include <ATen/core/function_schema.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -27,6 +29,9 @@
 #include "trace/journal.h"
 
 namespace fxtrace {
+
+// What is known of an input tensor.
+enum class InputFacet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
 
 class Interpreter {
  public:
@@ -255,6 +260,14 @@ class Interpreter {
   std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  // What the answer to a question takes from the descriptions of inputs becomes guards (assumptions.cpp).
+  void rely_on(const IrNode* node, std::string_view question, const Values& values,
+               const AbstractValue& answer);
+  void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
+                      const Proxy& tensor);
+  void assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node);
+  void assume_facet(NodeId input, InputFacet facet, const IrNode* node);
+  void assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node);
   bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<AbstractValue> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
@@ -367,8 +380,10 @@ class Interpreter {
   mutable std::size_t guards_length_ = 0;         // characters of all conditions so far
   std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
-  ModuleId module_;                      // whose forward runs
-  std::vector<Body> bodies_;             // of subgraphs that are open, innermost last
+  // Values, by facet, whose inputs have their guards already.
+  std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
+  ModuleId module_;           // whose forward runs
+  std::vector<Body> bodies_;  // of subgraphs that are open, innermost last
   // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
   std::unordered_map<const void*, at::IValue> may_be_other_;
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> loop_conditions_;

@@ -174,6 +174,7 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
                                     c10::IntType::get(), node, {info->sizes[i]}));
       }
     }
+    rely_on(node, schema.name(), values, {});
     set(node->output(), sizes);
     return true;
   }
@@ -184,6 +185,7 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
         (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
       guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
     }
+    rely_on(node, schema.name(), values, *evaluated.plain);
     set(node->output(), plain_value(*evaluated.plain));
     return true;
   }
