@@ -23,16 +23,27 @@ using Facet = InputFacet;
 // What of a tensor the question is about.
 Facet facet_of(std::string_view question) {
   static const std::unordered_map<std::string_view, Facet> facets{
-      {"prim::dtype", Facet::kDtype},       {"aten::is_floating_point", Facet::kDtype},
-      {"aten::is_complex", Facet::kDtype},  {"aten::element_size", Facet::kDtype},
-      {"aten::is_signed", Facet::kDtype},   {"prim::is_quantized", Facet::kDtype},
-      {"prim::device", Facet::kDevice},     {"prim::type", Facet::kDevice},
-      {"prim::is_cuda", Facet::kDevice},    {"prim::is_cpu", Facet::kDevice},
-      {"prim::is_meta", Facet::kDevice},    {"prim::is_mps", Facet::kDevice},
-      {"prim::is_xpu", Facet::kDevice},     {"aten::get_device", Facet::kDevice},
-      {"prim::is_nested", Facet::kNothing}, {"prim::is_sparse", Facet::kNothing},
-      {"prim::is_mkldnn", Facet::kNothing}, {"prim::is_sparse_csr", Facet::kNothing},
-      {"prim::layout", Facet::kNothing},    {"prim::requires_grad", Facet::kNothing},
+      {"prim::dtype", Facet::kDtype},
+      {"aten::is_floating_point", Facet::kDtype},
+      {"aten::is_complex", Facet::kDtype},
+      {"aten::element_size", Facet::kDtype},
+      {"aten::is_signed", Facet::kDtype},
+      {"prim::is_quantized", Facet::kDtype},
+      {"prim::device", Facet::kDevice},
+      {"prim::type", Facet::kDevice},
+      {"prim::is_cuda", Facet::kDevice},
+      {"prim::is_cpu", Facet::kDevice},
+      {"prim::is_meta", Facet::kDevice},
+      {"prim::is_mps", Facet::kDevice},
+      {"prim::is_xpu", Facet::kDevice},
+      {"aten::get_device", Facet::kDevice},
+      {"prim::is_nested", Facet::kNothing},
+      {"prim::is_sparse", Facet::kNothing},
+      {"prim::is_mkldnn", Facet::kNothing},
+      {"prim::is_sparse_csr", Facet::kNothing},
+      {"prim::layout", Facet::kNothing},
+      {"prim::requires_grad", Facet::kNothing},
+      {"aten::is_contiguous", Facet::kNothing},  // a guard of its own
       {"aten::dim", Facet::kRank}};
   const auto found = facets.find(question);
   return found == facets.end() ? Facet::kSizes : found->second;

@@ -31,6 +31,7 @@ from ._collection import (
 from ._errors import (
     Error,
     FxtraceWarning,
+    GuardError,
     InputError,
     InternalError,
     ModulesFailed,
@@ -59,6 +60,7 @@ __all__ = [
     "GraphRef",
     "GraphSignature",
     "Guard",
+    "GuardError",
     "InputError",
     "InternalError",
     "Layout",

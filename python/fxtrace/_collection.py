@@ -541,6 +541,7 @@ class Graph:
         model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None = None,
         *,
         archive: str | os.PathLike[str] | None = None,
+        check: bool = True,
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
         try:
@@ -549,7 +550,7 @@ class Graph:
             raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
-        return graph_module(self, model, archive)
+        return graph_module(self, model, archive, check)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
@@ -736,15 +737,18 @@ class Collection:
         module: str = "",
         *,
         archive: str | os.PathLike[str] | None = None,
+        check: bool = True,
     ) -> GraphModule:
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
         `model` is what they come from: the model's file (the default, where trace() read it), that file loaded (a
         ScriptModule or an ExportedProgram), or the torch.nn.Module that it was made of. Files are loaded by torch, in
         this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
-        is the file that was traced unless given. Inputs are the placeholders' values, in their order.
+        is the file that was traced unless given. Inputs are the placeholders' values, in their order. With `check` a call
+        raises GuardError for inputs that a guard of the graph rules out; guards over anything but inputs (modules, values
+        in the graph) are not checked.
         """
-        return self.graph(module).graph_module(model, archive=archive)
+        return self.graph(module).graph_module(model, archive=archive, check=check)
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:
         """A DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""

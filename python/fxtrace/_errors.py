@@ -51,6 +51,10 @@ class RebuildError(Error):
     """The graph cannot be made a torch.fx.GraphModule with this model."""
 
 
+class GuardError(Error, ValueError):
+    """The inputs are not what the graph was traced for; the message has the guard that does not hold."""
+
+
 class NotFound(Error, LookupError):
     """The collection or graph holds nothing of this name."""
 

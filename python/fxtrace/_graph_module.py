@@ -18,6 +18,7 @@ from . import _torchscript
 from ._collection import Constant, Graph, Node
 from ._errors import InputError, RebuildError
 from ._functions import by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
+from ._guards import GuardCheck
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -34,8 +35,20 @@ def graph_module(
     graph: Graph,
     model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
     archive: str | os.PathLike[str] | None,
+    check: bool,
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
+    module = _rebuilt(graph, model, archive)
+    if check and (guards := GuardCheck(graph)):
+        module.register_forward_pre_hook(guards, with_kwargs=True)
+    return module
+
+
+def _rebuilt(
+    graph: Graph,
+    model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
+    archive: str | os.PathLike[str] | None,
+) -> fx.GraphModule:
     from . import _exported
 
     collection = graph.collection

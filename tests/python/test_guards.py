@@ -1,7 +1,9 @@
 """Guards are Python over a graph's inputs: true of inputs that the model takes as it was traced, false of others."""
 
+import re
 from typing import Any, List, Optional
 
+import fxtrace
 import harness
 import pytest
 import torch
@@ -111,6 +113,12 @@ class Random(nn.Module):
         return y
 
 
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    """The program under test is the one that the package finds."""
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
 CASES = [
     (Ranks, [(torch.ones(2, 3, 4),), (torch.ones(3, 3),)], []),
     (Either, [(torch.ones(2, 3), 1), (torch.ones(5, 8), 3)], [(torch.ones(3, 3), 1), (torch.ones(2, 2), 7), (torch.ones(2, 2), -1)]),
@@ -202,3 +210,104 @@ def test_a_size_has_one_spelling(program, tmp_path):
 
     assert result("model.pt2") == result("model.pt", "--input", "x=float32[batch,width]", "--dim", "width=5..64")
     assert result("model.pt2") == ["batch*2", "(width+1)//2-1", 3]
+
+
+class Decided(nn.Module):
+    """Each branch is decided by what --input says."""
+
+    def forward(self, x: Tensor, other: Tensor) -> Tensor:
+        if x.size(1) == 3:
+            x = x + 1
+        else:
+            x = x * 100
+        if x.dim() == 2 and x.dtype == torch.float32:
+            x = x + 5
+        if x.size(0) > 1:
+            x = x * 2
+        y = torch.relu(other)
+        batch, width = y.shape  # nobody takes batch
+        if not y.is_cuda and width % 2 == 0:
+            y = y[:, ::2]
+        return x.sum() + y.sum()
+
+
+def test_what_input_decides_is_a_guard_that_graph_module_checks(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Decided()).save(path)
+    collection = fxtrace.trace(path, input={"x": "float32[b,3]", "other": "float32[7,4]"}, dim={"b": (2, None)})
+    exprs = [guard.expr for guard in collection.root.guards]
+    assert exprs == [
+        "x.size(1) == 3",
+        "x.dim() == 2",
+        "x.dtype == torch.float32",
+        "b > 1",
+        "other.dim() == 2",
+        "other.size(0) == 7",
+        "other.size(1) == 4",
+        "other.device.type == 'cpu'",
+    ]
+    module, model = collection.graph_module(), torch.jit.load(path)
+    good = torch.rand(2, 3), torch.rand(7, 4)
+    assert torch.equal(module(*good), model(*good))
+    for x, other, failing in [
+        (torch.rand(2, 5), good[1], "x.size(1) == 3"),
+        (torch.rand(2, 3, 1), good[1], "x.dim() == 2"),
+        (torch.rand(2, 3).double(), good[1], "x.dtype == torch.float32"),
+        (torch.rand(1, 3), good[1], "b > 1"),
+        (good[0], torch.rand(7, 3), "other.size(1) == 4"),
+        (good[0], None, "other.dim() == 2"),
+    ]:
+        with pytest.raises(fxtrace.GuardError, match=re.escape(failing)):
+            module(x, other)
+    assert torch.fx.symbolic_trace(module)(*good) == model(*good)
+    collection.graph_module(check=False)(torch.rand(2, 5), good[1])
+
+
+def test_inputs_that_export_fixed_are_guards(tmp_path):
+    class Fixed(nn.Module):
+        def forward(self, x: Tensor, f: float, flag: bool, mode: str, mask: Optional[Tensor], nan: float):
+            return x * f + 1 if flag and mode == "one" and mask is None else x
+
+    args = (torch.rand(3), 0.5, True, "one", None, float("nan"))
+    torch.export.save(torch.export.export(Fixed(), args), tmp_path / "model.pt2")
+    collection = fxtrace.trace(tmp_path / "model.pt2")
+    exprs = [guard.expr for guard in collection.root.guards]
+    assert exprs == ["f == 0.5", "flag == True", "mode == 'one'", "mask is None", "math.isnan(nan)"]
+    module = collection.graph_module()
+    assert torch.equal(module(*args), Fixed()(*args))
+    with pytest.raises(fxtrace.GuardError, match="f == 0.5"):
+        module(args[0], 0.7, *args[2:])
+    with pytest.raises(fxtrace.GuardError, match="mask is None"):
+        module(*args[:4], torch.ones(3), args[5])
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        "x.numpy().tofile('HERE') is None",
+        "torch.os.system('touch HERE') == 0",
+        "torch.save(x, 'HERE') is None",
+        "x.__class__.__init__.__globals__['os'].system('touch HERE') == x",
+        "x.add_(1).size(0) == 2",
+        "torch.add(x, 1, out=x).size(0) == 2",
+        "x.size(0) ** 9 ** 9 ** 9 > 1",
+        "x.size(0) << 10 ** 10 > 1",
+        "[x for x in open('HERE', 'w')]",
+        "(lambda: x)()",
+        "(" * 5000 + "x" + ")" * 5000,
+        "not " * 9000 + "x",
+        "f'{open(\"HERE\", \"w\")}' == x",
+        "nobody.size(0) == 2",
+    ],
+)
+def test_a_guard_of_a_collection_is_no_code(program, tmp_path, monkeypatch, expr):
+    monkeypatch.chdir(tmp_path)
+    torch.jit.script(Random()).save("model.pt")
+    document = program.trace("model.pt")
+    document["graphs"][0]["guards"] = [{"expr": expr, "source": None}]
+    x = torch.ones(2)
+    try:
+        fxtrace.Collection.from_json(document, "model.pt").graph_module()(x)
+    except fxtrace.GuardError:
+        pass
+    assert not (tmp_path / "HERE").exists() and torch.equal(x, torch.ones(2))
