@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 
 #include "graph/text_form.h"
 #include "operators/python_functions.h"
@@ -12,6 +14,7 @@
 #include "support/dotted.h"
 #include "support/printable.h"
 #include "symbolic/expression.h"
+#include "writers/fx_guards.h"
 #include "writers/fx_names.h"
 
 namespace fxtrace {
@@ -75,11 +78,13 @@ class ClassWriter {
  public:
   ClassWriter(const ModuleGraph& graph, FxFile& file) : root_(graph), file_(file) {
     for (const std::string_view name : torch_module_names()) attributes_.reserve(name);
+    attributes_.reserve("check");
   }
 
   std::string write(const std::string& name) {
     prepare(root_);
     method("forward", root_);
+    check(root_);
     bodies(root_);
     std::string out = "class " + name + "(torch.nn.Module):\n";
     out += std::string("    def __init__(self, model") + (needs_archive_ ? ", archive" : "") + "):\n";
@@ -314,6 +319,46 @@ class ClassWriter {
     for (const Guard& guard : graph.guards) line("# Assumed: " + printable(guard.expr.text()));
     body(graph);
     if (methods_.size() == start) line("pass");
+  }
+
+  // Raises where a guard over the inputs does not hold.  The names are those of forward.
+  void check(const ModuleGraph& graph) {
+    std::map<std::string, std::string> names, sizes;
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op != Opcode::kPlaceholder) continue;
+      const std::string& input = nodes_.at(id);
+      names[*node.target] = input;
+      names.try_emplace(node.name, input);
+      if (!node.meta->shape) continue;
+      for (std::size_t i = 0; i < node.meta->shape->size(); ++i) {
+        const SymInt* size = (*node.meta->shape)[i].size();
+        const auto symbol = size == nullptr ? std::nullopt : size->symbol_name();
+        if (symbol && is_python_name(*symbol)) {
+          sizes.try_emplace(*symbol, input + ".size(" + std::to_string(i) + ")");
+        }
+      }
+    }
+    std::erase_if(sizes, [&](const auto& item) { return !names.emplace(item.first, item.first).second; });
+    std::string checks;
+    std::set<std::string> used;
+    for (const Guard& guard : graph.guards) {
+      const auto text = python_guard(guard.expr, names);
+      if (!text) continue;
+      checks += "        _assume(" + *text + ", " + python_string(guard.expr.text()) + ")\n";
+      guard.expr.map_sizes([&](const SymInt& size) {
+        for (std::string& symbol : size.symbols()) used.insert(std::move(symbol));
+        return size;
+      });
+    }
+    if (checks.empty()) return;
+    file_.helpers.insert("_assume");
+    methods_ += "\n    def check" + signature(graph) + ":\n";
+    line("\"\"\"Raises ValueError for inputs that the graph was not traced for.\"\"\"");
+    for (const auto& [symbol, size] : sizes) {
+      if (used.contains(symbol)) line(symbol + " = " + size);
+    }
+    methods_ += checks;
   }
 
   void line(const std::string& text) { methods_ += "        " + text + "\n"; }

@@ -23,7 +23,7 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 7> kHelpers{{
+constexpr std::array<Helper, 8> kHelpers{{
     {"_value",
      {},
      R"py(
@@ -71,6 +71,13 @@ def _object_method(value, name):
     if not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
         raise TypeError(f"{name} is a method of a script object, and called on none")
     return getattr(value, name)
+)py"},
+    {"_assume",
+     {},
+     R"py(
+def _assume(holds, guard):
+    if not holds:
+        raise ValueError(f"these inputs are not what the graph was traced for: {guard} does not hold")
 )py"},
     {"_constant", {"zipfile"}, R"py(
 def _constant(archive, record, dtype, shape, stride, offset):
@@ -122,9 +129,9 @@ class FileWriter {
       : collection_(collection), out_(out), file_(collection) {}
 
   void write() {
-    for (const char* name : {"NotImplementedError", "TypeError", "bytearray", "callable", "complex", "float",
-                             "getattr", "hasattr", "io", "isinstance", "math", "operator", "slice", "super",
-                             "torch", "type", "vars", "zipfile"}) {
+    for (const char* name : {"NotImplementedError", "TypeError", "ValueError", "bytearray", "callable",
+                             "complex", "float", "getattr", "hasattr", "io", "isinstance", "math", "operator",
+                             "slice", "super", "torch", "type", "vars", "zipfile"}) {
       file_.names.reserve(name);
     }
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
@@ -206,6 +213,7 @@ class FileWriter {
     out_ << (file_.is_torchscript() ? kFromArchive : kFromProgram);
     if (!file_.is_torchscript()) out_ << (calls_modules_ ? kCalls : kNoCalls);
     if (needs_archive) out_ << kArchive;
+    if (file_.helpers.contains("_assume")) out_ << kCheck;
     if (classes.size() > 1) out_ << kSeveral;
     if (!spaces_.empty()) out_ << kSpaces;
     out_ << "\"\"\"\n\n";
@@ -231,6 +239,10 @@ and buffers are its own, by their qualified names. Move it to another device or 
       R"py(`model` is the torch.nn.Module that was exported, or anything else that has what is read here by its qualified
 name: parameters and buffers, which are not copied, and large constants and objects. Move it to another device or
 dtype before it is given here. Inputs are those of the program in one row, each part of a nested one by itself.
+)py";
+  static constexpr const char* kCheck = R"py(
+check() takes what forward() takes, and raises ValueError where one of the lines "Assumed" that are over inputs alone does
+not hold.
 )py";
   static constexpr const char* kNoCalls = R"py(
 No module is called here, so the program itself will do: torch.export.load(...).module().

@@ -48,6 +48,12 @@ def make(graph_class: type, model: torch.nn.Module, path: str) -> torch.nn.Modul
     return graph_class(model, path) if wants_archive else graph_class(model)
 
 
+def check_inputs(graph: torch.nn.Module, *args, **kwargs) -> None:
+    """Guards over the inputs hold."""
+    if check := vars(type(graph)).get("check"):
+        check(graph, *args, **kwargs)
+
+
 def compare_scripted(
     program: harness.Program, path: str, args: tuple, kwargs: dict, *options: str, method: str = "forward"
 ) -> None:
@@ -65,6 +71,7 @@ def compare_scripted(
         graph = make(first, model, path)
         torch.manual_seed(0)
         also_given = copy.deepcopy((args, kwargs))
+        check_inputs(graph, *also_given[0], **also_given[1])
         actual = graph(*also_given[0], **also_given[1])
     text = harness.difference(expected, actual) or harness.difference(given, also_given, "inputs afterwards")
     if text:
@@ -80,7 +87,9 @@ def compare_exported(
     torch.manual_seed(0)
     try:
         with torch.no_grad():
-            actual = make(graph_class, model, run.path)(*inputs)
+            graph = make(graph_class, model, run.path)
+            check_inputs(graph, *inputs)
+            actual = graph(*inputs)
         text = (
             harness.difference(pytree.tree_leaves(run.expected), pytree.tree_leaves(actual))
             or harness.other_structure(run.expected, actual)

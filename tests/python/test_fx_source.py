@@ -289,6 +289,23 @@ def test_no_text_becomes_code(program, tmp_path, monkeypatch, text):
     assert not (tmp_path / "hit").exists()
 
 
+def test_check_has_the_guards_over_inputs(program, tmp_path):
+    document = collection_of({"name": "y", "op": "call_function", "target": "aten.sin.default"})
+    document["graphs"][0]["nodes"][0]["meta"] = {"type": "Tensor", "shape": ["b", 3], "dtype": "float32"}
+    good = ["x.size(1) == 3", "2 <= b and b <= 4 or x.dim() != 2", "x.dtype == torch.float32", "x.device.type == 'cpu'", "b*2 > 3"]
+    texts = ["x.numpy().tofile('hit') is None", "torch.save(x, 'hit') is None", "x.__class__ == 1", "self.a.dim() == 2", "y.dim() == 2"]
+    texts += ["x.to(2) == 1", "torch.os.dim() == 3", "n > 2", "(lambda: 1)() == x", "x\nimport os", "(" * 300 + "x" + ")" * 300]
+    document["graphs"][0]["guards"] = [{"expr": text, "source": None} for text in [*texts, *good, *BREAKOUTS]]
+    source = source_of(program, tmp_path, document)
+    assert source.count("        _assume(") == len(good)
+    (graph_class,) = fx_source.classes(fx_source.load_text(source))
+    graph = graph_class(torch.nn.Module())
+    graph.check(torch.rand(2, 3))
+    for wrong in [torch.rand(2, 4), torch.rand(5, 3), torch.rand(2, 3).double(), torch.rand(2, 3, device="meta"), torch.rand(1, 3, 1)]:
+        with pytest.raises(ValueError, match="does not hold"):
+            graph.check(wrong)
+
+
 class Saves(torch.nn.Module):
     def save_pretrained(self, path: str) -> None:
         with open(path, "w"):

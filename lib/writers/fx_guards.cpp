@@ -1,0 +1,158 @@
+#include "writers/fx_guards.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "shapes/scalar_type.h"
+#include "writers/python_text.h"
+
+namespace fxtrace {
+namespace {
+
+using Kind = Expression::Kind;
+using Names = std::map<std::string, std::string>;
+
+constexpr int kDeepest = 30;  // of what Python's parser takes
+
+constexpr std::array<std::string_view, 9> kMethods{
+    "dim", "is_complex", "is_contiguous", "is_floating_point", "item", "numel", "size", "sum", "stride"};
+constexpr std::array<std::string_view, 7> kAttributes{"device", "dtype",         "is_cuda", "is_meta",
+                                                      "ndim",   "requires_grad", "shape"};
+
+// Throws nothing: what cannot be written leaves `fails_`.
+class GuardText {
+ public:
+  explicit GuardText(const Names& names) : names_(names) {}
+
+  std::optional<std::string> write(const Expression& guard) {
+    std::string text = of(guard, 0);
+    return fails_ ? std::nullopt : std::optional(std::move(text));
+  }
+
+ private:
+  std::string fail() {
+    fails_ = true;
+    return {};
+  }
+
+  std::string name(const std::string& text) {
+    const auto found = names_.find(text);
+    return found == names_.end() ? fail() : found->second;
+  }
+
+  static bool is_dtype(std::string_view text) {
+    constexpr std::string_view kTorch = "torch.";
+    return text.starts_with(kTorch) && find_scalar_type(text.substr(kTorch.size())).has_value();
+  }
+
+  std::string sequence(const Expression& value, std::string_view open, std::string_view close, int depth) {
+    std::string text(open);
+    for (const Expression& part : value.parts()) text += (text.size() > 1 ? ", " : "") + of(part, depth + 1);
+    if (value.kind() == Kind::kTuple && value.parts().size() == 1) text += ',';
+    return text + std::string(close);
+  }
+
+  std::string among(const std::vector<Expression>& parts, std::string_view separator, int depth) {
+    std::string text;
+    for (const Expression& part : parts) {
+      if (!text.empty()) text += separator;
+      text += of(part, depth + 1);
+    }
+    return "(" + text + ")";
+  }
+
+  // A tensor's method; torch.device(...).
+  std::string call(const Expression& value, int depth) {
+    const Expression& function = value.parts()[0];
+    if (function.text() == "torch.device" && value.parts().size() == 2 &&
+        value.parts()[1].kind() == Kind::kText) {
+      return "torch.device(" + of(value.parts()[1], depth + 1) + ")";
+    }
+    if (function.kind() != Kind::kAttribute ||
+        std::ranges::find(kMethods, function.name()) == kMethods.end()) {
+      return fail();
+    }
+    std::string text = of(function.parts()[0], depth + 1) + "." + function.name() + "(";
+    for (std::size_t i = 1; i < value.parts().size(); ++i) {
+      if (value.parts()[i].kind() == Kind::kKeyword) return fail();
+      text += (i > 1 ? ", " : "") + of(value.parts()[i], depth + 1);
+    }
+    return text + ")";
+  }
+
+  std::string attribute(const Expression& value, int depth) {
+    const Expression& holder = value.parts()[0];
+    const bool is_of_device = holder.kind() == Kind::kAttribute && holder.name() == "device" &&
+                              (value.name() == "type" || value.name() == "index");
+    if (!is_of_device && std::ranges::find(kAttributes, value.name()) == kAttributes.end()) return fail();
+    return of(holder, depth + 1) + "." + value.name();
+  }
+
+  std::string of(const Expression& value, int depth) {
+    if (fails_ || depth > kDeepest) return fail();
+    switch (value.kind()) {
+      case Kind::kSize: {
+        if (const auto symbol = value.size()->symbol_name()) return name(*symbol);
+        if (value.number()) return value.text();
+        for (const std::string& symbol : value.size()->symbols()) {
+          if (name(symbol) != symbol) return fail();
+        }
+        return "(" + value.text() + ")";
+      }
+      case Kind::kFloat:
+        return value.text();
+      case Kind::kConstant:
+        return value.name();
+      case Kind::kText:
+        return python_string(value.name());
+      case Kind::kNegative:
+        return "(-" + of(value.parts()[0], depth + 1) + ")";
+      case Kind::kNot:
+        return "(not " + of(value.parts()[0], depth + 1) + ")";
+      case Kind::kBinary:
+      case Kind::kComparison:
+        return among(value.parts(), " " + value.name() + " ", depth);
+      case Kind::kAnd:
+        return among(value.parts(), " and ", depth);
+      case Kind::kOr:
+        return among(value.parts(), " or ", depth);
+      case Kind::kList:
+        return sequence(value, "[", "]", depth);
+      case Kind::kTuple:
+        return sequence(value, "(", ")", depth);
+      case Kind::kItem:
+        return of(value.parts()[0], depth + 1) + "[" + of(value.parts()[1], depth + 1) + "]";
+      case Kind::kCall:
+        return call(value, depth);
+      case Kind::kAttribute:
+        return is_dtype(value.text()) ? value.text() : attribute(value, depth);
+      case Kind::kVerbatim:
+        return is_dtype(value.name()) ? value.name() : name(value.name());
+      case Kind::kKeyword:
+      case Kind::kSlice:
+      case Kind::kDict:
+      case Kind::kBinding:
+        return fail();
+    }
+    return fail();
+  }
+
+  const Names& names_;
+  bool fails_ = false;
+};
+
+}  // namespace
+
+std::optional<std::string> python_guard(const Expression& guard,
+                                        const std::map<std::string, std::string>& names) {
+  std::optional<std::string> text = GuardText(names).write(guard);
+  // The parentheses around it are the call's.
+  if (text && text->starts_with('(') && text->ends_with(')') && guard.kind() != Kind::kTuple) {
+    *text = text->substr(1, text->size() - 2);
+  }
+  return text;
+}
+
+}  // namespace fxtrace
