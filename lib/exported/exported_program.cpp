@@ -8,6 +8,7 @@
 
 #include "exported/bound_exported_program.h"
 #include "exported/graph_reader.h"
+#include "graph/text_form.h"
 #include "support/error.h"
 #include "support/nearest.h"
 
@@ -39,6 +40,25 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
 }
 
 // "L['x'].size()[0]" -> "x.size()[0]".
+// Of the operations of each call and of those inside of it: what they are, and their arguments that are no
+// values.
+std::vector<std::size_t> call_digests(const ProgramGraph& graph, const Hierarchy& hierarchy) {
+  constexpr std::size_t kPrime = 1099511628211U;  // FNV-1a's
+  std::vector<std::size_t> digests(hierarchy.calls().size());
+  for (const Operation& operation : graph.operations) {
+    std::string text(operation.target.text());
+    for_each_argument(operation, [&](const Operand& operand) {
+      const auto none = [](ValueId) { return Argument(Argument::None{}); };
+      text += ' ' + print_argument(Graph(), map_references<NodeId>(operand, none));
+    });
+    for (CallId call = operation.call;; call = hierarchy.calls()[call].parent) {
+      digests[call] = (digests[call] ^ std::hash<std::string>()(text)) * kPrime;
+      if (call == kRootCall) break;
+    }
+  }
+  return digests;
+}
+
 std::string readable_guard(std::string_view code) {
   std::string text;
   for (std::size_t i = 0; i < code.size();) {
@@ -114,7 +134,7 @@ ExportedProgram::ExportedProgram(const ModelFile& file, const FileInfo& info,
 
   const auto tensors = archive_.tensors(model_);
   const auto names = numbered_names(signature_, tensors);
-  hierarchy_.finish(names);
+  hierarchy_.finish(names, [this] { return call_digests(graph_, hierarchy_); });
   make_parameters(tensors, names);
   read_guards(program);
 }

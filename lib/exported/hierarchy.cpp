@@ -260,6 +260,36 @@ void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
   }
 }
 
+// strict=False calls a module by the name it was found under.  Names of one type, of which all that stands
+// below is tied and whose first calls do the same, are one module's.
+void Hierarchy::find_equal_modules(const std::vector<NamedTensor>& tensors, const CallDigests& digests) {
+  if (is_strict()) return;
+  std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> same;  // paths, by content and type
+  const auto contents = contents_of(paths_, tensors);
+  bool any = false;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const auto content = contents.find(paths_[i]);
+    if (content == contents.end() || !called_[i] || types_[i].empty()) continue;
+    auto& paths = same[{content->second, types_[i]}];
+    paths.push_back(i);
+    any = any || paths.size() > 1;
+  }
+  if (!any) return;
+  const std::vector<std::size_t> digest = digests();
+  std::unordered_map<std::string_view, std::size_t> does;  // by path
+  for (CallId call = 0; call < calls_.size(); ++call) does.emplace(calls_[call].path, digest[call]);
+  for (const auto& [key, paths] : same) {
+    std::unordered_map<std::size_t, std::size_t> first;  // by what they do
+    for (const std::size_t path : paths) {
+      const auto found = does.find(paths_[path]);
+      if (found == does.end()) continue;
+      const std::string& earlier = paths_[first.emplace(found->second, path).first->second];
+      const bool nested = paths_[path].starts_with(earlier + ".") || earlier.starts_with(paths_[path] + ".");
+      if (earlier != paths_[path] && !nested) shared_.emplace(paths_[path], earlier);
+    }
+  }
+}
+
 bool Hierarchy::is_strict() const {
   return std::any_of(by_key_.begin(), by_key_.end(),
                      [](const auto& entry) { return is_number(entry.first); });
@@ -281,12 +311,13 @@ std::string Hierarchy::first_name(std::string_view name) const {
   return result;
 }
 
-void Hierarchy::finish(const std::vector<NamedTensor>& tensors) {
+void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests) {
   for (const auto& [name, tensor] : tensors) {
     const std::size_t dot = name.rfind('.');
     if (dot != std::string::npos) insert(std::string_view(name).substr(0, dot));
   }
   find_shared_modules(tensors);
+  find_equal_modules(tensors, digests);
 
   // The tree: every path below its parent, in the order in which the paths became known.
   struct Item {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,8 +41,11 @@ class Hierarchy {
     std::size_t tensor = 0;
   };
 
+  // Of each call a number for what the program does in it: equal for calls that do the same.
+  using CallDigests = std::function<std::vector<std::size_t>()>;
+
   // Once all is read: the tree.  Throws Error(kInput) for paths that go beyond what a model may have.
-  void finish(const std::vector<NamedTensor>& tensors);
+  void finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests);
 
   const std::vector<Call>& calls() const { return calls_; }
   std::vector<ModuleInfo>& modules() { return modules_; }
@@ -67,6 +71,7 @@ class Hierarchy {
   CallId add_call(CallId parent, const Entry& entry);
   std::size_t insert(std::string_view path);
   void find_shared_modules(const std::vector<NamedTensor>& tensors);
+  void find_equal_modules(const std::vector<NamedTensor>& tensors, const CallDigests& digests);
   void find_uncalled_names(const std::vector<NamedTensor>& tensors);
 
   std::vector<Call> calls_;

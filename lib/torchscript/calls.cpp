@@ -19,9 +19,19 @@ at::IValue Interpreter::call_graph_function(torch::jit::Function& function, cons
          node);
   }
   if (node != nullptr) count_step(node);
-  const Values results =
-      run_graph(*torch::jit::toGraphFunction(function).graph(), arguments, function.qualname().name());
+  const Values results = run_graph(*torch::jit::toGraphFunction(function).graph(), arguments,
+                                   function.qualname().name(), concrete_arguments(node, arguments.size()));
   return results.empty() ? at::IValue() : results[0];
+}
+
+std::vector<bool> Interpreter::concrete_arguments(const IrNode* node, std::size_t count) const {
+  if (frames_.empty()) return concrete_inputs_;
+  const auto& concrete = frames_.back().concrete;
+  if (node == nullptr || concrete.empty() || node->inputs().size() < count) return {};
+  std::vector<bool> result;
+  const std::size_t first = node->inputs().size() - count;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(concrete.contains(node->input(first + i)));
+  return result;
 }
 
 void Interpreter::call_method(const IrNode* node) {
@@ -52,7 +62,8 @@ void Interpreter::call_method(const IrNode* node) {
   if (is_call && mode_ != Mode::kState) {
     constexpr std::size_t kUnitsOfKnown = 16;
     for (const at::IValue& argument : values) budget_.spend(kUnitsOfKnown * extent_of(argument).looked);
-    bound_->calls().remember(root_, *module, {values.begin() + 1, values.end()});
+    bound_->calls().remember(root_, *module, {values.begin() + 1, values.end()},
+                             concrete_arguments(node, values.size() - 1));
   }
   const ModuleId caller = module_;
   if (module) module_ = *module;

@@ -62,6 +62,11 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       [&](const std::string& message) { tracer_->misfit(message); },
       [&](const std::string& name) { return tracer_->is_fixed(name) && !plain.contains(name); });
   std::vector<BoundInput> bound = inputs.bind();
+  concrete_inputs_ = {false};  // self
+  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
+    concrete_inputs_.push_back(std::ranges::find(options.concrete, schema.arguments()[i].name(),
+                                                 &ConcreteArg::name) != options.concrete.end());
+  }
   find_fixable(schema, inputs, plain, bound);
   if (root.index != 0 && is_forward(method)) use_call(root, bound);
   for (auto& [value, given] : bound) {
@@ -100,13 +105,16 @@ std::map<std::string, at::IValue> Interpreter::plain_inputs(ModuleId root,
   std::map<std::string, at::IValue> inputs;
   if (root.index == 0 || !is_forward(function.qualname().name())) return inputs;
   const auto& formals = function.getSchema().arguments();
-  const auto& plain = bound_->calls().use(root).plain;
+  const SeenCalls::Arguments& use = bound_->calls().use(root);
+  const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
     const auto& formal = formals[i + 1];
     const bool is_default = options_.defaults == Defaults::kNeeded && formal.default_value() && plain[i] &&
                             *formal.default_value() == *plain[i];
-    if (plain[i] && !is_default) inputs.emplace(formal.name(), plain[i]->deepcopy());
+    // A concrete argument is the root's: what has a default of its own takes that.
+    const bool is_roots = formal.default_value() && i < use.is_concrete.size() && use.is_concrete[i];
+    if (plain[i] && !is_default && !is_roots) inputs.emplace(formal.name(), plain[i]->deepcopy());
   }
   return inputs;
 }
@@ -179,10 +187,14 @@ Interpreter::Values Interpreter::outputs(const IrBlock& block) const {
 }
 
 Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const Values& inputs,
-                                           const std::string& function) {
-  frames_.push_back({function, {}, {}});
+                                           const std::string& function,
+                                           const std::vector<bool>& is_concrete) {
+  frames_.push_back({function, {}, {}, {}});
   const auto formals = graph.inputs();
-  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) set(formals[i], inputs[i]);
+  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) {
+    set(formals[i], inputs[i]);
+    if (i < is_concrete.size() && is_concrete[i]) frames_.back().concrete.insert(formals[i]);
+  }
   run_block(*graph.block());
   Values result = outputs(*graph.block());
   frames_.pop_back();

@@ -55,6 +55,7 @@ class Interpreter {
   struct Activation {
     std::string function;
     std::unordered_map<const IrValue*, at::IValue> values;
+    std::unordered_set<const IrValue*> concrete;  // inputs that are what --concrete gave the root
     // By loop: before its condition is worked out.
     std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts;
   };
@@ -69,7 +70,10 @@ class Interpreter {
   std::map<std::string, at::IValue> plain_inputs(ModuleId root, const torch::jit::Function& function);
   void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
                     const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
-  Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);
+  Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function,
+                   const std::vector<bool>& is_concrete = {});
+  // Which of the last `count` inputs of the call are what --concrete gave the root, handed on as it is.
+  std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
   bool run_value_node(const IrNode* node);
@@ -392,6 +396,7 @@ class Interpreter {
   std::int64_t nodes_in_vain_ = 0;  // made by attempts at loops that were taken back
   bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
+  std::vector<bool> concrete_inputs_;                      // of the root's method
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs

@@ -33,14 +33,16 @@ bool is_flag(const at::IValue& value) {
 }  // namespace
 
 bool SeenCalls::Arguments::operator==(const Arguments& other) const {
-  return known == other.known && plain.size() == other.plain.size() &&
+  return known == other.known && is_concrete == other.is_concrete && plain.size() == other.plain.size() &&
          std::equal(plain.begin(), plain.end(), other.plain.begin(), [](const auto& a, const auto& b) {
            return a.has_value() == b.has_value() && (!a || *a == *b);
          });
 }
 
-void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments) {
+void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments,
+                         std::vector<bool> is_concrete) {
   Arguments seen;
+  seen.is_concrete = std::move(is_concrete);
   for (const at::IValue& argument : arguments) {
     seen.known.push_back(known_of_value(argument));
     forget_contents(seen.known.back());  // what tensors hold depends on the call
@@ -62,6 +64,9 @@ SeenCalls::Arguments SeenCalls::common_arguments(ModuleId module) const {
         continue;
       }
       result->known = common(result->known, call.arguments.known);
+      for (std::size_t i = 0; i < result->is_concrete.size() && i < call.arguments.is_concrete.size(); ++i) {
+        if (call.arguments.is_concrete[i]) result->is_concrete[i] = true;
+      }
       const auto& other = call.arguments.plain;
       for (std::size_t i = 0; i < result->plain.size(); ++i) {
         auto& argument = result->plain[i];

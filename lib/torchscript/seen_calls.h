@@ -20,10 +20,12 @@ class SeenCalls {
   struct Arguments {
     std::vector<AbstractValue> known;
     std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
+    std::vector<bool> is_concrete;                 // what --concrete gave the root, handed on in some call
     bool operator==(const Arguments& other) const;
   };
 
-  void remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments);
+  void remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments,
+                std::vector<bool> is_concrete);
   std::size_t count(ModuleId caller) const;
   void forget(ModuleId caller, std::size_t from);
 

@@ -297,10 +297,12 @@ void Interpreter::report_invalid(const IrNode* node, const std::string& what, co
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
   if (!shapes_) return;
-  const std::vector<AbstractValue>& known = bound_->calls().use(root).known;
+  const SeenCalls::Arguments& use = bound_->calls().use(root);
+  const std::vector<AbstractValue>& known = use.known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
-    if (proxy == nullptr || known[i].is_unknown()) continue;
+    if (proxy == nullptr || known[i].is_unknown() || (i < use.is_concrete.size() && use.is_concrete[i]))
+      continue;
     AbstractValue input = known[i];
     reserve_names(input, dimensions_);
     tracer_->set_meta(proxy->ref.node, meta(proxy->type, input));

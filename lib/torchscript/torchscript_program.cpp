@@ -16,6 +16,7 @@
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/same_code.h"
+#include "torchscript/same_modules.h"
 #include "torchscript/tensor_writes.h"
 
 namespace fxtrace {
@@ -151,18 +152,15 @@ std::string TorchScriptProgram::producer_version() const {
   return std::to_string(archive_->format_version());
 }
 
-void TorchScriptProgram::read_modules() { read_module(archive_->module()._ivalue(), "", std::nullopt); }
-
-// Identity of a tensor: tied parameters are separate tensors over the same bytes.
-static std::string identity(const at::Tensor& tensor) {
-  std::ostringstream text;
-  if (tensor.has_storage() && tensor.numel() > 0 && tensor.storage().data() != nullptr) {
-    text << tensor.storage().data() << '+' << tensor.storage_offset() << tensor.sizes() << tensor.dtype();
-    if (tensor.layout() == at::kStrided) text << tensor.strides();
-  } else {
-    text << tensor.unsafeGetTensorImpl();
+void TorchScriptProgram::read_modules() {
+  const ModuleObject root = archive_->module()._ivalue();
+  same_modules_ = find_same_modules(
+      root, [this](const c10::ivalue::Object* object) { return archive_->find_state(object) != nullptr; });
+  read_module(root, "", std::nullopt);
+  for (const auto& [object, first] : same_modules_) {
+    const auto known = module_ids_.find(first.get());
+    if (known != module_ids_.end()) module_ids_.emplace(object, known->second);
   }
-  return text.str();
 }
 
 namespace {
@@ -216,8 +214,10 @@ void TorchScriptProgram::count_names(std::size_t bytes) {
   }
 }
 
-void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object,
-                                     const std::string& path, std::optional<ModuleId> parent) {
+void TorchScriptProgram::read_module(const ModuleObject& named, const std::string& path,
+                                     std::optional<ModuleId> parent) {
+  const auto same = same_modules_.find(named.get());
+  const ModuleObject& object = same != same_modules_.end() ? same->second : named;
   const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
   const auto& type = *object->type();
   count_names(path.size());
@@ -250,7 +250,7 @@ void TorchScriptProgram::read_module(const c10::intrusive_ptr<c10::ivalue::Objec
       record.dtype = dtype_name(tensor.scalar_type());
       record.device = archive_->saved_device(tensor);
       const auto [first, fresh] =
-          tensors_.emplace(identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
+          tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;
       modules_[id.index].parameters.push_back(parameters_.size());
       parameters_.push_back(std::move(record));
@@ -400,7 +400,7 @@ const std::string* TorchScriptProgram::find_path(const c10::ivalue::Object* obje
 
 const ParameterRecord* TorchScriptProgram::find_parameter(const at::Tensor& tensor) const {
   for (const char* kind : {"p", "b"}) {
-    const auto it = tensors_.find(identity(tensor) + kind);
+    const auto it = tensors_.find(tensor_identity(tensor) + kind);
     if (it != tensors_.end()) return &parameters_[it->second];
   }
   return nullptr;

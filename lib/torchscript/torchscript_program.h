@@ -14,6 +14,7 @@
 #include "torchscript/archive.h"
 #include "torchscript/declarations.h"
 #include "torchscript/number_meanings.h"
+#include "torchscript/same_modules.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
@@ -67,8 +68,7 @@ class TorchScriptProgram : public Program {
  private:
   void read_modules();
   void count_names(std::size_t bytes);
-  void read_module(const c10::intrusive_ptr<c10::ivalue::Object>& object, const std::string& path,
-                   std::optional<ModuleId> parent);
+  void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
   void find_set_attributes(const c10::ClassType& type) const;
 
@@ -77,6 +77,7 @@ class TorchScriptProgram : public Program {
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
+  std::unordered_map<const c10::ivalue::Object*, ModuleObject> same_modules_;
   std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
   std::size_t name_bytes_ = 0;                            // of all of these, and of shapes

@@ -48,7 +48,7 @@ void Interpreter::note_loop_starts(const IrBlock& block, const IrNode* node) {
 at::IValue Interpreter::condition_after(const IrNode* node, const LoopCondition& condition,
                                         const Values& results) {
   const IrBlock& body = *node->blocks()[0];
-  frames_.push_back({frames_.back().function, frames_.back().values, {}});
+  frames_.push_back({frames_.back().function, frames_.back().values, {}, {}});
   const Restore restore([&] { frames_.pop_back(); });
   for (std::size_t i = 0; i < results.size(); ++i) set(body.outputs()[i + 1], results[i]);
   for (const IrNode* part : condition.nodes) run_node(part);

@@ -142,6 +142,18 @@ class ClassWriter {
     return last_part(type) == "LSTM" || last_part(type) == "GRU";
   }
 
+  // Where an archive has the module under later names, its own or of one around it.
+  std::string other_places(const std::string& path) const {
+    std::string places;
+    for (const ModuleRecord* record : file_.aliases) {
+      const std::string& first = *record->alias_of;
+      if (!file_.is_torchscript() || (path != first && !path.starts_with(first + "."))) continue;
+      if (const auto place = place_in_model(record->path + path.substr(first.size()), file_))
+        places += ", " + *place;
+    }
+    return places;
+  }
+
   // The name of the module in the class.
   const std::string& module_attribute(const Node& node) {
     const std::string& path = *node.target;
@@ -152,6 +164,10 @@ class ClassWriter {
     if (!place) {
       problem_ = python_string(path) + " is no name of a module";
       return found->second;
+    }
+    if (std::string others = other_places(path); !others.empty()) {
+      file_.helpers.insert("_with_code");
+      place = "_with_code(" + *place + others + ")";
     }
     if (is_overloaded(node)) {
       file_.helpers.insert("_Overloaded");
@@ -773,7 +789,10 @@ class ClassWriter {
 }  // namespace
 
 FxFile::FxFile(const GraphCollection& collection) : model(collection.model) {
-  for (const ModuleRecord& module : collection.modules) modules.emplace(module.path, &module);
+  for (const ModuleRecord& module : collection.modules) {
+    modules.emplace(module.path, &module);
+    if (module.alias_of) aliases.push_back(&module);
+  }
 }
 
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file) {

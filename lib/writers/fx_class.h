@@ -21,6 +21,7 @@ struct FxFile {
 
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
+  std::vector<const ModuleRecord*> aliases;
 
   // Known before the classes are written.
   PythonNames names;                                       // of the whole file

@@ -23,7 +23,7 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 8> kHelpers{{
+constexpr std::array<Helper, 9> kHelpers{{
     {"_value",
      {},
      R"py(
@@ -71,6 +71,14 @@ def _object_method(value, name):
     if not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
         raise TypeError(f"{name} is a method of a script object, and called on none")
     return getattr(value, name)
+)py"},
+    {"_with_code", {}, R"py(
+def _with_code(*names):
+    """torch.jit.trace gives the code of a module that has several names to one of them."""
+    for module in names:
+        if not isinstance(module, torch.jit.ScriptModule) or module._c._method_names():
+            break
+    return module
 )py"},
     {"_assume",
      {},

@@ -237,6 +237,8 @@ class ModelBuilder(Builder):
                 value = resolve_attribute(self._model, target)
             except AttributeError:
                 raise RebuildError(f"the model has no {target!r}") from None
+            if op == "call_module" and isinstance(value, torch.jit.ScriptModule):
+                value = self._with_code(value, target)
         if op == "call_module" and not isinstance(value, torch.nn.Module):
             raise RebuildError(f"{target!r} is no module")
         # torch.fx has no name for the root, and none with a dot inside.
@@ -246,6 +248,17 @@ class ModelBuilder(Builder):
         if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not _torchscript.has_forward(value):
             value = _torchscript.Overloaded(value)
         return seen, target, value
+
+    def _with_code(self, module: torch.jit.ScriptModule, target: str) -> Any:
+        """torch.jit.trace gives the code of a module that has several names to one of them."""
+        others = self.graph.collection.modules if self.graph.collection is not None else ()
+        for other in others:
+            if module._c._method_names():
+                break
+            first = other.alias_of
+            if first is not None and (target == first or target.startswith(f"{first}.")):
+                module = resolve_attribute(self._model, other.path + target[len(first) :])
+        return module
 
     def _constant(self, name: str) -> Any:
         constant = self.graph.constants[name]

@@ -236,6 +236,43 @@ def test_submodules_keep_their_inputs(program, tmp_path):
     assert [node["target"] for node in below["nodes"]][:2] == ["x", "flag"]
 
 
+def test_a_submodule_takes_its_own_default(program, tmp_path):
+    """As ModelOpt's recursive_trace has it: what is fixed is fixed for the root alone."""
+
+    class Inner(nn.Module):
+        def forward(self, x: Tensor, flag: bool = True, n: int = 2) -> Tensor:
+            if flag:
+                x = x + n
+            return x
+
+    class Below(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x: Tensor, flag: bool = True) -> Tensor:
+            x = self.inner(x, flag, 3)
+            return x * 2 if bool(x.sum() > 0) else x
+
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.below = Below()
+
+        def forward(self, x: Tensor, flag: bool = True) -> Tensor:
+            y = self.below(x, flag)
+            return y + 1 if bool(y.sum() > 0) else y
+
+    path = str(tmp_path / "root.pt")
+    torch.jit.script(Root()).save(path)
+    for options in ([], ["--input", "x=float32[2]"]):
+        collection = program.trace(path, "--concrete", "flag=false", *options)
+        assert harness.failed_modules(collection) == ["", "below"]
+        (inner,) = [graph for graph in collection["graphs"] if graph["module"] == "below.inner"]
+        assert "flag == True" in [guard["expr"] for guard in inner["guards"]]
+        assert [node["target"] for node in inner["nodes"]] == ["x", "n", "aten.add.Scalar", "output"]
+
+
 @pytest.mark.parametrize(
     "option, message",
     [

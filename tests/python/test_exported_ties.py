@@ -1,5 +1,7 @@
 """Names, order of registration and order of use in exported programs whose modules and parameters are shared."""
 
+import fx_source
+import fxtrace
 import pytest
 import torch
 from peers import Peer
@@ -145,7 +147,8 @@ def test_parameters_stand_in_the_order_of_registration_under_their_first_names(p
     missing = {name for name, _ in model.named_parameters(remove_duplicate=False)} - known
     for name in missing:
         assert any(name.startswith(alias + ".") for alias in aliases), name
-    assert bool(aliases) == (strict and cls is not LanguageModel)
+    is_shared = cls is not LanguageModel and (strict or cls is not SecondName)  # strict=False does not tell of unused names
+    assert bool(aliases) == is_shared
 
 
 @pytest.mark.parametrize("rules", [(), ("--no-default-leaves",)], ids=["default", "no_default_leaves"])
@@ -188,3 +191,66 @@ def test_a_tied_name_that_may_be_two_modules_is_neither(program, tmp_path):
     assert modules["shared"]["type"] is None
     tied = {entry["name"]: entry["alias_of"] for entry in collection["parameters"]}
     assert tied == {"shared.weight": None, "emb.weight": "shared.weight", "head.weight": "shared.weight"}
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.scale = 3
+
+    def forward(self, x):
+        return torch.relu(self.linear(x)) * self.scale
+
+
+class SharedUnderThreeNames(nn.Module):
+    """Beside them, two modules without tensors and two that have only a tensor in common."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.ReLU()
+        self.a = Inner()
+        self.b = self.c = self.a
+        self.tied = Inner()
+        self.tied.linear.weight = self.a.linear.weight
+        self.other = Inner()
+        self.other.linear = self.a.linear
+        self.other.scale = 2
+        self.second = nn.ReLU()
+
+    def forward(self, x):
+        return self.second(self.other(self.tied(self.c(self.b(self.a(self.first(x)))))))
+
+
+@pytest.mark.parametrize("kind", ["scripted", "traced", "exported", "strict"])
+def test_a_module_under_several_names_is_one(program, tmp_path, kind):
+    """As torch.distributed.fsdp's tracer sees it, which has the live module."""
+    from torch.distributed.fsdp._trace_utils import _ExecOrderTracer
+
+    model, x = SharedUnderThreeNames().eval(), torch.rand(2, 4)
+    peer, tracer = _ExecOrderTracer(), torch.fx.Tracer()
+    with peer.patch_tracer(tracer, model):
+        tracer.trace(model)
+    names = {module: name for name, module in model.named_modules()}
+    expected = [names[module] for module in peer.exec_info.module_forward_order]
+
+    path = str(tmp_path / "model")
+    if kind in ("scripted", "traced"):
+        made = torch.jit.script(model) if kind == "scripted" else torch.jit.trace(model, x)
+        torch.jit.save(made, path)
+    else:
+        torch.export.save(torch.export.export(model, (x,), strict=kind == "strict"), path)
+    collection = program.trace(path)
+    graph = collection["graphs"][0]
+    order = graph["execution"]["module_forward_order"]
+    assert order == expected
+    alias_of = {module["path"]: module["alias_of"] for module in collection["modules"]}
+    assert alias_of["tied"] is alias_of["second"] is alias_of["other"] is None
+    if kind != "strict":  # where `b` may be `other` as well, which is called
+        assert alias_of["b"] == alias_of["c"] == "a" and "b.linear" not in alias_of
+    (weight,) = [item for item in collection["parameters"] if item["name"] == "tied.linear.weight"]
+    assert weight["alias_of"] == "a.linear.weight"
+    if kind in ("scripted", "traced"):
+        module = fxtrace.Collection.from_json(collection, path).graph_module()
+        assert torch.equal(module(x), torch.jit.load(path)(x))
+        fx_source.compare_scripted(program, path, (x,), {})

@@ -187,7 +187,7 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
   CHECK_FALSE(hierarchy.call_of(empty + "," + empty + "," + empty));
   CHECK_THROWS_AS(hierarchy.call_of("nonsense"), Error);
   hierarchy.call_of("L__self__,,pkg.Net;13,getattr(L['s'].list, '0'),pkg.Made[int, (str, float)]");
-  hierarchy.finish({{"a.l.weight", 0}, {"again.l.weight", 0}, {"other.buffer", 2}});
+  hierarchy.finish({{"a.l.weight", 0}, {"again.l.weight", 0}, {"other.buffer", 2}}, {});
 
   std::vector<std::string> paths;
   for (const auto& module : hierarchy.modules()) paths.push_back(module.path);
@@ -202,6 +202,22 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
   CHECK(hierarchy.first_name("again.l.weight") == "a.l.weight");
   CHECK(hierarchy.first_name("againx") == "againx");
   CHECK(hierarchy.calls()[*third].module.index == 1);
+}
+
+TEST_CASE("hierarchy: names of one module in non-strict mode", "[exported]") {
+  Hierarchy hierarchy;
+  for (const char* path : {"", "a", "a.l", "same", "same.l", "other", "other.l"}) hierarchy.declare(path);
+  for (const char* path : {"a", "same", "other"}) {
+    const std::string name = path;
+    hierarchy.call_of("k,,pkg.Net;" + name + "," + name + ",pkg.Sub;" + name + ".l," + name +
+                      ".l,pkg.Linear");
+  }
+  // The root; then each module and its `l`: `other` does something else with the same weight.
+  const auto digests = [] { return std::vector<std::size_t>{0, 1, 2, 1, 2, 3, 2}; };
+  hierarchy.finish({{"a.l.weight", 0}, {"same.l.weight", 0}, {"other.l.weight", 0}}, digests);
+  CHECK(hierarchy.first_name("same.l.weight") == "a.l.weight");
+  CHECK(hierarchy.first_name("other.gain") == "other.gain");
+  CHECK(hierarchy.first_name("other.l.weight") == "a.l.weight");
 }
 
 TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
@@ -219,7 +235,8 @@ TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
                     {"copy.l.weight", 0},
                     {"tied.l.weight", 0},
                     {"tied.gain", 2},
-                    {"head.weight", 0}});
+                    {"head.weight", 0}},
+                   {});
   std::vector<std::string> rows;
   for (const auto& module : hierarchy.modules()) {
     rows.push_back(module.path + ": " + module.type);
@@ -492,7 +509,7 @@ class ModelOfLeaves {
   std::vector<std::string> attributes(const std::string& path) {
     std::vector<Hierarchy::NamedTensor> names;
     for (std::size_t i = 0; i < parameters_.size(); ++i) names.push_back({parameters_[i].name, i});
-    hierarchy_.finish(names);
+    hierarchy_.finish(names, {});
     const ModuleId module = hierarchy_.find_module(path).value();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (parameters_[i].name.starts_with(path + "."))
