@@ -32,56 +32,56 @@ struct Arguments {
   VerboseArgument verbose;
 };
 
-// What the archive holds besides the one exported program that is traced.
-struct Contents {
-  std::vector<std::string>
-      to_choose_from;                   // exported programs, when there are several and the options name none
-  std::vector<CompiledModel> compiled;  // all, or the one that the options name
-  bool shows_compiled_only = false;     // the options name one, or there is nothing else
+// What of the archive is listed, instead of one program that is traced.
+struct Listing {
+  std::vector<std::string> to_choose_from;  // exported programs, when there are several and no --model
+  bool compiled_only = false;               // there is nothing else, or --model names one that was compiled
 };
 
-bool is_named(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
+Listing listing_of(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
+  Listing listing;
+  listing.compiled_only = info.kind == FileKind::kAotInductor;
+  if (info.kind != FileKind::kExportedProgram) return listing;
+  const ExportedArchive archive(input.file(), info);
+  const auto& programs = archive.models();
+  if (!options.model) {
+    if (programs.size() > 1) listing.to_choose_from = programs;
+  } else if (std::ranges::find(programs, *options.model) == programs.end()) {
+    listing.compiled_only = archive.has_compiled(*options.model);
+  }
+  return listing;
 }
 
-Contents contents_of(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
-  Contents contents;
-  contents.shows_compiled_only = info.kind == FileKind::kAotInductor;
-  if (info.kind != FileKind::kExportedProgram && !contents.shows_compiled_only) return contents;
-  std::vector<std::string> programs;
-  if (!contents.shows_compiled_only) programs = ExportedArchive(input.file(), info).models();
-  if (options.model && is_named(programs, *options.model)) return contents;
-  contents.compiled = read_compiled_models(input.file(), info);
-  if (!options.model) {
-    if (programs.size() > 1) contents.to_choose_from = std::move(programs);
-    return contents;
-  }
-  std::erase_if(contents.compiled, [&](const CompiledModel& model) { return model.name != *options.model; });
-  if (!contents.compiled.empty()) contents.shows_compiled_only = true;
-  if (contents.shows_compiled_only && contents.compiled.empty()) {
+// All of the archive, or those that --model names.
+std::vector<CompiledModel> compiled_models_of(const InputFile& input, const FileInfo& info,
+                                              const TraceOptions& options) {
+  auto models = read_compiled_models(input.file(), info);
+  if (!options.model) return models;
+  std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
+  if (models.empty()) {
     throw usage_error("no model named '" + *options.model +
                       "' in the archive; without --model, inspect shows all");
   }
-  return contents;
+  return models;
 }
 
 // Of an archive of which nothing is traced: its models.
-void write_contents(const Arguments& arguments, const InputFile& input, const FileInfo& info,
-                    const Contents& contents, std::ostream& out) {
+void write_listing(const Arguments& arguments, const InputFile& input, const FileInfo& info,
+                   const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
   if (arguments.json) {
     auto json = file_json(input.base_name(), info);
-    if (!contents.to_choose_from.empty()) json["models"] = contents.to_choose_from;
-    if (!contents.compiled.empty()) json["compiled_models"] = compiled_models_json(contents.compiled);
+    if (!listing.to_choose_from.empty()) json["models"] = listing.to_choose_from;
+    if (!compiled.empty()) json["compiled_models"] = compiled_models_json(compiled);
     write_json_document(json, out);
     return;
   }
   out << headline(input.base_name(), info) << "\n";
-  if (!contents.to_choose_from.empty()) {
-    out << "it holds " << contents.to_choose_from.size() << " models; --model NAME shows one:\n";
-    for (const auto& model : contents.to_choose_from) out << "  " << one_line(model) << "\n";
+  if (!listing.to_choose_from.empty()) {
+    out << "it holds " << listing.to_choose_from.size() << " models; --model NAME shows one:\n";
+    for (const auto& model : listing.to_choose_from) out << "  " << one_line(model) << "\n";
   }
-  write_compiled_models(contents.compiled, out);
-  if (contents.shows_compiled_only) {
+  write_compiled_models(compiled, out);
+  if (listing.compiled_only) {
     out << "\nTo trace what was compiled, save the exported program it was made of: torch.export.save(program, "
            "\"model.pt2\")\n";
   }
@@ -91,9 +91,11 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
             Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  const Contents contents = with_input(input, [&] { return contents_of(input, info, options); });
-  if (contents.shows_compiled_only || !contents.to_choose_from.empty()) {
-    output.write([&](std::ostream& out) { write_contents(arguments, input, info, contents, out); });
+  const Listing listing = with_input(input, [&] { return listing_of(input, info, options); });
+  if (listing.compiled_only || !listing.to_choose_from.empty()) {
+    isolated.all_is_open();
+    const auto compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+    output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
     return kDone;
   }
   if (!is_traceable(info.kind)) {
@@ -110,7 +112,9 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
   Inspection inspection = cli::inspect(std::move(trace_file(input, info, config, wanted, isolated, console)),
                                        info, options.method);
   inspection.max_depth = options.max_depth;
-  inspection.compiled = contents.compiled;
+  if (info.kind == FileKind::kExportedProgram && !options.model) {
+    inspection.compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+  }
   output.write([&](std::ostream& out) {
     if (arguments.json) {
       write_inspection_json(inspection, out);

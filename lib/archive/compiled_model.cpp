@@ -179,7 +179,9 @@ void declare(const Statement& statement, CompiledModel::Constant& constant) {
   if (field == "dtype") constant.dtype = behind(value, "cached_torch_dtype_");
   if (field == "type") constant.kind = kind_of_constant(value);
   if (field == "shape") constant.shape = sizes_literal(value);
-  if (field == "data_size") constant.bytes = number_in<std::int64_t>(value);
+  if (field == "data_size") {
+    if (const auto bytes = number_in<std::int64_t>(value); bytes >= 0) constant.bytes = bytes;
+  }
 }
 
 // --- records ---

@@ -11,9 +11,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+import harness
 import hostile
 import hostile_collections
 import hostile_exported
+import jsonschema_rs
 import pytest
 import tiers
 
@@ -29,6 +31,9 @@ class Limits:
 TORCHSCRIPT = Limits(seconds=20, resource=resource.RLIMIT_DATA, memory=4 << 30, resident=2 << 20)
 # Without LibTorch the whole address space can have a limit.
 EXPORTED = Limits(seconds=10, resource=resource.RLIMIT_AS, memory=2 << 30, resident=2 << 20)
+
+with open(os.path.join(harness.ROOT, "schemas", "inspection.schema.json"), encoding="utf-8") as schema:
+    INSPECTIONS = jsonschema_rs.Draft202012Validator(json.load(schema))
 
 
 def run(program, case: hostile.Case, folder, limits: Limits) -> tuple[int, str, dict | None]:
@@ -149,6 +154,8 @@ def test_hostile_exported(program, case, tmp_path):
 def test_hostile_compiled(program, case, tmp_path):
     shown = check(program, case, tmp_path, EXPORTED)
     assert (shown is None) == (case.expect == "error")
+    if shown is not None:
+        INSPECTIONS.validate(shown)
     text = program.run("inspect", str(tmp_path / "model.pt"))
     assert text.returncode == (3 if case.expect == "error" else 0)
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text.stdout + text.stderr)

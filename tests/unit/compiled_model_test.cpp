@@ -103,6 +103,7 @@ TEST_CASE("compiled model: what generated code declares", "[compiled_model]") {
     constants_info_[4].shape = {1, -1};
     constants_info_[4].name = "four";
     constants_info_[4].data_size = 1e3;
+    constants_info_[4].data_size = -8;
     int constants_info_[5].name = "a";
     inputs_info_[)x",
                         "it", model);
