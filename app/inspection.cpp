@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/compiled_models.h"
+#include "app/table.h"
 #include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
@@ -13,7 +15,6 @@
 namespace fxtrace::cli {
 namespace {
 
-constexpr std::size_t kMaxColumn = 60;
 constexpr std::size_t kMaxConstants = 40;  // rows of the text; JSON has them all
 
 // What the trace knows beyond the declarations: with dummy inputs, shapes.
@@ -54,29 +55,6 @@ std::string status_text(const ModuleRecord& module) {
     text += " (" + module.failure->message + ")";
   }
   return text;
-}
-
-using TableRow = std::vector<std::string>;
-
-// Columns with two spaces between; those in `right` are aligned to the right; one that is very wide does not
-// push the others away.
-void write_table(std::ostream& out, std::vector<TableRow> rows, const std::vector<bool>& right) {
-  for (TableRow& row : rows) {
-    for (std::string& cell : row) cell = one_line(cell);
-  }
-  std::vector<std::size_t> widths(right.size(), 0);
-  for (const TableRow& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], std::min(width(row[i]), kMaxColumn));
-  }
-  for (const TableRow& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t used = width(row[i]);
-      const std::string padding(used < widths[i] ? widths[i] - used : 0, ' ');
-      const bool last = i + 1 == row.size();
-      out << (right[i] ? padding : "") << row[i] << (right[i] || last ? "" : padding) << (last ? "\n" : "  ");
-    }
-  }
 }
 
 // "Tensor", "float32[1, batch]", "0.5 (fixed)"
@@ -357,6 +335,7 @@ void write_inspection_text(const Inspection& inspection, std::ostream& out) {
   write_methods(inspection, out);
   write_constants(inspection, out);
   write_modules(inspection, out);
+  write_compiled_models(inspection.compiled, out);
 }
 
 Json file_json(const std::string& name, const FileInfo& info) {
@@ -404,6 +383,7 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
   for (const auto& parameter : collection.parameters) json["parameters"].push_back(parameter_json(parameter));
   json["constants"] = Json::array();
   for (const auto& constant : inspection.constants) json["constants"].push_back(constant_json(constant));
+  if (!inspection.compiled.empty()) json["compiled_models"] = compiled_models_json(inspection.compiled);
   write_json_document(json, out);
 }
 

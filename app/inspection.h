@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "archive/compiled_model.h"
 #include "archive/file_kind.h"
 #include "graph/graph_collection.h"
 #include "summaries/parameter_sizes.h"
@@ -28,6 +29,7 @@ struct Inspection {
   std::vector<std::vector<std::string>> module_methods;  // by module of the collection: names
   std::vector<ConstantInfo> constants;
   std::optional<std::int64_t> max_depth;  // of the table of modules
+  std::vector<CompiledModel> compiled;    // that stand in the archive, too
 };
 
 // What a trace with its description tells of the model; `method` was asked for.

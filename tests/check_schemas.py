@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Validates the schemas themselves, and by them every collection and summary that tests/golden has recorded, with
-jsonschema-rs.
+"""Validates the schemas themselves, and by them every collection, summary and inspection that tests/golden has recorded,
+with jsonschema-rs.
 
 Also that the schema allows what exported programs add where it belongs, and nowhere else.
 """
@@ -98,8 +98,12 @@ def document_with(place, value):
 def main():
     collections = validator("graph_collection.schema.json")
     configs = validator("config.schema.json")
-    summaries = validator("summary.schema.json")
-    count = summary_count = 0
+    others = {
+        "fxtrace.summary": validator("summary.schema.json"),
+        "fxtrace.inspection": validator("inspection.schema.json"),
+    }
+    count = 0
+    other_counts = dict.fromkeys(others, 0)
     bad = []
     for path in sorted((ROOT / "tests" / "golden").glob("*/stdout")):
         try:
@@ -109,11 +113,12 @@ def main():
             continue  # DOT, help
         if not isinstance(document, dict):
             continue
-        if document.get("format") == "fxtrace.summary":
-            summary_count += 1
-            errors = list(summaries.iter_errors(document))
+        kind = document.get("format")
+        if kind in others:
+            other_counts[kind] += 1
+            errors = list(others[kind].iter_errors(document))
             bad += [f"{path.parent.name}: {error.instance_path}: {error.message[:200]}" for error in errors]
-        if document.get("format") != "fxtrace.graph_collection":
+        if kind != "fxtrace.graph_collection":
             continue
         count += 1
         # `options` is a configuration file, so that a run can be repeated.
@@ -126,10 +131,12 @@ def main():
             if valid != wanted:
                 bad.append(f"{place} = {value}: {'refused' if wanted else 'allowed'}")
     print(*bad, sep="\n", end="\n" if bad else "")
-    if count == 0 or summary_count == 0:
-        print("no golden output is a graph collection, or none is a summary")
-    print(f"{count} collections, {summary_count} summaries, {len(bad)} violations")
-    return 1 if bad or count == 0 or summary_count == 0 else 0
+    counts = {"fxtrace.graph_collection": count, **other_counts}
+    missing = [kind for kind, found in counts.items() if found == 0]
+    if missing:
+        print("no golden output is: " + ", ".join(missing))
+    print(", ".join(f"{found} of {kind}" for kind, found in counts.items()) + f", {len(bad)} violations")
+    return 1 if bad or missing else 0
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/compiled_models.h"
 #include "app/inspection.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
+#include "archive/compiled_model.h"
 #include "exported/archive.h"
 #include "graph/summary.h"
+#include "support/error.h"
 #include "support/printable.h"
 
 namespace fxtrace::cli {
@@ -29,32 +32,72 @@ struct Arguments {
   VerboseArgument verbose;
 };
 
-// Of an archive that holds several exported programs, when the options name none: all their names.
-std::vector<std::string> models_to_choose_from(const InputFile& input, const FileInfo& info,
-                                               const TraceOptions& options) {
-  if (info.kind != FileKind::kExportedProgram || options.model) return {};
-  auto models = with_input(input, [&] { return ExportedArchive(input.file(), info).models(); });
-  if (models.size() < 2) models.clear();
+// What of the archive is listed, instead of one program that is traced.
+struct Listing {
+  std::vector<std::string> to_choose_from;  // exported programs, when there are several and no --model
+  bool compiled_only = false;               // there is nothing else, or --model names one that was compiled
+};
+
+Listing listing_of(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
+  Listing listing;
+  listing.compiled_only = info.kind == FileKind::kAotInductor;
+  if (info.kind != FileKind::kExportedProgram) return listing;
+  const ExportedArchive archive(input.file(), info);
+  const auto& programs = archive.models();
+  if (!options.model) {
+    if (programs.size() > 1) listing.to_choose_from = programs;
+  } else if (std::ranges::find(programs, *options.model) == programs.end()) {
+    listing.compiled_only = archive.has_compiled(*options.model);
+  }
+  return listing;
+}
+
+// All of the archive, or those that --model names.
+std::vector<CompiledModel> compiled_models_of(const InputFile& input, const FileInfo& info,
+                                              const TraceOptions& options) {
+  auto models = read_compiled_models(input.file(), info);
+  if (!options.model) return models;
+  std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
+  if (models.empty()) {
+    throw usage_error("no model named '" + *options.model +
+                      "' in the archive; without --model, inspect shows all");
+  }
   return models;
 }
 
-void write_models(const Arguments& arguments, const InputFile& input, const FileInfo& info,
-                  const std::vector<std::string>& models, std::ostream& out) {
+// Of an archive of which nothing is traced: its models.
+void write_listing(const Arguments& arguments, const InputFile& input, const FileInfo& info,
+                   const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
   if (arguments.json) {
     auto json = file_json(input.base_name(), info);
-    json["models"] = models;
+    if (!listing.to_choose_from.empty()) json["models"] = listing.to_choose_from;
+    if (!compiled.empty()) json["compiled_models"] = compiled_models_json(compiled);
     write_json_document(json, out);
     return;
   }
-  out << headline(input.base_name(), info) << "\n"
-      << "it holds " << models.size() << " models; --model NAME shows one:\n";
-  for (const auto& model : models) out << "  " << one_line(model) << "\n";
+  out << headline(input.base_name(), info) << "\n";
+  if (!listing.to_choose_from.empty()) {
+    out << "it holds " << listing.to_choose_from.size() << " models; --model NAME shows one:\n";
+    for (const auto& model : listing.to_choose_from) out << "  " << one_line(model) << "\n";
+  }
+  write_compiled_models(compiled, out);
+  if (listing.compiled_only) {
+    out << "\nTo trace what was compiled, save the exported program it was made of: torch.export.save(program, "
+           "\"model.pt2\")\n";
+  }
 }
 
 int inspect(const Arguments& arguments, const Config& config, const InputFile& input, Output& output,
             Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  const Listing listing = with_input(input, [&] { return listing_of(input, info, options); });
+  if (listing.compiled_only || !listing.to_choose_from.empty()) {
+    isolated.all_is_open();
+    const auto compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+    output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
+    return kDone;
+  }
   if (!is_traceable(info.kind)) {
     // For programs, what the error says.
     if (arguments.json) {
@@ -63,17 +106,15 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
     throw input.with_display(not_traceable(info));
   }
 
-  if (const auto models = models_to_choose_from(input, info, options); !models.empty()) {
-    output.write([&](std::ostream& out) { write_models(arguments, input, info, models, out); });
-    return kDone;
-  }
-
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
   Inspection inspection = cli::inspect(std::move(trace_file(input, info, config, wanted, isolated, console)),
                                        info, options.method);
   inspection.max_depth = options.max_depth;
+  if (info.kind == FileKind::kExportedProgram && !options.model) {
+    inspection.compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+  }
   output.write([&](std::ostream& out) {
     if (arguments.json) {
       write_inspection_json(inspection, out);
@@ -103,7 +144,8 @@ Command make_inspect_command(CLI::App& parent) {
       "Show what a model file holds: inputs and outputs, methods, parameters and modules. The table of modules "
       "has their types, the number of elements in their own parameters and in all parameters below them, the "
       "bytes of the latter, and what a trace with these options makes of each module; --max-depth N cuts it at "
-      "that depth. For an archive of several exported programs, lists them unless --model names one.");
+      "that depth. For an archive of several exported programs, lists them unless --model names one. Of models that "
+      "AOTInductor compiled, shows the platform, the constants and the files.");
   app->footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");

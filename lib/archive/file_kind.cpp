@@ -102,8 +102,12 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
              short_text(zip, prefix + "archive_format") == "pt2") {
     info = make(FileKind::kExportedProgram, "an exported program (torch.export.save)", "");
   } else if (has_folder(zip, prefix + "data/aotinductor/")) {
-    info = make(FileKind::kAotInductor, "an AOTInductor package: compiled machine code, which holds no graph",
-                "start from the model in Python: "s + kSaveModel);
+    info = make(
+        FileKind::kAotInductor, "an AOTInductor package: compiled machine code, which holds no graph",
+        "`fxtrace inspect` shows what is in it; to trace the model, use torch.export.save on the exported "
+        "program that was compiled");
+  } else if (has("archive_format") && short_text(zip, prefix + "archive_format") == "pt2") {
+    info = make(FileKind::kZip, "a pt2 archive of PyTorch without an exported program", kSaveModel);
   } else if (has(".data/extern_modules")) {
     info =
         make(FileKind::kTorchPackage, "a torch.package archive: Python code and pickles, which hold no graph",

@@ -101,6 +101,12 @@ ExportedArchive::ExportedArchive(ModelFile file, const FileInfo& info)
     throw input_error("the archive holds no exported program: models/NAME.json is missing");
 }
 
+bool ExportedArchive::has_compiled(const std::string& name) const {
+  const std::string folder = prefix_ + "data/aotinductor/" + name + "/";
+  return std::any_of(zip_.entries().begin(), zip_.entries().end(),
+                     [&](const auto& entry) { return entry.name.starts_with(folder); });
+}
+
 std::string ExportedArchive::json(const std::string& model) const {
   const std::string record = prefix_ + (old_layout_ ? std::string(kOldProgram) : kModels + model + ".json");
   return zip_.read(record, JsonDocument::kMaxText + 1);

@@ -32,6 +32,8 @@ class ExportedArchive {
 
   // Names of the programs in it, sorted.  Never empty.
   const std::vector<std::string>& models() const { return models_; }
+  // Whether a model of this name stands beside them that AOTInductor compiled.
+  bool has_compiled(const std::string& name) const;
 
   // The JSON of a program.  Throws Error(kInput).
   std::string json(const std::string& model) const;

@@ -36,6 +36,10 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
                       {"choose one with --model NAME"});
   }
   if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
+  if (archive.has_compiled(*wanted)) {
+    throw usage_error("'" + *wanted + "' was compiled by AOTInductor: machine code, which holds no graph",
+                      {"the archive's exported programs are " + joined(models)});
+  }
   throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
 }
 

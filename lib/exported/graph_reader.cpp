@@ -172,7 +172,7 @@ class Reading {
     if (kind == "as_nested_tensors") {
       return list(value, [&](const JsonValue& inner) { return list(inner, tensor); });
     }
-    if (kind == "as_custom_obj") return custom_object(value.at("name").string());
+    if (kind == "as_custom_obj") return custom_object(value);
     if (kind == "as_graph" && operation != nullptr) return subgraph(value, *operation);
     if (kind == "as_string_to_argument") {
       Operand::Dict dict;
@@ -185,12 +185,16 @@ class Reading {
     return read_constant(argument);
   }
 
-  Operand custom_object(std::string_view name) {
+  Operand custom_object(const JsonValue& object) {
+    const std::string_view name = object.at("name").string();
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) return found->second;
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
     by_name_.emplace(name, value);
     graph_.values.push_back({std::string(name), {}, {}});
+    // No table of the graph tells the type of an object that stands among the arguments only.
+    if (const auto type = object.find("class_fqn"))
+      graph_.values.back().meta.type = std::string(type->string());
     graph_.objects.emplace_back(name, value);
     return value;
   }

@@ -42,8 +42,8 @@ void for_each_lasting_operand(const Operation& operation, const ProgramGraph& su
     if (argument.is<Operand::GraphRef>()) {
       behind_subgraph = true;
       operands.clear();
-    } else if (!behind_subgraph || argument.is<std::string>()) {
-      continue;  // invoke_subgraph has a name behind the subgraph
+    } else if (!behind_subgraph || argument.is<std::string>() || argument.is<Operand::Dict>()) {
+      continue;  // behind the subgraph, invoke_subgraph has a name and flex_gemm has options
     } else if (list == nullptr) {
       operands.push_back(&argument);
     } else {

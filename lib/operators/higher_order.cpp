@@ -13,6 +13,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"associative_scan", SubgraphRuns::kRepeated},
     {"cond", SubgraphRuns::kOneOf},
+    {"flex_gemm", SubgraphRuns::kOnce},
     {"invoke_subgraph", SubgraphRuns::kOnce},
     {"map", SubgraphRuns::kRepeated},
     {"map_impl", SubgraphRuns::kRepeated},

@@ -100,9 +100,23 @@ def small_zip(records: dict[str, bytes], compression: int) -> bytes:
     return out.getvalue()
 
 
+def compiled_model(path: pathlib.Path, name: str) -> bytes:
+    """What an archive says of one model that AOTInductor compiled; of the generated code the lines that are read."""
+    records = {}
+    with zipfile.ZipFile(path) as zipped:
+        for of in zipped.namelist():
+            data = zipped.read(of)
+            if of.endswith(".cpp"):
+                data = b"".join(line + b"\n" for line in data.splitlines() if b"_info_[" in line)
+            if f"/{name}/" in of or of.endswith("/archive_format"):
+                records[of] = data
+    return small_zip(records, zipfile.ZIP_STORED)
+
+
 def write_files() -> None:
     for name in ("torchscript_rezipped.pt", "tensor.pt", "package.pt", "legacy_state_dict.pt"):
         write("file_kind", name, (FIXTURES / name).read_bytes())
+    write("file_kind", "compiled.pt2", compiled_model(FIXTURES.parent / "torch_2_14" / "compiled.pt2", "small"))
     write("file_kind", "flatbuffer.ptl", (FIXTURES / "flatbuffer.ptl").read_bytes()[:64])
     inner = small_zip({"w/data.pkl": b"\x80\x02}.", "w/data/0": b"\0" * 16}, zipfile.ZIP_STORED)
     program = {"m/archive_format": b"pt2", "m/models/model.json": b"{}", "m/data/weights/model.pt": inner}

@@ -24,7 +24,7 @@ class Case:
     name: str
     make: Callable[[], bytes]
     # "error": exit 3; "usage": exit 2; "traced": exit 0 without failures; "any": exit 0 or 3; "any or usage": exit 0,
-    # 2 or 3; else the kind of a failure in the collection.
+    # 2 or 3; "shown": exit 0 of a command that traces nothing; else the kind of a failure in the collection.
     expect: str
     options: tuple[str, ...] = ()
     says: tuple[str, ...] = ()  # what stderr must name

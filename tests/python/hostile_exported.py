@@ -1002,6 +1002,152 @@ def models() -> Iterator[Case]:
     yield Case("records_twice", twice, "any")
 
 
+def later() -> Iterator[Case]:
+    """What PyTorch 2.14 has anew, sound and not."""
+
+    def switch(bodies: list[Json]) -> Json:
+        """torch.switch, which 2.14.1 exports and does not save; as it would stand beside cond."""
+        made = cond("x", "y", {}, {})
+        operands = made["inputs"][-1]
+        branches = [{"as_graph": {"name": f"branch{i}_graph_0", "graph": of}} for i, of in enumerate(bodies)]
+        index = {"name": "", "arg": {"as_int": 1}, "kind": 1}
+        made["inputs"] = [index, *({"name": "", "arg": of, "kind": 1} for of in branches), operands]
+        return program([made | {"target": "torch.ops.higher_order.switch"}])
+
+    yield program_case("switch", lambda: switch([body(relu("a", f"b{i}")) for i in range(3)]), "traced")
+    yield program_case("switch_none", lambda: switch([]))
+    yield program_case("switch_2000", lambda: switch([body(relu("a", "b"))] * 2_000))
+    listed = program([node("torch.ops.higher_order.switch", {"branches": {"as_graphs": []}}, "y")])
+    yield program_case("switch_unknown_kind", lambda: listed, "error", says=("as_graphs", "newer PyTorch"))
+
+    def gemm(of: Json, operands: list[str], options: Json, operator: Json = "torch.ops.aten.mm.default") -> Json:
+        made = node("torch.ops.higher_order.flex_gemm", {}, "y")
+        inputs = [
+            {"as_operator": operator},
+            {"as_graph": {"name": "body_0", "graph": of}},
+            {"as_tensors": [{"name": of} for of in operands]},
+            {"as_string_to_argument": {}},
+            {"as_string_to_argument": options},
+        ]
+        made["inputs"] = [{"name": "", "arg": argument, "kind": 1} for argument in inputs]
+        return program([made])
+
+    sound = body(relu("a", "b"))
+    nested: Json = {"as_int": 1}
+    for _ in range(200):
+        nested = {"as_string_to_argument": {"a": nested}}
+    yield program_case("flex_gemm", lambda: gemm(sound, ["x"], {"backend": {"as_string": "TRITON"}}), "traced")
+    yield program_case("flex_gemm_no_operands", lambda: gemm(sound, [], {}))
+    yield program_case("flex_gemm_many_operands", lambda: gemm(sound, ["x"] * 100_000, {}))
+    yield program_case("flex_gemm_gives_input", lambda: gemm(body(), ["x"], {}), "traced")
+    yield program_case("flex_gemm_deep_options", lambda: gemm(sound, ["x"], {"a": nested}), "error")
+    yield program_case("flex_gemm_many_options", lambda: gemm(sound, ["x"], {f"k{i}": {"as_int": 1} for i in range(100_000)}))
+    for label, operator in (("number", 5), ("null", None), ("empty", ""), ("python", "os.system"), ("newline", "a\nb")):
+        yield program_case(f"flex_gemm_operator_{label}", lambda of=operator: gemm(sound, ["x"], {}, of))
+
+    at = "graph_module.graph.nodes.0.inputs.2.arg"
+    for label, given, expect in (
+        ("ints", {"as_int_lists": [[1, 2], [3]]}, "any"), ("empty", {"as_int_lists": []}, "any"), ("empties", {"as_int_lists": [[], []]}, "any"),
+        ("floats", {"as_float_lists": [[0.5], [], ["Infinity"]]}, "any"), ("flat", {"as_int_lists": [1, 2]}, "error"), ("null", {"as_int_lists": None}, "error"),
+        ("deep", {"as_int_lists": [[[1]]]}, "error"), ("text", {"as_int_lists": [["a"]]}, "error"), ("float", {"as_int_lists": [[1.5]]}, "error"),
+        ("huge", {"as_int_lists": [[1 << 70]]}, "error"), ("objects", {"as_float_lists": [{}]}, "error"), ("many", {"as_int_lists": [[1]] * 1_000_000}, "any"),
+    ):  # fmt: skip
+        yield program_case(f"lists_{label}", set_at(at, given), expect)
+    for label, given, expect in (
+        ("sound", {"name": "_custom_obj_0", "class_fqn": "net.Mode"}, "traced"), ("no_type", {"name": "_custom_obj_0"}, "traced"), ("no_name", {"class_fqn": "net.Mode"}, "error"),
+        ("type_number", {"name": "o", "class_fqn": 5}, "error"), ("type_list", {"name": "o", "class_fqn": []}, "error"), ("name_null", {"name": None, "class_fqn": "a"}, "error"),
+        ("of_value", {"name": "x", "class_fqn": "net.Mode"}, "any"), ("of_later", {"name": "relu", "class_fqn": "net.Mode"}, "error"), ("newline", {"name": "a\nb", "class_fqn": "\x1b[31m\n"}, "any"),
+        ("empty", {"name": "", "class_fqn": ""}, "any"), ("long", {"name": "n" * 1_000_000, "class_fqn": "t" * 1_000_000}, "any"),
+    ):  # fmt: skip
+        yield program_case(f"object_{label}", set_at(at, {"as_custom_obj": given}), expect)
+
+    def opaque(entry: Json, record: bytes | None) -> Callable[[], bytes]:
+        def make() -> bytes:
+            records = {"data/constants/model_constants_config.json": json.dumps({"config": {"lifted_custom_0": entry}})}
+            return replaced(records | ({} if record is None else {"data/constants/opaque_obj_0": record}))()
+
+        return make
+
+    entry = {"path_name": "opaque_obj_0", "is_param": False, "use_pickle": True, "tensor_meta": None}
+    calls = PROTO + name("os", "system") + tuple_of(b"X\x04\0\0\0true") + b"R" + STOP
+    yield Case("opaque", opaque(entry, PROTO + b"N" + STOP), "traced")
+    yield Case("opaque_no_record", opaque(entry, None), "traced")
+    yield Case("opaque_calls", opaque(entry, calls), "traced")  # its pickle is not read
+    yield Case("opaque_deep", opaque(entry, PROTO + b"(" * 3_000_000 + STOP), "traced")
+    yield Case("opaque_path_number", opaque(entry | {"path_name": 5}, None), "any")
+
+
+COMPILED = "data/aotinductor/model/"
+
+
+def compiled_records() -> dict[str, bytes | str]:
+    metadata = {"AOTI_DEVICE_KEY": "cpu", "AOTI_PLATFORM": "linux", "AOTI_MACHINE": "x86_64"}
+    source = 'constants_info_[0].name = "w";\nconstants_info_[0].shape = {2, 3};\ninputs_info_[0].name = "x";\n'
+    return {
+        COMPILED + "a.wrapper_metadata.json": json.dumps(metadata),
+        COMPILED + "a.wrapper.cpp": source,
+        COMPILED + "a.wrapper.json": json.dumps({"nodes": [{"name": "b", "node": {"target": "lib::op"}}]}),
+        COMPILED + "a.wrapper.so": b"\x7fELF\2\1\1" + bytes(9) + b"\3\0\x3e\0" + bytes(44),
+        COMPILED + "weights_config.json": json.dumps({"w": ["weight_0", [2, 3], [3, 1], 0]}),
+        "archive_format": "pt2",
+    }
+
+
+def compiled() -> Iterator[Case]:
+    """Models that AOTInductor compiled; of `fxtrace inspect`."""
+
+    def case(of: str, records: dict[str, bytes | str | None], expect: str = "error") -> Case:
+        def make() -> bytes:
+            return archive({record: data for record, data in (compiled_records() | records).items() if data is not None})
+
+        return Case(f"compiled_{of}", make, expect, command="inspect")
+
+    for record in compiled_records():
+        if record != "archive_format":
+            stem = record.removeprefix(COMPILED)
+            yield case(f"without_{stem}", {record: None}, "shown")
+            yield case(f"empty_{stem}", {record: ""}, "error" if stem.endswith(".json") else "shown")
+    yield case("sound", {}, "shown")
+    yield case("nothing", {record: None for record in compiled_records() if record != "archive_format"} | {COMPILED + "x": ""}, "shown")
+    notes = {
+        "a.wrapper_metadata.json": [[], 5, None, "text", {"AOTI_DEVICE_KEY": 5}, {"AOTI_DEVICE_KEY": None}, {"AOTI_MACHINE": {}}, {f"k{i}": "" for i in range(100_000)}],
+        "a.wrapper.json": [[], None, {"nodes": {}}, {"nodes": [5]}, {"nodes": [{}]}, {"nodes": [{"node": []}]}, {"nodes": [{"node": {"target": 5}}]}],
+        "weights_config.json": [[], {"w": {}}, {"w": []}, {"w": ["f", 5, [], 0]}, {"w": ["f", [-1], [1], 0]}, {"w": ["f", [1 << 70], [1], 0]},
+                                {"w": ["f", [1] * 1_000, [1], 0]}, {"w": ["f", [None], [1], 0]}, {f"w{i}": ["f", [], [], 0] for i in range(200_000)}],
+        "custom_objs_config.json": [[], {"o": 5}, {"o": None}, {f"o{i}": "f" for i in range(200_000)}],
+    }  # fmt: skip
+    for stem, wrong in notes.items():
+        for i, content in enumerate(wrong):
+            yield case(f"{stem}_{i}", {COMPILED + stem: json.dumps(content)})
+        yield case(f"{stem}_cut", {COMPILED + stem: '{"a": '})
+        yield case(f"{stem}_deep", {COMPILED + stem: '{"a":' * 1_000_000})
+        yield case(f"{stem}_binary", {COMPILED + stem: b"\xff\xfe\0"})
+    yield case("strange_text", {COMPILED + "a.wrapper_metadata.json": json.dumps({"\x1b[31m\n": "\u202e\n" * 1_000})}, "shown")
+    for label, source in (
+        ("numbers", "constants_info_[99999999999999999999].name = 1;\nconstants_info_[0].shape = {99999999999999999999, -1};\n"),
+        ("index", 'constants_info_[18446744073709551615].name = "w";\n'),
+        ("unclosed", 'constants_info_[0].name = "w;\nconstants_info_[0].shape = {1, 2;\ninputs_info_['),
+        ("binary", b"\xff\0" * 100_000 + b'\ninputs_info_[0].name = "\xff\x1b[31m";\n'),
+        ("sizes", "constants_info_[0].shape = {" + "1, " * 1_000_000 + "1};\n"),
+        ("bytes", "constants_info_[0].data_size = 1e400;\n"),
+        ("long_line", 'inputs_info_[0].name = "' + "a" * 20_000_000 + '";\n'),
+        ("many_lines", "\n" * 20_000_000),
+    ):
+        yield case(f"source_{label}", {COMPILED + "a.wrapper.cpp": source}, "shown")
+    many = "".join(f'inputs_info_[{i}].name = "a";\n' for i in range(200_000))
+    yield case("source_many", {COMPILED + "a.wrapper.cpp": many})
+    yield case("models_20000", {f"data/aotinductor/m{i}/a.so": "" for i in range(20_000)}, "shown")
+    yield case("model_names", {f"data/aotinductor/{of}/a.so": "" for of in ("..", "a\nb", "\x1b[31m", "n" * 3_000)}, "shown")
+    for label, head in (("cut", b"\x7fELF"), ("pe", b"MZ" + b"\xff" * 100), ("mach_o", b"\xcf\xfa\xed\xfe"), ("zip", b"PK\5\6" + bytes(18))):
+        yield case(f"library_{label}", {COMPILED + "a.wrapper.so": head}, "shown")
+    whole = 255 << 24
+    for stem, byte in (("a.wrapper.cpp", b"\n"), ("a.wrapper_metadata.json", b" "), ("a.wrapper.so", b"\0")):
+        data, size = deflated(b"", byte * (16 << 20), whole >> 24)
+        made = lambda stem=stem, data=data, size=size: one_record(COMPILED + stem, data, 8, size, crc=0)  # noqa: E731
+        expect = "shown" if stem.endswith(".so") else "error"
+        yield Case(f"compiled_bomb_{stem}", made, expect, command="inspect")
+
+
 def unknown_fields(made: Json) -> Json:
     """A copy with a field that no version of torch knows in every object whose keys are fields."""
     free = {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values", "custom_obj_values", "metadata",
@@ -1148,6 +1294,7 @@ def cases() -> list[Case]:
         many_calls,
         signatures,
         models,
+        later,
         damaged,
     )
     return [case for group in groups for case in group()]
@@ -1156,6 +1303,6 @@ def cases() -> list[Case]:
 if __name__ == "__main__":
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    for made in [*cases(), *flipped(), *mutated()]:
+    for made in [*cases(), *compiled(), *flipped(), *mutated()]:
         with open(os.path.join(folder, made.name.replace("/", "_")[:200] + ".pt2"), "wb") as out_file:
             out_file.write(made.make())

@@ -11,9 +11,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+import harness
 import hostile
 import hostile_collections
 import hostile_exported
+import jsonschema_rs
 import pytest
 import tiers
 
@@ -30,6 +32,9 @@ TORCHSCRIPT = Limits(seconds=20, resource=resource.RLIMIT_DATA, memory=4 << 30, 
 # Without LibTorch the whole address space can have a limit.
 EXPORTED = Limits(seconds=10, resource=resource.RLIMIT_AS, memory=2 << 30, resident=2 << 20)
 
+with open(os.path.join(harness.ROOT, "schemas", "inspection.schema.json"), encoding="utf-8") as schema:
+    INSPECTIONS = jsonschema_rs.Draft202012Validator(json.load(schema))
+
 
 def run(program, case: hostile.Case, folder, limits: Limits) -> tuple[int, str, dict | None]:
     """Exit code, stderr and the collection."""
@@ -45,9 +50,13 @@ def run(program, case: hostile.Case, folder, limits: Limits) -> tuple[int, str, 
     )
     model.write_bytes(case.make())
     output.unlink(missing_ok=True)
-    with open(messages, "wb") as stderr:
+    # inspect writes to stdout alone.
+    inspects = case.command == "inspect"
+    where = ["--json"] if inspects else ["-o", str(output)]
+    with open(messages, "wb") as stderr, open(output if inspects else os.devnull, "wb") as stdout:
         process = subprocess.Popen(
-            [program.path, case.command, str(model), "-o", str(output), *case.options],
+            [program.path, case.command, str(model), *where, *case.options],
+            stdout=stdout,
             stderr=stderr,
             preexec_fn=limit_memory,
         )
@@ -67,7 +76,8 @@ def run(program, case: hostile.Case, folder, limits: Limits) -> tuple[int, str, 
     took = usage.ru_utime + usage.ru_stime
     assert took < limits.seconds, f"{case.name}: {took:.1f} s"
     assert usage.ru_maxrss < limits.resident, f"{case.name}: {usage.ru_maxrss >> 10} MB"
-    collection = json.loads(output.read_text(encoding="utf-8")) if output.exists() else None
+    written = output.read_text(encoding="utf-8") if output.exists() else ""
+    collection = json.loads(written) if written or (output.exists() and not inspects) else None
     return code, stderr_text, collection
 
 
@@ -76,6 +86,8 @@ def check(program, case: hostile.Case, folder, limits: Limits = TORCHSCRIPT) -> 
     said = f"{case.name}: exit {code}: {messages[:600]}"
     if code == 0:
         assert case.expect not in ("error", "usage"), said
+        if case.expect == "shown":
+            return collection
         kinds = [module["failure"]["kind"] for module in collection["modules"] if module["failure"]]
         if case.expect == "traced":
             assert not kinds, f"{case.name}: {kinds}"
@@ -136,6 +148,17 @@ def is_small(case: hostile.Case) -> bool:
 @pytest.mark.parametrize("case", tiers.where(is_small, hostile_exported.cases()), ids=lambda case: case.name)
 def test_hostile_exported(program, case, tmp_path):
     check_exported(program, case, tmp_path)
+
+
+@pytest.mark.parametrize("case", list(hostile_exported.compiled()), ids=lambda case: case.name)
+def test_hostile_compiled(program, case, tmp_path):
+    shown = check(program, case, tmp_path, EXPORTED)
+    assert (shown is None) == (case.expect == "error")
+    if shown is not None:
+        INSPECTIONS.validate(shown)
+    text = program.run("inspect", str(tmp_path / "model.pt"))
+    assert text.returncode == (3 if case.expect == "error" else 0)
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text.stdout + text.stderr)
 
 
 def check_exported(program, case: hostile.Case, folder) -> None:

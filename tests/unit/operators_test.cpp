@@ -274,6 +274,8 @@ TEST_CASE("Python has other names for some operators", "[operators]") {
 
 TEST_CASE("higher-order operators run their subgraphs in one of three ways", "[operators]") {
   CHECK(subgraph_runs(parse_target("higher_order.cond")) == SubgraphRuns::kOneOf);
+  CHECK(subgraph_runs(parse_target("higher_order.switch")) == SubgraphRuns::kOneOf);
+  CHECK(subgraph_runs(parse_target("higher_order.flex_gemm")) == SubgraphRuns::kOnce);
   CHECK(subgraph_runs(parse_target("higher_order.scan")) == SubgraphRuns::kRepeated);
   CHECK(subgraph_runs(parse_target("higher_order.wrap_with_autocast")) == SubgraphRuns::kOnce);
   CHECK(subgraph_runs(parse_target("higher_order.flex_attention")) == SubgraphRuns::kUnknown);

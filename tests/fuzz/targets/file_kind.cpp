@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "archive/compiled_model.h"
 #include "archive/zip_archive.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
@@ -35,7 +36,13 @@ void file_kind(std::string_view input) {
     require(!info.what.empty(), "it is said what the file is");
     require(is_traceable(info.kind) == info.advice.empty(), "there is advice for what cannot be traced");
     not_traceable(info);
+    for (const CompiledModel& model : read_compiled_models(file, info)) {
+      require(!model.files.empty(), "a compiled model has a file");
+    }
   });
+  describe_machine_code(input);
+  CompiledModel model;
+  accepts([&] { read_generated_source(input, "it", model); });
   ZipArchive::has_end_record(file);
   accepts([&] { read_records(ZipArchive(file), 1); });
 }

@@ -1,0 +1,84 @@
+"""Files of torch 2.14 (tests/fixtures/torch_2_14), which no other version writes in quite this way; read by whatever
+torch is installed, which is none."""
+
+import os
+import re
+import zipfile
+
+import harness
+import pytest
+
+FOLDER = os.path.join(harness.ROOT, "tests", "fixtures", "torch_2_14")
+FILES = sorted(name for name in os.listdir(FOLDER) if name.endswith((".pt", ".pt2")))
+SAMPLES = {sample["file"]: sample for sample in [*harness.samples(), *harness.samples("exported_program")]}
+SAME = [name for name in FILES if name in SAMPLES]
+
+
+def path_of(name: str) -> str:
+    return os.path.join(FOLDER, name)
+
+
+def without_lines_of_torch(value):
+    """torch's own files have other lines in each version, and the version itself stands in the collection."""
+    if isinstance(value, dict):
+        ours = value.get("source") is None or value["source"]["file"].startswith("nets/")
+        left_out = {"producer_version"} if ours else {"producer_version", "source"}
+        return {key: without_lines_of_torch(item) for key, item in value.items() if key not in left_out}
+    return [without_lines_of_torch(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_graphs_as_of_2_13(program, name):
+    sample = SAMPLES[name]
+    options = ["--model", sample["model"]] if "model" in sample else []
+    collections = [program.trace(path, *options) for path in (harness.sample_path(sample), path_of(name))]
+    earlier, later = map(without_lines_of_torch, collections)
+    assert earlier == later
+
+
+def test_there_are_both_kinds():
+    assert {os.path.splitext(name)[1] for name in SAME} == {".pt", ".pt2"}
+    assert len(FILES) > len(SAME)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_small_and_without_a_path_of_any_machine(name):
+    assert os.path.getsize(path_of(name)) < 30_000
+    with zipfile.ZipFile(path_of(name)) as archive:
+        for record in archive.namelist():
+            if not re.search(r"/(data|constants)/\d+$|/(weight|tensor)_\d+$|/\.data/serialization_id$", record):
+                found = re.search(rb"(^|[^\w.])/(usr|opt|home|root|tmp|work|var|builds?)/|site-packages", archive.read(record))
+                assert not found, f"{record}: {found}"
+
+
+def nodes_of(program, name: str, *options: str) -> list[dict]:
+    return program.trace(path_of(name), *options)["graphs"][0]["nodes"]
+
+
+def test_lists_of_lists(program):
+    """As torch.export.load gives them: integers as tuples, numbers as lists."""
+    first, second = [node for node in nodes_of(program, "lists.pt2") if "pick" in node["target"]]
+    assert first["args"][1:] == [[{"tuple": [1, 2]}, {"tuple": [3]}], [[0.5, 1.0], [2.0]]]
+    assert second["args"][1:] == [[], []]
+
+
+def test_flex_gemm(program):
+    (graph,) = program.trace(path_of("flex_gemm.pt2"))["graphs"]
+    assert [node["target"] for node in graph["subgraphs"]["flex_gemm_body_graph_0"]["nodes"]][3:5] == ["aten.addmm.default", "aten.relu.default"]
+    (gemm,) = [node for node in graph["nodes"] if node["target"] == "higher_order.flex_gemm"]
+    assert gemm["args"][0] == {"function": "aten.addmm.default"}
+    assert gemm["args"][2] == [{"node": "block_bias"}, {"node": "x"}, {"node": "block_weight"}]
+    uses = {use["module"]: use["uses"] for use in graph["execution"]["module_param_usage"]}
+    assert uses["block"] == [{"module": "block", "params": ["block.bias", "block.weight"]}]
+
+
+def test_opaque_objects(program):
+    nodes = nodes_of(program, "objects.pt2")
+    types = {node["target"]: node["meta"]["type"] for node in nodes if node["op"] == "get_attr"}
+    assert types == {"lifted_custom_0": "later_nets.Scale", "_custom_obj_0": "later_nets.Mode"}
+
+
+def test_several_models_and_a_compiled_one(program):
+    assert [len(nodes_of(program, "everything.pt2", "--model", name)) for name in ("first", "second")] == [5, 11]
+    done = program.run("trace", path_of("everything.pt2"), "--model", "compiled")
+    assert done.returncode == 2 and b"compiled by AOTInductor" in done.stderr
