@@ -144,6 +144,7 @@ void Interpreter::run_if(const IrNode* node) {
   bool opposite = false;
   const auto assumed = assumed_.find(condition_key(condition, opposite));
   if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
+  if (const auto decided = decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
   ask(condition);
   if (mode_ == Mode::kAbstract && run_both(node)) return;
@@ -153,11 +154,26 @@ void Interpreter::run_if(const IrNode* node) {
        node);
 }
 
+std::optional<Comparison> Interpreter::comparison(const at::IValue& condition) {
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return std::nullopt;
+  return comparison_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
+}
+
+// What the code and earlier guards leave no choice about.
+std::optional<bool> Interpreter::decide(const at::IValue& condition) {
+  const auto asked = comparison(condition);
+  return asked ? dimensions_.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+}
+
 // Of what runs from now on.
 void Interpreter::expect(const at::IValue& condition, bool holds) {
   if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
     dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
                        comparison->right);
+  }
+  if (const auto asked = comparison(condition)) {
+    dimensions_.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
   }
   bool opposite = false;
   if (std::string key = condition_key(condition, opposite); !key.empty()) {
@@ -308,8 +324,13 @@ AbstractValue Interpreter::merged(const at::IValue& first, const at::IValue& sec
 }
 
 void Interpreter::run_loop(const IrNode* node) {
-  const at::IValue limit = value(node->input(0));
+  at::IValue limit = value(node->input(0));
   at::IValue condition = value(node->input(1));
+  if (const Proxy* proxy = find_recorded(limit)) {
+    const auto known =
+        integer_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
+    if (const auto number = known ? dimensions_.simplify(*known).number() : std::nullopt) limit = *number;
+  }
   if (!limit.isInt()) {
     ask(limit);
     if (makes_subgraphs()) return record_while(node);

@@ -25,6 +25,7 @@
 #include "torchscript/root_inputs.h"
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
+#include "trace/condition.h"
 #include "trace/graph_tracer.h"
 #include "trace/journal.h"
 
@@ -100,6 +101,8 @@ class Interpreter {
   bool assume(const IrNode* node, const at::IValue& condition);
   void assume_that(const IrNode* node, const at::IValue& condition, bool holds);
   void expect(const at::IValue& condition, bool holds);
+  std::optional<Comparison> comparison(const at::IValue& condition);
+  std::optional<bool> decide(const at::IValue& condition);
   std::optional<Expression> find_condition(const IrValue* name, const at::IValue& condition) const;
   void leave_out(const IrNode* node, const at::IValue& condition, bool is_and);
   void choose(const IrNode* node, bool branch);

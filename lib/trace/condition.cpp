@@ -19,17 +19,20 @@ bool is_immutable(const Graph& graph, const Argument& argument) {
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kString;
 }
 
+// Nothing changes the tensor in place.
+bool keeps_its_shape(const Graph& graph, const Node& tensor) {
+  return std::none_of(tensor.users.begin(), tensor.users.end(), [&](NodeId user) {
+    const TargetParts target = parse_target(graph.node(user).target);
+    return target.kind == TargetKind::kOperator && may_write(find_operator(target));
+  });
+}
+
 // A tensor's size, where nothing changes the tensor in place.
 bool is_lasting_size(const Graph& graph, const Node& node) {
   if ((node.target != "aten.size.int" && node.target != "aten.dim.default") || node.args.empty())
     return false;
   const auto* tensor = node.args[0].get_if<NodeId>();
-  if (tensor == nullptr) return false;
-  const auto& users = graph.node(*tensor).users;
-  return std::none_of(users.begin(), users.end(), [&](NodeId user) {
-    const TargetParts target = parse_target(graph.node(user).target);
-    return target.kind == TargetKind::kOperator && may_write(find_operator(target));
-  });
+  return tensor != nullptr && keeps_its_shape(graph, graph.node(*tensor));
 }
 
 bool is_function_of_arguments(const Graph& graph, const Node& node) {
@@ -57,7 +60,183 @@ std::string value_key(const Graph& graph, const Argument& argument) {
   return key + ")";
 }
 
+// Where an operator has the sizes of its result as a list of integers.
+std::optional<std::size_t> sizes_argument(std::string_view target) {
+  static const std::map<std::string_view, std::size_t> arguments = {
+      {"aten.empty.memory_format", 0}, {"aten.expand.default", 1},   {"aten.full.default", 0},
+      {"aten.new_empty.default", 1},   {"aten.new_full.default", 1}, {"aten.new_ones.default", 1},
+      {"aten.new_zeros.default", 1},   {"aten.ones.default", 0},     {"aten.rand.default", 0},
+      {"aten.randn.default", 0},       {"aten.reshape.default", 1},  {"aten.view.default", 1},
+      {"aten.zeros.default", 0}};
+  const auto found = arguments.find(target);
+  return found == arguments.end() ? std::nullopt : std::optional(found->second);
+}
+
+class Integers {
+ public:
+  Integers(const NumberedGraph& graph, ShapeEnv& dimensions)
+      : graph_(graph.graph), number_(graph.number), dimensions_(dimensions) {}
+
+  std::optional<SymInt> of(const Argument& value, int depth = 0) {
+    if (const auto* number = value.get_if<std::int64_t>()) return SymInt(*number);
+    const Node* node = node_of(value);
+    if (node == nullptr || node->meta->kind() != ValueKind::kInt) return std::nullopt;
+    if (node->meta->value && node->meta->value->size() != nullptr) return *node->meta->value->size();
+    if (depth < kMaxDepth && node->op == Opcode::kCallFunction && node->kwargs.empty()) {
+      try {
+        if (auto known = of_call(*node, depth + 1)) return known;
+      } catch (const SymbolicError&) {
+        // It cannot be said: a dimension by itself.
+      }
+    }
+    return symbol("value", *node, false);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 20;
+
+  const Node* node_of(const Argument& value) const {
+    const auto* id = value.get_if<NodeId>();
+    return id == nullptr ? nullptr : &graph_.node(*id);
+  }
+
+  SymInt symbol(const std::string& what, const Node& node, bool is_size) {
+    const std::string name = what + "_of_" + std::to_string(number_) + "_" + std::to_string(node.id.index);
+    if (!is_size) dimensions_.narrow(name, {});
+    return SymInt::symbol(name);
+  }
+
+  std::optional<SymInt> of_call(const Node& node, int depth) {
+    const auto two = [&](auto&& f) -> std::optional<SymInt> {
+      const auto left = of(node.args[0], depth), right = of(node.args[1], depth);
+      return left && right ? std::optional(f(*left, *right)) : std::nullopt;
+    };
+    const std::string& target = node.target;
+    if (node.args.size() == 2) {
+      if (target == "operator.add") return two([](const auto& a, const auto& b) { return a + b; });
+      if (target == "operator.sub") return two([](const auto& a, const auto& b) { return a - b; });
+      if (target == "operator.mul") return two([](const auto& a, const auto& b) { return a * b; });
+    }
+    if (node.args.empty()) return std::nullopt;
+    const Node* of_what = node_of(node.args[0]);
+    if (of_what == nullptr) return std::nullopt;
+    const bool is_of_list = of_what->target == "aten.size.default" && of_what->args.size() == 1;
+    if (target == "aten.dim.default") return rank(*of_what, depth);
+    if (target == "builtins.len") {
+      if (is_of_list) return rank(*node_of(of_what->args[0]), depth);
+      return of_what->meta->kind() == ValueKind::kTensor ? size(*of_what, 0, depth)
+                                                         : length(node.args[0], depth);
+    }
+    const auto* index = node.args.size() == 2 ? node.args[1].get_if<std::int64_t>() : nullptr;
+    if (index == nullptr) return std::nullopt;
+    if (target == "aten.size.int") return size(*of_what, *index, depth);
+    if (target == "operator.getitem" && is_of_list) return size(*node_of(of_what->args[0]), *index, depth);
+    return std::nullopt;
+  }
+
+  // The tensor from which a pointwise operator of one tensor, or one with the trait, makes this one.
+  const Node* same_shape(const Node& tensor, Traits trait) const {
+    if (tensor.op != Opcode::kCallFunction || tensor.args.empty()) return nullptr;
+    const Traits known = traits_of(find_operator(parse_target(tensor.target)));
+    std::size_t tensors = 0;
+    for_each_input(tensor,
+                   [&](NodeId id) { tensors += graph_.node(id).meta->kind() == ValueKind::kTensor ? 1 : 0; });
+    const bool is_pointwise = (known & traits::kPointwise) != 0 && tensors == 1;
+    const Node* first = is_pointwise || (known & trait) != 0 ? node_of(tensor.args[0]) : nullptr;
+    return first != nullptr && first->meta->kind() == ValueKind::kTensor ? first : nullptr;
+  }
+
+  std::optional<SymInt> rank(const Node& tensor, int depth) {
+    if (!keeps_its_shape(graph_, tensor)) return std::nullopt;
+    if (tensor.meta->shape) return SymInt(static_cast<std::int64_t>(tensor.meta->shape->size()));
+    if (tensor.target == "aten.eye.default" || tensor.target == "aten.eye.m") return SymInt(2);
+    const auto sizes = sizes_argument(*tensor.target);
+    if (sizes && *sizes < tensor.args.size()) {
+      if (auto known = length(tensor.args[*sizes], depth)) return known;
+    }
+    if (const Node* first = depth < kMaxDepth ? same_shape(tensor, traits::kKeepsRank) : nullptr)
+      return rank(*first, depth + 1);
+    return dimensions_.simplify(symbol("rank", tensor, true));
+  }
+
+  // Of a list.
+  std::optional<SymInt> length(const Argument& list, int depth) {
+    if (const auto* items = list.get_if<Argument::List>())
+      return SymInt(static_cast<std::int64_t>(items->items.size()));
+    const Node* node = node_of(list);
+    if (node == nullptr || depth >= kMaxDepth || node->meta->kind() == ValueKind::kTensor)
+      return std::nullopt;
+    if (node->target == "aten.size.default" && node->args.size() == 1)
+      return rank(*node_of(node->args[0]), depth + 1);
+    if (node->target != "operator.add" || node->args.size() != 2) return std::nullopt;
+    const auto left = length(node->args[0], depth + 1), right = length(node->args[1], depth + 1);
+    return left && right ? std::optional(*left + *right) : std::nullopt;
+  }
+
+  std::optional<SymInt> size(const Node& tensor, std::int64_t index, int depth) {
+    if (!keeps_its_shape(graph_, tensor)) return std::nullopt;
+    std::optional<std::int64_t> count;
+    if (const auto known = rank(tensor, depth)) count = known->number();
+    if (index < 0 && count && *count + index >= 0) index += *count;
+    if (tensor.meta->shape && index >= 0 && index < *count) {
+      if (const SymInt* known = (*tensor.meta->shape)[static_cast<std::size_t>(index)].size()) return *known;
+    }
+    if (tensor.target == "aten.eye.default") return of(tensor.args[0], depth + 1);
+    const auto sizes = sizes_argument(*tensor.target);
+    if (sizes && *sizes < tensor.args.size()) {
+      if (auto known = item(tensor.args[*sizes], index, depth)) return known;
+    }
+    if (const Node* first = depth < kMaxDepth ? same_shape(tensor, 0) : nullptr)
+      return size(*first, index, depth + 1);
+    return symbol(index < 0 ? "size_end" + std::to_string(-index) : "size" + std::to_string(index), tensor,
+                  true);
+  }
+
+  // Of a list of sizes; -1 among them is for PyTorch to find.
+  std::optional<SymInt> item(const Argument& list, std::int64_t index, int depth) {
+    if (const auto* items = list.get_if<Argument::List>()) {
+      const auto count = static_cast<std::int64_t>(items->items.size());
+      if (index < 0) index += count;
+      if (index < 0 || index >= count) return std::nullopt;
+      const Argument& size = items->items[static_cast<std::size_t>(index)];
+      const auto* number = size.get_if<std::int64_t>();
+      return number != nullptr && *number >= 0 ? std::optional(SymInt(*number)) : std::nullopt;
+    }
+    const Node* node = node_of(list);
+    const bool is_end =
+        node != nullptr && node->target == "operator.add" && node->args.size() == 2 && index < 0;
+    return is_end && depth < kMaxDepth ? item(node->args[1], index, depth + 1) : std::nullopt;
+  }
+
+  const Graph& graph_;
+  std::uint32_t number_;
+  ShapeEnv& dimensions_;
+};
+
 }  // namespace
+
+std::optional<SymInt> integer_of(const NumberedGraph& graph, const Argument& value, ShapeEnv& dimensions) {
+  return Integers(graph, dimensions).of(value);
+}
+
+std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condition, ShapeEnv& dimensions) {
+  static const std::map<std::string_view, Relation> relations = {
+      {"operator.eq", Relation::kEqual},   {"operator.ne", Relation::kNotEqual},
+      {"operator.lt", Relation::kLess},    {"operator.le", Relation::kLessEqual},
+      {"operator.gt", Relation::kGreater}, {"operator.ge", Relation::kGreaterEqual}};
+  const Node* node = &graph.graph.node(condition);
+  bool opposite = false;
+  while (node->target == "operator.not_" && node->args.size() == 1 && node->args[0].is<NodeId>()) {
+    opposite = !opposite;
+    node = &graph.graph.node(*node->args[0].get_if<NodeId>());
+  }
+  const auto relation = relations.find(*node->target);
+  if (relation == relations.end() || node->args.size() != 2) return std::nullopt;
+  const auto left = integer_of(graph, node->args[0], dimensions);
+  const auto right = integer_of(graph, node->args[1], dimensions);
+  if (!left || !right) return std::nullopt;
+  return Comparison{opposite ? negated(relation->second) : relation->second, *left, *right};
+}
 
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {
   const Node* node = &graph.node(condition);

@@ -1,9 +1,12 @@
 // Tells conditions apart, so that what is known of one is known of all that ask the same.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "graph/graph.h"
+#include "symbolic/shape_env.h"
 
 namespace fxtrace {
 
@@ -12,5 +15,21 @@ namespace fxtrace {
 // opposite
 // (`n <= 0`, `not n > 0`).  Values that may have changed in between never have the same key.
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite);
+
+// What the code says of an integer, without any size being known: sums and products of others, ranks and
+// sizes of tensors that were made with given sizes.  What it does not say is a dimension by itself, the same
+// for all that ask the same; `dimensions` learns of those that are no sizes.  Absent for what is no integer.
+struct NumberedGraph {
+  const Graph& graph;
+  std::uint32_t number = 0;  // tells its values from those of other graphs
+};
+std::optional<SymInt> integer_of(const NumberedGraph& graph, const Argument& value, ShapeEnv& dimensions);
+
+struct Comparison {
+  Relation relation = Relation::kEqual;
+  SymInt left, right;
+};
+// Absent for conditions that compare no integers.
+std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condition, ShapeEnv& dimensions);
 
 }  // namespace fxtrace

@@ -434,3 +434,56 @@ def test_what_the_process_says_is_a_guard(program, tmp_path, module, guards):
     assert harness.failed_modules(collection) == []
     found = [guard["expr"] for guard in collection["graphs"][0]["guards"] if "enabled" in guard["expr"]]
     assert found == guards
+
+
+class Implied(nn.Module):
+    """What asserts and the code itself leave no choice about, without any --input."""
+
+    def forward(self, x: Tensor, n: int, k: int) -> Tensor:
+        torch._check(n > 0)
+        if n == 0 or n + 1 <= 1 or 2 * n < 2:
+            x = x * 8
+        if n != 0:
+            x = x + 2
+        assert x.shape[0] > 2
+        if x.size()[0] > 1 and not len(x) < 3:
+            x = x + 1
+        if torch.zeros([n, 3]).dim() == 2 and torch.eye(5).size(-1) == 5 and torch.rand(n, 3).shape[1] == 3:
+            x = x + 3
+        if x.new_zeros(x.size()[:1] + [7]).size()[-1] == 7:
+            x = x + 4
+        assert x.dim() == 2
+        if len(x.size()) == 2:
+            x = x + 5
+        for i in range(x.dim()):
+            x = x + i
+        return x
+
+
+class NotImplied(nn.Module):
+    def forward(self, x: Tensor, n: int, which: int) -> Tensor:
+        torch._check(n > 0)
+        assert x.size(0) > 2
+        if which == 0 and n > 1:
+            x = x + 1
+        if which == 1 and x.size(1) > 2:
+            x = x + 1
+        if which == 2:
+            y = x + 1
+            y.unsqueeze_(0)
+            if y.size(0) > 2:
+                x = x + 1
+        return x
+
+
+def test_what_asserts_imply_is_known_without_shapes(program, tmp_path):
+    path = archive(tmp_path, Implied())
+    collection = program.trace(path)
+    assert harness.failed_modules(collection) == []
+    (graph,) = collection["graphs"]
+    assert [node["args"][1] for node in graph["nodes"] if node["target"] == "aten.add.Scalar"] == [2, 1, 3, 4, 5, 0, 1]
+    assert [guard["expr"] for guard in graph["guards"]] == ["n > 0", "x.add(2).size()[0] > 2", "x.dim() == 2"]
+    harness.compare_runs(path, graph, "forward", (torch.rand(3, 2), 1, 0), {})
+    path = archive(tmp_path, NotImplied())
+    for which in range(3):
+        assert harness.failed_modules(program.trace(path, "--concrete", f"which={which}")) == [""], which
