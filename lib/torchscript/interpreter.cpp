@@ -60,7 +60,11 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       schema, options, dimensions_, make_placeholder,
       [&](const std::string& expr) { tracer_->guard(Expression::parse(expr), std::nullopt); },
       [&](const std::string& message) { tracer_->misfit(message); },
-      [&](const std::string& name) { return tracer_->is_fixed(name) && !plain.contains(name); });
+      [&](const std::string& name) {
+        if (tracer_->is_given(name)) return RootInputs::Unasked::kIsGiven;
+        return tracer_->is_fixed(name) && !plain.contains(name) ? RootInputs::Unasked::kTakesDefault
+                                                                : RootInputs::Unasked::kRemains;
+      });
   std::vector<BoundInput> bound = inputs.bind();
   concrete_inputs_ = {false};  // self
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
@@ -131,7 +135,7 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value() || options_.defaults == Defaults::kNever) continue;
-      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true});
+      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true, may_hold_tensor(*formal.type())});
     } else if (tracer_->is_fixed(name)) {
       bound[i].value = known->second;
       tracer_->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);

@@ -227,6 +227,14 @@ void Interpreter::record(const IrNode* node, const c10::FunctionSchema& schema, 
   switch (target.form) {
     case TargetForm::kUnsupported:
       for (const at::IValue& value : values) ask(value);
+      if (const Proxy* dict = values.empty() ? nullptr : find_recorded(values[0]);
+          dict != nullptr && dict->type->kind() == c10::TypeKind::DictType) {
+        const std::string input = describe(values[0]);
+        fail(FailureKind::kUnsupportedOp,
+             schema.name() + " of a dict whose keys are not known: " + input + "; --input '" + input +
+                 ".KEY=float32[...]', once for each key, says which it has",
+             node);
+      }
       fail(FailureKind::kUnsupportedOp, schema.name() + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
       args = {argument(values[0], node), target.name};

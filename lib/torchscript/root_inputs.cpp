@@ -92,14 +92,14 @@ std::string python_equality(const std::string& expr, const at::IValue& value) {
 
 RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
                        const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard,
-                       Misfit misfit, TakesDefault takes_default)
+                       Misfit misfit, Decide decide)
     : schema_(schema),
       options_(options),
       dimensions_(dimensions),
       make_placeholder_(std::move(make_placeholder)),
       guard_(std::move(guard)),
       misfit_(std::move(misfit)),
-      takes_default_(std::move(takes_default)) {
+      decide_(std::move(decide)) {
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
 }
 
@@ -229,8 +229,9 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
     return bind_value(structure(formal.real_type(), name), formal.real_type(), place);
   }
   const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
+  if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type(), place);
   // Dummy inputs stand for a call with them: what it leaves out has its default.
-  if (!decision.named && default_value != nullptr && (!dummies_.empty() || takes_default_(name))) {
+  if (!decision.named && default_value != nullptr && (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {

@@ -39,11 +39,12 @@ class RootInputs {
 
   // Told of a value for a tensor, which remains an input all the same.
   using Misfit = std::function<void(const std::string& message)>;
-  // Whether the input takes its default if no option speaks of it.
-  using TakesDefault = std::function<bool(const std::string& name)>;
+  // What becomes of an input of which no option speaks.
+  enum class Unasked { kRemains, kTakesDefault, kIsGiven };
+  using Decide = std::function<Unasked(const std::string& name)>;
 
   RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const ShapeEnv& dimensions,
-             MakePlaceholder make_placeholder, Guard guard, Misfit misfit, TakesDefault takes_default);
+             MakePlaceholder make_placeholder, Guard guard, Misfit misfit, Decide decide);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
@@ -90,7 +91,7 @@ class RootInputs {
   MakePlaceholder make_placeholder_;
   Guard guard_;
   Misfit misfit_;
-  TakesDefault takes_default_;
+  Decide decide_;
   std::set<std::string> unasked_;
 };
 

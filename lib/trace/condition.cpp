@@ -146,9 +146,14 @@ class Integers {
     return first != nullptr && first->meta->kind() == ValueKind::kTensor ? first : nullptr;
   }
 
+  // A parameter's shape is --param-shapes-constant's business.
+  static bool knows_shape(const Node& tensor) {
+    return tensor.meta->shape.has_value() && tensor.op != Opcode::kGetAttr;
+  }
+
   std::optional<SymInt> rank(const Node& tensor, int depth) {
     if (!keeps_its_shape(graph_, tensor)) return std::nullopt;
-    if (tensor.meta->shape) return SymInt(static_cast<std::int64_t>(tensor.meta->shape->size()));
+    if (knows_shape(tensor)) return SymInt(static_cast<std::int64_t>(tensor.meta->shape->size()));
     if (tensor.target == "aten.eye.default" || tensor.target == "aten.eye.m") return SymInt(2);
     const auto sizes = sizes_argument(*tensor.target);
     if (sizes && *sizes < tensor.args.size()) {
@@ -178,7 +183,7 @@ class Integers {
     std::optional<std::int64_t> count;
     if (const auto known = rank(tensor, depth)) count = known->number();
     if (index < 0 && count && *count + index >= 0) index += *count;
-    if (tensor.meta->shape && index >= 0 && index < *count) {
+    if (knows_shape(tensor) && index >= 0 && index < *count) {
       if (const SymInt* known = (*tensor.meta->shape)[static_cast<std::size_t>(index)].size()) return *known;
     }
     if (tensor.target == "aten.eye.default") return of(tensor.args[0], depth + 1);

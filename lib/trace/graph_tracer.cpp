@@ -33,7 +33,12 @@ void GraphTracer::open_builder(ModuleId module, std::string name) {
 
 bool GraphTracer::is_fixed(const std::string& input) const {
   return std::any_of(fixed_.begin(), fixed_.end(),
-                     [&](const FixedInput& fixed) { return fixed.name == input; });
+                     [&](const FixedInput& fixed) { return fixed.name == input && !fixed.is_given; });
+}
+
+bool GraphTracer::is_given(const std::string& input) const {
+  return std::any_of(fixed_.begin(), fixed_.end(),
+                     [&](const FixedInput& fixed) { return fixed.name == input && fixed.is_given; });
 }
 
 Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {
@@ -61,6 +66,7 @@ NodeId GraphTracer::append(Graph::NodeSpec spec) {
 }
 
 NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta) {
+  has_inputs_ = true;
   return append({Opcode::kPlaceholder,
                  name,
                  std::move(default_value),

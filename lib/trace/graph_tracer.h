@@ -36,6 +36,8 @@ struct FixedInput {
   std::string name;
   std::string value;  // as Python writes it
   bool is_default = true;
+  bool may_be_tensor = false;  // where it is None by default: given, it would be or hold one
+  bool is_given = false;       // not fixed, but known not to be None: without it no input would be left
 };
 
 // Thrown by a front end that is asked for the values of these inputs and can tell them: nothing that was
@@ -56,6 +58,7 @@ class GraphTracer {
 
   const LeafRules& rules() const { return rules_; }
   bool is_fixed(const std::string& input) const;
+  bool is_given(const std::string& input) const;
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
@@ -77,6 +80,7 @@ class GraphTracer {
   void guard(Expression expr, std::optional<SourceLocation> source);
   // An option for this graph does nothing.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
+  bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
   const std::vector<std::string>& misfits() const { return misfits_; }
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
@@ -187,6 +191,7 @@ class GraphTracer {
   std::int64_t max_nodes_;
   FailedModules& failed_;
   ModuleId root_;
+  bool has_inputs_ = false;
   const std::vector<FixedInput>& fixed_;
 
   Journal journal_;

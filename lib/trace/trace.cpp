@@ -142,6 +142,10 @@ class RecursiveTrace {
         if (stub) throw;
         // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
         if (tracer.stale()) return false;
+        if (thrown.failure.kind == FailureKind::kRaised && give_an_input(fixed)) {
+          failed_.resize(failures);
+          continue;
+        }
         if (thrown.failure.module.empty()) thrown.failure.module = facts_.info(root).path;
         failed_.add(root, std::move(thrown.failure));
         return false;
@@ -149,6 +153,7 @@ class RecursiveTrace {
       // Who asked for an input may be a leaf now.
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
+      if (!stub && !tracer.has_inputs() && give_an_input(fixed)) continue;
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
@@ -158,6 +163,19 @@ class RecursiveTrace {
           root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub, std::move(outputs)});
       return true;
     }
+  }
+
+  // Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises where it gets none, or makes a graph without
+  // inputs: then the first that might be a tensor is given, and the rest is asked anew.  Once for a graph.
+  static bool give_an_input(std::vector<FixedInput>& fixed) {
+    if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
+    const auto first = std::ranges::find_if(
+        fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default && input.value == "None"; });
+    if (first == fixed.end()) return false;
+    FixedInput given = *first;
+    given.is_given = true;
+    fixed.assign({std::move(given)});
+    return true;
   }
 
   // Whether control flow as subgraphs would mean something else than the code; then its module fails.
@@ -203,9 +221,12 @@ class RecursiveTrace {
     for (const ModuleId root : order_) {
       for (const FixedInput& input : traced_.at(root).fixed) {
         if (!input.is_default) continue;
-        const std::string text = input.name + " has its default, " + input.value;
+        const std::string text =
+            input.name + (input.is_given ? " is given: nothing is without it"
+                                         : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + "; --concrete or --input gives it another");
+          notes.push_back(text + (input.is_given ? "; --input-names says otherwise"
+                                                 : "; --concrete or --input gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);

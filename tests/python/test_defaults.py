@@ -372,3 +372,65 @@ def test_only_what_is_asked_in_the_end(program, tmp_path):
 def test_exported_programs_accept_it(program):
     sample = next(iter(harness.samples("exported_program")))
     assert program.trace(harness.sample_path(sample), "--defaults", "never")["options"]["defaults"] == "never"
+
+
+class OneOf(nn.Module):
+    """As language models take ids or embeddings, and say no when they get neither."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+
+    def forward(
+        self, input_ids: Optional[Tensor] = None, mask: Optional[Tensor] = None, inputs_embeds: Optional[Tensor] = None
+    ) -> Tensor:
+        given = 0
+        if input_ids is not None:
+            given += 1
+        if inputs_embeds is not None:
+            given += 1
+        if given != 1:
+            raise ValueError("exactly one of them")
+        if inputs_embeds is None:
+            assert input_ids is not None
+            inputs_embeds = self.embedding(input_ids)
+        return inputs_embeds if mask is None else inputs_embeds * mask
+
+
+class Whatever(nn.Module):
+    """Raises nothing: with all defaults it would be a graph without inputs."""
+
+    def forward(self, ids: Optional[Tensor] = None, embeds: Optional[Tensor] = None, n: int = 1) -> Tensor:
+        x = torch.zeros(1)
+        if ids is not None:
+            x = ids * 2
+        elif embeds is not None:
+            x = embeds
+        return x + n if n > 0 else x
+
+
+def test_defaults_leave_an_input(program, tmp_path):
+    for module, given, args in [(OneOf(), "input_ids", (torch.tensor([1, 2]),)), (Whatever(), "ids", (torch.ones(2),))]:
+        path = str(tmp_path / "model.pt")
+        torch.jit.script(module.eval()).save(path)
+        done = program.run("trace", path)
+        collection = json.loads(done.stdout)
+        assert harness.failed_modules(collection) == []
+        graph = collection["graphs"][0]
+        assert given in placeholders(graph) and f"note: {given} is given" in done.stderr.decode()
+        harness.compare_runs(path, graph, "forward", args, {})
+
+
+def test_keys_of_a_dict_are_said_by_input(program, tmp_path):
+    class Sum(nn.Module):
+        def forward(self, tensors: Dict[str, Tensor]) -> Tensor:
+            x = torch.zeros(1)
+            for value in tensors.values():
+                x = x + value
+            return x
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Sum()).save(path)
+    (failure,) = [module["failure"] for module in program.trace(path)["modules"]]
+    assert "tensors; --input 'tensors.KEY=float32[...]'" in failure["message"]
+    assert harness.failed_modules(program.trace(path, "--input", "tensors.a=float32[1]")) == []
