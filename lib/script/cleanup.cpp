@@ -10,6 +10,7 @@
 #include "operators/operators.h"
 #include "script/schema_match.h"
 #include "script/type_relations.h"
+#include "support/identifier.h"
 
 namespace fxtrace::script {
 namespace {
@@ -97,11 +98,57 @@ class Decisions {
         visit_if(*node);
       } else if (node->is(Symbol::kPrimLoop)) {
         visit_loop(*node);
+      } else if (node->is(Symbol::kAtenDevice)) {
+        visit_device(*node);
+      } else if (node->is(Symbol::kPrimTupleConstruct)) {
+        visit_tuple(*node);
       } else {
         for (IrBlock* inner : node->blocks()) visit(*inner);
       }
       node = next;
     }
+  }
+
+  // torch.device("cpu") is a constant.
+  void visit_device(IrNode& node) {
+    const auto text = node.inputs().size() == 1 ? constant_of<std::string>(*node.input()) : std::nullopt;
+    if (!text || !is_device(*text)) return;
+    IrNode* constant = node.graph()->create_constant(Constant(Constant::Device{*text}), device_type());
+    constant->set_source_range(node.source_range())->insert_before(&node);
+    node.output()->replace_all_uses_with(constant->output());
+    changed_ = true;
+  }
+
+  // A tuple of constants is one, but for what can be written.
+  void visit_tuple(IrNode& node) {
+    if (node.inputs().empty()) return;
+    Constant::Tuple tuple;
+    for (const IrValue* input : node.inputs()) {
+      const Constant* constant = input->node()->constant();
+      if (constant == nullptr || !is_immutable(*constant)) return;
+      tuple.items.push_back(*constant);
+    }
+    IrNode* constant = node.graph()->create_constant(Constant(std::move(tuple)), node.output()->type());
+    constant->set_source_range(node.source_range())->insert_before(&node);
+    node.output()->replace_all_uses_with(constant->output());
+    changed_ = true;
+  }
+
+  static bool is_immutable(const Constant& constant) {
+    return !constant.is<Constant::TableEntry>() && !constant.is<Constant::List>() &&
+           !constant.is<Constant::Dict>() && !constant.is<Constant::FunctionValue>();
+  }
+
+  // "cpu", "cuda:0": what any build of LibTorch reads.
+  static bool is_device(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    const std::string_view name = text.substr(0, colon);
+    if (!is_identifier(name)) return false;
+    if (colon == std::string_view::npos) return true;
+    const std::string_view index = text.substr(colon + 1);
+    constexpr std::size_t kMaxDigits = 2;
+    return !index.empty() && index.size() <= kMaxDigits &&
+           std::all_of(index.begin(), index.end(), is_digit) && (index.size() == 1 || index[0] != '0');
   }
 
   void visit_if(IrNode& node) {

@@ -69,7 +69,7 @@ class Emitter {
   IrValue* emit_augmented(const Tree& statement, IrValue* left);
   void emit_return(const SourceRange& range, const Tree* value);
   void emit_raise(const Tree& statement);
-  void raise(IrValue* message, IrValue* class_name, const SourceRange& range);
+  void raise(IrValue* message, const SourceRange& range);
   void emit_assert(const Tree& statement);
   void emit_delete(const Tree& statement);
   void emit_with(const Tree& statement);

@@ -544,12 +544,13 @@ Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders
     }
     case Sugared::Kind::kException: {
       Sugared instance = of_kind(Sugared::Kind::kExceptionInstance);
-      instance.text = callee.text;
-      std::vector<IrValue*> parts;
-      for (const NamedValue& each : arguments.arguments) parts.push_back(each.value);
-      instance.value = parts.size() == 1 ? parts[0]
-                       : parts.empty()   ? constant(Constant(std::string()), arguments.range)
-                                         : matcher_.tuple(parts);
+      instance.value = constant(Constant(callee.text + ": "), arguments.range);
+      for (const NamedValue& each : arguments.arguments) {
+        IrValue* part = each.value;
+        if (part->type()->kind() != TypeKind::kString)
+          part = call_builtin(Symbol::kAtenStr, {part}, arguments.range);
+        instance.value = call_builtin(Symbol::kAtenAdd, {instance.value, part}, arguments.range);
+      }
       return instance;
     }
     case Sugared::Kind::kValue:

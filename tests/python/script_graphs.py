@@ -44,6 +44,7 @@ def normalized(text: str) -> tuple[list[str], list[str]]:
     names: list[str] = []
     lines: list[str] = []
     # Parameters stand on lines of their own in one of the forms.
+    text = re.sub(r"\[warn_id=\d+\]", "", text)
     text = re.sub(r",\n +%", ", %", text)
     for line in text.splitlines():
         line = PLACE.sub("", line).rstrip()
