@@ -338,6 +338,8 @@ void ClassType::clear() {
   forward_pre_hooks_.clear();
 }
 
+InterfaceType::InterfaceType(std::string name, bool is_module)
+    : Type(TypeKind::kInterface, {}, std::move(name)), is_module_(is_module) {}
 InterfaceType::~InterfaceType() = default;
 
 const FunctionSchema* InterfaceType::find_method(std::string_view name) const {

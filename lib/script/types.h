@@ -235,8 +235,7 @@ struct FunctionSchema;
 class InterfaceType final : public Type {
  public:
   static bool is_kind(TypeKind kind) { return kind == TypeKind::kInterface; }
-  InterfaceType(std::string name, bool is_module)
-      : Type(TypeKind::kInterface, {}, std::move(name)), is_module_(is_module) {}
+  InterfaceType(std::string name, bool is_module);
   bool is_module_interface() const { return is_module_; }
   const std::vector<std::unique_ptr<FunctionSchema>>& methods() const { return methods_; }
   const FunctionSchema* find_method(std::string_view name) const;
