@@ -34,6 +34,13 @@ void gives(Arguments arguments, Results& results) {
   results.push_back(Function(arguments));
 }
 
+// Of LibTorch's overloads for any number, that make numbers of 32 bits of their results.
+Value narrowed_result(const Value& result);
+template <Value (*Function)(Arguments)>
+void gives_scalar(Arguments arguments, Results& results) {
+  results.push_back(narrowed_result(Function(arguments)));
+}
+
 inline const Value& argument(Arguments arguments, std::size_t i) {
   if (i >= arguments.size()) not_supported("an argument is missing");
   return arguments[i];
@@ -48,6 +55,7 @@ DictValue& dict_argument(Arguments arguments, std::size_t i);
 
 // As CPUs have it: INT64_MAX and 1 is INT64_MIN.
 inline std::int64_t wrapped(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+inline std::int32_t narrowed(std::int64_t number) { return static_cast<std::int32_t>(number); }
 inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
 // Throws Raised where values are not to be compared.

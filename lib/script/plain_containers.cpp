@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <locale>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +62,7 @@ Value pop(Arguments arguments) {
 
 void delete_item(Arguments arguments, Results& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
+  if (list.items.empty()) throw Raised("pop index out of range");
   list.items.erase(place_in(list, int_argument(arguments, 1)));
 }
 
@@ -93,13 +96,22 @@ void repeat(ListValue& list, const std::vector<Value>& items, std::int64_t times
   for (std::int64_t i = 0; i < times; ++i) list.items.insert(list.items.end(), items.begin(), items.end());
 }
 
+// LibTorch asks for memory for as many elements, be it that a negative number is no number of elements.
+void check_reserve(std::uint64_t size) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 59;
+  if (size >= kMost) throw Raised("vector::reserve");
+  if (size > kMaxPlainSize) throw Raised("a list of too many elements", RefusalKind::kLimit);
+}
+
 Value multiply(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
   if (!a.is_list() && !b.is_list()) return product_of(a, b);
   const std::size_t at = a.is_list() ? 0 : 1;
   const ListValue& list = list_argument(arguments, at);
   Value result = make_list(list.element_type);
-  repeat(result.to_list(), list.items, int_argument(arguments, 1 - at));
+  const std::int64_t times = int_argument(arguments, 1 - at);
+  check_reserve(bits(times) * list.items.size());
+  repeat(result.to_list(), list.items, times);
   return result;
 }
 
@@ -146,10 +158,24 @@ void remove(Arguments arguments, Results& /*results*/) {
   list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
+// As C++ prints it.
+std::string text_of_item(const Value& value) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  if (value.is_bool()) {
+    out << value.to_bool();
+  } else if (value.is_double()) {
+    out << value.to_double();
+  } else {
+    print(out, value);
+  }
+  return out.str();
+}
+
 Value index(Arguments arguments) {
   const ListValue& list = list_argument(arguments, 0);
   const std::size_t place = find_in(list, argument(arguments, 1));
-  if (place == list.items.size()) throw Raised("'" + printed(arguments[1]) + "' is not in list");
+  if (place == list.items.size()) throw Raised("'" + text_of_item(arguments[1]) + "' is not in list");
   return static_cast<std::int64_t>(place);
 }
 
@@ -192,14 +218,48 @@ void sort_items(std::vector<Value>& items, bool backwards) {
   });
 }
 
+bool is_sortable(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kBool:
+    case TypeKind::kFloat:
+    case TypeKind::kInt:
+    case TypeKind::kString:
+    case TypeKind::kTensor:
+      return true;
+    case TypeKind::kTuple:
+      return std::ranges::all_of(type.contained_types(),
+                                 [](const TypePtr& part) { return is_sortable(*part); });
+    default:
+      return false;
+  }
+}
+
+void check_sortable(const ListValue& list) {
+  const Type& type = *list.element_type;
+  if (list.items.empty() || is_sortable(type)) return;
+  if (type.kind() == TypeKind::kClass) not_supported("objects are sorted");
+  constexpr const char* kOthers =
+      "a User Defined Class that defines the __lt__ compare method or Tuples of aforementioned types";
+  if (type.kind() != TypeKind::kTuple) {
+    throw Raised(std::string("Only list of Tensors, ints, floats, bools, strs, ") + kOthers +
+                 " can be sorted, got list of " + type.repr_str());
+  }
+  throw Raised(
+      "Contained elements in " + type.str() +
+      " are not sortable. Only Int, Bool, Float, String, Tensor, a User Defined Class with __lt__ method "
+      "defined or Tuples of aforementioned types can be sorted.");
+}
+
 void sort(Arguments arguments, Results& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
+  check_sortable(list);
   std::vector<Value> items = list.items;  // the list stays as it is when there is no order
   sort_items(items, bool_argument(arguments, 1));
   list.items = std::move(items);
 }
 
 Value sorted(Arguments arguments) {
+  check_sortable(list_argument(arguments, 0));
   Value result = copy_list(arguments);
   sort_items(result.to_list().items, false);
   return result;
@@ -213,6 +273,7 @@ Value size(Arguments arguments) {
 }
 
 Value numbers_below(Arguments arguments) {
+  check_reserve(bits(int_argument(arguments, 0)));
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < int_argument(arguments, 0); ++i) numbers.push_back(i);
   return make_int_list(numbers);

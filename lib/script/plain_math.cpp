@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "script/plain_call.h"
+#include "script/plain_numbers.h"
 
 namespace fxtrace::script {
 namespace {
@@ -13,14 +14,20 @@ namespace {
 using Complex = std::complex<double>;
 
 template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
-void function(Arguments arguments, Results& results) {
-  if (argument(arguments, 0).is_complex()) {
-    if constexpr (Imaginary != nullptr) {
-      results.emplace_back(Imaginary(argument(arguments, 0).to_complex()));
-      return;
-    }
+Value value_of(Arguments arguments) {
+  if constexpr (Imaginary != nullptr) {
+    if (argument(arguments, 0).is_complex()) return Imaginary(arguments[0].to_complex());
   }
-  results.emplace_back(Real(float_argument(arguments, 0)));
+  return Real(float_argument(arguments, 0));
+}
+
+template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
+void function(Arguments arguments, Results& results) {
+  results.push_back(value_of<Real, Imaginary>(arguments));
+}
+template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
+void scalar_function(Arguments arguments, Results& results) {
+  gives_scalar<value_of<Real, Imaginary>>(arguments, results);
 }
 
 template <bool (*Real)(double), bool Every>
@@ -78,22 +85,21 @@ bool is_infinite(double x) { return std::isinf(x); }
 bool is_nan(double x) { return std::isnan(x); }
 
 // Of a float that fits; plain_checks.cpp sees to it.
-template <double (*Round)(double)>
-Value whole_number(Arguments arguments) {
-  const Value& value = argument(arguments, 0);
-  if (value.is_int()) return value;
-  return static_cast<std::int64_t>(Round(float_argument(arguments, 0)));
-}
-double real_ceil(double x) { return std::ceil(x); }
-double real_floor(double x) { return std::floor(x); }
-
-// By way of a float, which LibTorch does without looking whether it still fits.
-template <double (*Round)(double)>
-Value whole_scalar(Arguments arguments) {
+Value floor(Arguments arguments) {
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
-  const double rounded = Round(float_argument(arguments, 0));
+  const double rounded = std::floor(float_argument(arguments, 0));
   if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
   return static_cast<std::int64_t>(rounded);
+}
+Value scalar_ceil(Arguments arguments) {
+  const double rounded = std::ceil(float_argument(arguments, 0));
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
+  return static_cast<std::int64_t>(rounded);
+}
+Value ceil(Arguments arguments) {
+  const Value& value = argument(arguments, 0);
+  return value.is_int() ? value : Value(static_cast<std::int64_t>(std::ceil(float_argument(arguments, 0))));
 }
 
 Value angle(Arguments arguments) {
@@ -133,16 +139,8 @@ void modf(Arguments arguments, Results& results) {
 Complex log_of(const Value& value) { return std::log(value.to_complex()); }
 double log_of(double value) { return std::log(value); }
 
-// LibTorch's quotient of complex numbers, by the larger part of the divisor.
-Complex quotient(Complex x, Complex y) {
-  const double a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
-  if (std::abs(c) >= std::abs(d)) {
-    if (c == 0 && d == 0) return {a / std::abs(c), b / std::abs(d)};
-    const double ratio = d / c, scale = 1.0 / (c + d * ratio);
-    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
-  }
-  const double ratio = c / d, scale = 1.0 / (d + c * ratio);
-  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+Value log_of_scalars(Arguments arguments) {
+  return log_of(float_argument(arguments, 0)) / log_of(float_argument(arguments, 1));
 }
 
 Value log(Arguments arguments) {
@@ -161,50 +159,78 @@ Value log(Arguments arguments) {
   }
   const Complex dividend =
       value.is_complex() ? log_of(value) : Complex(log_of(float_argument(arguments, 0)), 0);
-  return quotient(dividend, log_of(base));
+  return complex_quotient(dividend, log_of(base));
 }
 
 constexpr PlainOperator kMathOperators[] = {
     {"aten::acos", function<real_acos, complex_acos>},
+    {"aten::acos.Scalar", scalar_function<real_acos, complex_acos>},
     {"aten::acosh", function<real_acosh, complex_acosh>},
+    {"aten::acosh.Scalar", scalar_function<real_acosh, complex_acosh>},
     {"aten::angle", gives<angle>},
+    {"aten::angle.Scalar", gives_scalar<angle>},
     {"aten::asin", function<real_asin, complex_asin>},
+    {"aten::asin.Scalar", scalar_function<real_asin, complex_asin>},
     {"aten::asinh", function<real_asinh, complex_asinh>},
+    {"aten::asinh.Scalar", scalar_function<real_asinh, complex_asinh>},
     {"aten::atan", function<real_atan, complex_atan>},
+    {"aten::atan.Scalar", scalar_function<real_atan, complex_atan>},
     {"aten::atan2", gives<atan2>},
     {"aten::atanh", function<real_atanh, complex_atanh>},
-    {"aten::ceil", gives<whole_number<real_ceil>>},
-    {"aten::ceil.Scalar", gives<whole_scalar<real_ceil>>},
+    {"aten::atanh.Scalar", scalar_function<real_atanh, complex_atanh>},
+    {"aten::ceil", gives<ceil>},
+    {"aten::ceil.Scalar", gives_scalar<scalar_ceil>},
     {"aten::copysign", gives<copysign>},
     {"aten::cos", function<real_cos, complex_cos>},
+    {"aten::cos.Scalar", scalar_function<real_cos, complex_cos>},
     {"aten::cosh", function<real_cosh, complex_cosh>},
+    {"aten::cosh.Scalar", scalar_function<real_cosh, complex_cosh>},
     {"aten::degrees", function<degrees>},
+    {"aten::degrees.Scalar", scalar_function<degrees>},
     {"aten::erf", function<real_erf>},
+    {"aten::erf.Scalar", scalar_function<real_erf>},
     {"aten::erfc", function<real_erfc>},
+    {"aten::erfc.Scalar", scalar_function<real_erfc>},
     {"aten::exp", function<real_exp, complex_exp>},
+    {"aten::exp.Scalar", scalar_function<real_exp, complex_exp>},
     {"aten::expm1", function<real_expm1>},
+    {"aten::expm1.Scalar", scalar_function<real_expm1>},
     {"aten::fabs", function<real_fabs>},
-    {"aten::floor", gives<whole_number<real_floor>>},
-    {"aten::floor.Scalar", gives<whole_scalar<real_floor>>},
+    {"aten::fabs.Scalar", scalar_function<real_fabs>},
+    {"aten::floor", gives<floor>},
+    {"aten::floor.Scalar", gives_scalar<floor>},
     {"aten::frexp", frexp},
     {"aten::gamma", function<real_tgamma>},
+    {"aten::gamma.Scalar", scalar_function<real_tgamma>},
     {"aten::isfinite", question<is_finite, true>},
     {"aten::isinf", question<is_infinite, false>},
     {"aten::isnan", question<is_nan, false>},
     {"aten::ldexp", gives<ldexp>},
     {"aten::lgamma", function<real_lgamma>},
+    {"aten::lgamma.Scalar", scalar_function<real_lgamma>},
     {"aten::log", gives<log>},
+    {"aten::log.Scalar", gives_scalar<log>},
+    {"aten::log.Scalar_Scalar", gives<log_of_scalars>},
     {"aten::log10", function<real_log10, complex_log10>},
+    {"aten::log10.Scalar", scalar_function<real_log10, complex_log10>},
     {"aten::log1p", function<real_log1p>},
+    {"aten::log1p.Scalar", scalar_function<real_log1p>},
     {"aten::modf", modf},
     {"aten::polar", gives<polar>},
     {"aten::radians", function<radians>},
+    {"aten::radians.Scalar", scalar_function<radians>},
     {"aten::round", function<round_to_even>},
+    {"aten::round.Scalar", scalar_function<round_to_even>},
     {"aten::sin", function<real_sin, complex_sin>},
+    {"aten::sin.Scalar", scalar_function<real_sin, complex_sin>},
     {"aten::sinh", function<real_sinh, complex_sinh>},
+    {"aten::sinh.Scalar", scalar_function<real_sinh, complex_sinh>},
     {"aten::sqrt", function<real_sqrt, complex_sqrt>},
+    {"aten::sqrt.Scalar", scalar_function<real_sqrt, complex_sqrt>},
     {"aten::tan", function<real_tan, complex_tan>},
+    {"aten::tan.Scalar", scalar_function<real_tan, complex_tan>},
     {"aten::tanh", function<real_tanh, complex_tanh>},
+    {"aten::tanh.Scalar", scalar_function<real_tanh, complex_tanh>},
 };
 
 }  // namespace

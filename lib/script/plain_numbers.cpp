@@ -58,25 +58,9 @@ Value multiply_numbers(const Value& a, const Value& b) {
   return Complex(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
 }
 
-// LibTorch's: scaled by the larger part of the divisor.
-Complex quotient(Complex x, Complex y) {
-  const double a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
-  if (std::abs(c) >= std::abs(d)) {
-    if (c == 0 && d == 0) return {a / std::abs(c), b / std::abs(d)};
-    const double ratio = d / c;
-    const double scale = 1.0 / (c + d * ratio);
-    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
-  }
-  const double ratio = c / d;
-  const double scale = 1.0 / (d + c * ratio);
-  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
-}
-
-Value divide(Arguments arguments) {
-  const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (is_real(a) && is_real(b)) return real(a) / real(b);
-  if (!b.is_complex()) return Complex(complex(a).real() / real(b), complex(a).imag() / real(b));
-  return quotient(complex(a), complex(b));
+Value divide(Arguments arguments) { return real(argument(arguments, 0)) / real(argument(arguments, 1)); }
+Value divide_complex(Arguments arguments) {
+  return complex_quotient(complex(argument(arguments, 0)), complex(argument(arguments, 1)));
 }
 
 // The divisor is neither 0 nor, for the least number, -1: plain_checks.cpp sees to it.
@@ -122,21 +106,56 @@ void divmod(Arguments arguments, Results& results) {
     return;
   }
   const double x = real(a), y = real(b);
-  if (y == 0) throw Raised("ZeroDivisionError: float divmod()");
-  double rest = std::fmod(x, y);
-  if (rest != 0 && (x < 0) != (y < 0)) rest += y;
-  results.emplace_back((x - rest) / y);
-  results.emplace_back(rest);
+  if (a.is_double() && b.is_double()) {
+    if (y == 0) throw Raised("ZeroDivisionError: float divmod()");
+    double rest = std::fmod(x, y);
+    if (rest != 0 && (x < 0) != (y < 0)) rest += y;
+    results.emplace_back((x - rest) / y);
+    results.emplace_back(rest);
+    return;
+  }
+  // LibTorch makes numbers of 32 bits of an int and a float.
+  const float dividend = a.is_int() ? static_cast<float>(narrowed(a.to_int())) : static_cast<float>(x);
+  const float divisor = b.is_int() ? static_cast<float>(narrowed(b.to_int())) : static_cast<float>(y);
+  if (divisor == 0) throw Raised("ZeroDivisionError: float divmod()");
+  const double floored_quotient = std::floor(dividend / divisor);
+  if (!std::isfinite(floored_quotient))
+    throw Raised("Cannot convert float " + std::to_string(double{dividend / divisor}) + " to integer");
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (floored_quotient >= kLimit || floored_quotient < -kLimit) not_supported("a quotient is beyond 64 bits");
+  const double quotient = floored_quotient + 0.0;  // that of an integer, which has no -0
+  const double whole = a.is_int() ? narrowed(a.to_int()) : static_cast<double>(dividend);
+  const double part = b.is_int() ? narrowed(b.to_int()) : static_cast<double>(divisor);
+  results.emplace_back(quotient);
+  results.emplace_back(whole - quotient * part);
+}
+
+// std::pow of complex numbers and real ones, which asserts in std::polar that a length is no NaN.
+Complex polar(double length, double theta) { return {length * std::cos(theta), length * std::sin(theta)}; }
+Complex power_of(Complex x, double y) {
+  if (x.imag() == 0 && x.real() > 0) return std::pow(x.real(), y);
+  const Complex logarithm = std::log(x);
+  return polar(std::exp(y * logarithm.real()), y * logarithm.imag());
+}
+Complex power_of(double x, Complex y) {
+  if (!(x > 0)) return std::pow(Complex(x), y);
+  return polar(std::pow(x, y.real()), y.imag() * std::log(x));
 }
 
 Value power(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (is_real(a) && is_real(b)) return std::pow(real(a), real(b));
-  if (!b.is_complex()) {
-    return b.is_int() ? std::pow(a.to_complex(), b.to_int()) : std::pow(a.to_complex(), b.to_double());
+  if (is_real(a) && is_real(b)) {
+    if (real(a) == 0 && real(b) < 0) throw Raised("0.0 cannot be raised to a negative power");
+    return std::pow(real(a), real(b));
   }
-  if (!a.is_complex()) return std::pow(real(a), b.to_complex());
-  return std::pow(a.to_complex(), b.to_complex());
+  if (a.is_complex() && b.is_complex()) return std::pow(a.to_complex(), b.to_complex());
+  if (b.is_complex()) return power_of(real(a), b.to_complex());
+  if (!a.is_complex()) not_supported("a value is no number");
+  return power_of(a.to_complex(), real(b));
+}
+
+Value power_of_scalars(Arguments arguments) {
+  return std::pow(real(argument(arguments, 0)), real(argument(arguments, 1)));
 }
 
 // By way of a float, as LibTorch does it: plain_checks.cpp refuses what does not fit.
@@ -166,10 +185,12 @@ Value gcd(Arguments arguments) {
   return a < 0 ? wrapped(0 - bits(a)) : a;
 }
 
-// Of at most 20: plain_checks.cpp sees to it.
+// Of at most 20: plain_checks.cpp sees to it.  LibTorch looks at the lower half of the number only.
 Value factorial(Arguments arguments) {
-  const std::int64_t number = int_argument(arguments, 0);
+  constexpr std::int64_t kLargest = 20;
+  const std::int64_t number = narrowed(int_argument(arguments, 0));
   if (number < 0) throw Raised("factorial() not defined for negative values");
+  if (number > kLargest) not_supported("a factorial has more than 64 bits");
   std::int64_t product = 1;
   for (std::int64_t i = 2; i <= number; ++i) product *= i;
   return product;
@@ -199,8 +220,19 @@ Value are_equal(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
   if (are_ints(a, b)) return a.to_int() == b.to_int();
   if (is_real(a) && is_real(b)) return real(a) == real(b);
-  if ((a.is_complex() && b.is_scalar()) || (b.is_complex() && a.is_scalar())) return complex(a) == complex(b);
+  if (a.is_scalar() && b.is_scalar() && (a.kind() != b.kind() || a.is_bool())) {
+    // LibTorch gives nothing at all for an int and a complex number, and knows no bools here.
+    if (!a.is_double() && !b.is_double())
+      not_supported("numbers are compared that LibTorch does not compare");
+    return complex(a) == complex(b);
+  }
   return equal(a, b);
+}
+Value are_equal_bools(Arguments arguments) {
+  return bool_argument(arguments, 0) == bool_argument(arguments, 1);
+}
+Value are_unequal_bools(Arguments arguments) {
+  return bool_argument(arguments, 0) != bool_argument(arguments, 1);
 }
 Value are_unequal(Arguments arguments) { return !are_equal(arguments).to_bool(); }
 
@@ -282,6 +314,9 @@ Value sum(Arguments arguments) {
     else
       both = Complex(both.real() + complex(item).real(), both.imag() + complex(item).imag());
   }
+  // LibTorch takes the elements out of the list.
+  if (!list.items.empty() && kind == TypeKind::kComplex)
+    not_supported("a list of complex numbers loses them");
   if (kind == TypeKind::kFloat) return number;
   return kind == TypeKind::kComplex ? Value(both) : Value(wrapped(integer));
 }
@@ -339,26 +374,27 @@ Value text_to_float(Arguments arguments) {
 
 Value to_float(Arguments arguments) {
   const Value& a = argument(arguments, 0);
-  if (a.is_bool()) return a.to_bool() ? 1.0 : 0.0;
-  if (a.is_complex()) {
-    // LibTorch pushes what it has.
-    return a;
-  }
-  return real(a);
+  return a.is_bool() ? (a.to_bool() ? 1.0 : 0.0) : real(a);
+}
+Value scalar_to_float(Arguments arguments) {
+  const Value& a = argument(arguments, 0);
+  return a.is_complex() ? a.to_complex().real() : real(a);
 }
 
 Value to_bool(Arguments arguments) { return is_true(argument(arguments, 0)); }
 
+// LibTorch looks at the lower half of an int only.
 Value make_complex(Arguments arguments) {
-  const auto part = [&](std::size_t i) {
+  const auto part = [&](std::size_t i) -> double {
     const Value& value = argument(arguments, i);
-    return value.is_bool() ? (value.to_bool() ? 1.0 : 0.0) : real(value);
+    if (value.is_bool()) return value.to_bool() ? 1 : 0;
+    return value.is_int() ? narrowed(value.to_int()) : real(value);
   };
-  if (arguments.size() == 1) {
-    const Value& value = argument(arguments, 0);
-    return value.is_complex() ? value : Value(Complex(part(0), 0));
-  }
   return Complex(part(0), part(1));
+}
+Value scalar_to_complex(Arguments arguments) {
+  const Value& value = argument(arguments, 0);
+  return value.is_complex() ? value : Value(Complex(real(value), 0));
 }
 
 Value range_length(Arguments arguments) {
@@ -376,6 +412,7 @@ Value derive_index(Arguments arguments) {
 constexpr PlainOperator kNumberOperators[] = {
     {"aten::sub", gives<subtract>},
     {"aten::div", gives<divide>},
+    {"aten::div.complex", gives<divide_complex>},
     {"aten::floordiv", gives<floor_divide>},
     {"aten::__round_to_zero_floordiv", gives<round_to_zero_divide>},
     {"aten::remainder", gives<remainder>},
@@ -383,9 +420,12 @@ constexpr PlainOperator kNumberOperators[] = {
     {"aten::mathremainder", gives<math_remainder>},
     {"aten::divmod", divmod},
     {"aten::pow", gives<power>},
+    {"aten::pow.Scalar_Scalar", gives<power_of_scalars>},
     {"aten::pow.int_to_int", gives<integer_power>},
     {"aten::neg", gives<negate>},
+    {"aten::neg.Scalar", gives_scalar<negate>},
     {"prim::abs", gives<absolute>},
+    {"prim::abs.Scalar", gives_scalar<absolute>},
     {"aten::gcd", gives<gcd>},
     {"aten::factorial", gives<factorial>},
     {"aten::__and__", gives<bit_and>},
@@ -395,7 +435,9 @@ constexpr PlainOperator kNumberOperators[] = {
     {"aten::__lshift__", gives<shift_left>},
     {"aten::__rshift__", gives<shift_right>},
     {"aten::eq", gives<are_equal>},
+    {"aten::eq.bool", gives<are_equal_bools>},
     {"aten::ne", gives<are_unequal>},
+    {"aten::ne.bool", gives<are_unequal_bools>},
     {"aten::lt", gives<less>},
     {"aten::le", gives<less_equal>},
     {"aten::gt", gives<greater>},
@@ -409,9 +451,11 @@ constexpr PlainOperator kNumberOperators[] = {
     {"aten::Int.Scalar", gives<scalar_to_integer>},
     {"aten::Int.str", gives<text_to_integer>},
     {"aten::Float", gives<to_float>},
+    {"aten::Float.Scalar", gives<scalar_to_float>},
     {"aten::Float.str", gives<text_to_float>},
     {"aten::Bool", gives<to_bool>},
     {"aten::Complex", gives<make_complex>},
+    {"aten::Complex.Scalar", gives<scalar_to_complex>},
     {"aten::__range_length", gives<range_length>},
     {"aten::__derive_index", gives<derive_index>},
 };
@@ -419,6 +463,19 @@ constexpr PlainOperator kNumberOperators[] = {
 }  // namespace
 
 PlainTable number_operators() { return kNumberOperators; }
+
+std::complex<double> complex_quotient(std::complex<double> x, std::complex<double> y) {
+  const double a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
+  if (std::abs(c) >= std::abs(d)) {
+    if (c == 0 && d == 0) return {a / std::abs(c), b / std::abs(d)};
+    const double ratio = d / c;
+    const double scale = 1.0 / (c + d * ratio);
+    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
+  }
+  const double ratio = c / d;
+  const double scale = 1.0 / (d + c * ratio);
+  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+}
 
 Value sum_of(const Value& a, const Value& b) { return add_numbers(a, b); }
 Value product_of(const Value& a, const Value& b) { return multiply_numbers(a, b); }

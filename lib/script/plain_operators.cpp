@@ -14,6 +14,11 @@ namespace fxtrace::script {
 
 void not_supported(const char* why) { throw Raised(why, RefusalKind::kUnsupported); }
 
+Value narrowed_result(const Value& result) {
+  if (result.is_int()) return narrowed(result.to_int());
+  return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
+}
+
 std::int64_t int_argument(Arguments arguments, std::size_t i) {
   const Value& value = argument(arguments, i);
   if (!value.is_int()) not_supported("a value is no integer");
@@ -95,6 +100,11 @@ std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Argumen
   } catch (Raised& raised) {
     results.resize(before);
     return std::move(raised.refusal);
+  } catch (const Error& error) {
+    // Arguments that no overload takes: code that is compiled does not give such ones.
+    if (error.kind() != ErrorKind::kInternal) throw;
+    results.resize(before);
+    return Refusal{RefusalKind::kUnsupported, error.what()};
   }
   if (std::ranges::any_of(arguments, is_too_large) ||
       std::any_of(results.begin() + static_cast<std::ptrdiff_t>(before), results.end(), is_too_large)) {

@@ -26,9 +26,9 @@ std::vector<std::int64_t> sizes_argument(Arguments arguments, std::size_t i) {
   return sizes;
 }
 
-// LibTorch says it with the last sizes that do not fit.
+// LibTorch calls the second argument a.
 Value broadcast(Arguments arguments) {
-  const auto a = sizes_argument(arguments, 0), b = sizes_argument(arguments, 1);
+  const auto a = sizes_argument(arguments, 1), b = sizes_argument(arguments, 0);
   std::vector<std::int64_t> result(std::max(a.size(), b.size()));
   for (std::size_t i = result.size(); i > 0; --i) {
     const std::size_t behind = result.size() - i;  // sizes behind this one
@@ -57,11 +57,8 @@ ScalarType dtype_argument(Arguments arguments, std::size_t i) {
 
 Value number_of(ScalarType dtype) { return static_cast<std::int64_t>(dtype); }
 
-bool mixes(ScalarType dtype) { return is_integral(dtype) || is_floating(dtype) || is_complex(dtype); }
-
 Value can_cast(Arguments arguments) {
   const ScalarType from = dtype_argument(arguments, 0), to = dtype_argument(arguments, 1);
-  if (!mixes(from) || !mixes(to)) not_supported("casts of such dtypes are not known");
   if (is_complex(from) && !is_complex(to)) return false;
   if (is_floating(from) && is_integral(to)) return false;
   return from == ScalarType::kBool || to != ScalarType::kBool;
@@ -94,15 +91,8 @@ Value make_device(Arguments arguments) {
   return *device.device;
 }
 
-Value make_indexed_device(Arguments arguments) {
-  const std::int64_t index = int_argument(arguments, 1);
-  constexpr std::int64_t kMostIndex = 127;
-  DeviceText device = read_device(text_argument(arguments, 0));
-  if (!device.device) throw Raised(std::move(device.why));
-  if (device.device->index >= 0 || index < 0 || index > kMostIndex)
-    not_supported("a device has such an index");
-  device.device->index = static_cast<int>(index);
-  return *device.device;
+Value make_indexed_device(Arguments /*arguments*/) {
+  not_supported("LibTorch takes the index of a device for its type");
 }
 
 const Device& device_argument(Arguments arguments) {

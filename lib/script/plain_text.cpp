@@ -324,9 +324,7 @@ Value center(Arguments arguments) {
   return fill_argument(arguments, left) + text_argument(arguments, 0) + fill_argument(arguments, all - left);
 }
 Value fill_with_zeros(Arguments arguments) {
-  const std::string& text = text_argument(arguments, 0);
-  const std::size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
-  return text.substr(0, sign) + std::string(missing(arguments), '0') + text.substr(sign);
+  return std::string(missing(arguments), '0') + text_argument(arguments, 0);
 }
 Value expand_tabs(Arguments arguments) {
   const auto width = static_cast<std::size_t>(int_argument(arguments, 1));

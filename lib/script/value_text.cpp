@@ -13,11 +13,10 @@ namespace fxtrace::script {
 namespace {
 
 void print_float(std::ostream& out, double number) {
-  constexpr double kLimit = 1e10;
-  if (std::isfinite(number) && std::abs(number) < kLimit && std::fpclassify(number) != FP_SUBNORMAL) {
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (number >= -kLimit && number < kLimit) {
     const auto whole = static_cast<std::int64_t>(number);
     if (static_cast<double>(whole) == number) {
-      if (whole == 0 && std::signbit(number)) out << '-';
       out << whole << '.';
       return;
     }
@@ -88,8 +87,8 @@ class Printer {
 
   void print_complex(std::complex<double> number) {
     print_float(out_, number.real());
-    if (!std::signbit(number.imag())) out_ << '+';
-    print_float(out_, number.imag());
+    out_ << (number.imag() >= 0 ? '+' : '-');
+    print_float(out_, std::abs(number.imag()));
     out_ << 'j';
   }
 
