@@ -46,7 +46,7 @@ std::string complex_text(const std::complex<double>& value) {
 }
 
 template <class Items, class F>
-std::string joined(const Items& items, const F& item_text) {
+std::string joined_items(const Items& items, const F& item_text) {
   std::string result;
   bool first = true;
   for (const auto& item : items) {
@@ -136,14 +136,14 @@ std::string to_text(const Constant& constant) {
           [](const Constant::TableEntry& value) { return "CONSTANTS.c" + std::to_string(value.index); },
           [&](const Constant::List& list) {
             if (list.items.empty()) return "annotate(List[" + list.element->annotation_str() + "], [])";
-            return "[" + joined(list.items, text) + "]";
+            return "[" + joined_items(list.items, text) + "]";
           },
           [&](const Constant::Tuple& tuple) {
-            return "(" + joined(tuple.items, text) + (tuple.items.size() == 1 ? ",)" : ")");
+            return "(" + joined_items(tuple.items, text) + (tuple.items.size() == 1 ? ",)" : ")");
           },
           [&](const Constant::Dict& dict) {
             const auto pair = [&](const auto& item) { return text(item.first) + ": " + text(item.second); };
-            return "{" + joined(dict.items, pair) + "}";
+            return "{" + joined_items(dict.items, pair) + "}";
           },
           [](const Constant::EnumMember& member) {
             return member.type->name() + "." + member.type->members()[member.index].name;

@@ -45,7 +45,7 @@ enum class Spelling : std::uint8_t { kSchema, kAnnotation, kIr };
 
 std::string text(const Type& type, Spelling spelling);
 
-std::string joined(const std::vector<TypePtr>& types, Spelling spelling) {
+std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
   std::string result;
   for (const TypePtr& type : types) result += (result.empty() ? "" : ", ") + text(*type, spelling);
   return result;
@@ -145,8 +145,8 @@ std::string tuple_text(const TupleType& type, Spelling spelling) {
     return result + ")";
   }
   if (type.is_named()) return type.name();
-  if (spelling == Spelling::kSchema) return "(" + joined(type.items(), spelling) + ")";
-  return "Tuple[" + (type.items().empty() ? "()" : joined(type.items(), spelling)) + "]";
+  if (spelling == Spelling::kSchema) return "(" + joined_types(type.items(), spelling) + ")";
+  return "Tuple[" + (type.items().empty() ? "()" : joined_types(type.items(), spelling)) + "]";
 }
 
 std::string wrapper_text(const WrapperType& type, Spelling spelling) {
@@ -168,8 +168,8 @@ std::string text(const Type& type, Spelling spelling) {
       if (annotation) return "Optional[" + text(*type.contained_types()[0], spelling) + "]";
       return text(*type.contained_types()[0], spelling) + "?";
     case TypeKind::kDict:
-      if (annotation) return "Dict[" + joined(type.contained_types(), spelling) + "]";
-      return "Dict(" + joined(type.contained_types(), Spelling::kSchema) + ")";
+      if (annotation) return "Dict[" + joined_types(type.contained_types(), spelling) + "]";
+      return "Dict(" + joined_types(type.contained_types(), Spelling::kSchema) + ")";
     case TypeKind::kTuple:
       return tuple_text(*type.as<TupleType>(), spelling);
     case TypeKind::kUnion:
