@@ -17,7 +17,7 @@ DeviceText invalid(std::string_view text) {
 
 }  // namespace
 
-DeviceText read_device(std::string_view text) {
+DeviceText read_saved_device(std::string_view text) {
   if (text.empty()) return {std::nullopt, "Device string must not be empty"};
   const auto colon = text.find(':');
   const std::string_view type = text.substr(0, colon);
@@ -35,13 +35,16 @@ DeviceText read_device(std::string_view text) {
     const auto read = std::from_chars(number.data(), number.data() + number.size(), device.index);
     if (read.ec != std::errc{} || device.index > kMostIndex) return invalid(text);
   }
-  if (std::ranges::find(kDevices, type) == kDevices.end()) {
-    std::string known;
-    for (const std::string_view name : kDevices) known.append(known.empty() ? "" : ", ").append(name);
-    return {std::nullopt,
-            "Expected one of " + known + " device type at start of device string: " + std::string(type)};
-  }
   return {std::move(device), {}};
+}
+
+DeviceText read_device(std::string_view text) {
+  DeviceText read = read_saved_device(text);
+  if (!read.device || std::ranges::find(kDevices, read.device->type) != kDevices.end()) return read;
+  std::string known;
+  for (const std::string_view name : kDevices) known.append(known.empty() ? "" : ", ").append(name);
+  return {std::nullopt,
+          "Expected one of " + known + " device type at start of device string: " + read.device->type};
 }
 
 }  // namespace fxtrace::script

@@ -16,5 +16,7 @@ struct DeviceText {
 
 // As torch.device(text) reads it: of the devices that LibTorch knows.
 DeviceText read_device(std::string_view text);
+// Of those of other makers as well ("npu:0"), on which archives were saved.
+DeviceText read_saved_device(std::string_view text);
 
 }  // namespace fxtrace::script

@@ -134,7 +134,6 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   auto result = make_counted<TensorValue>();
   result->dtype = tensor.dtype;
   result->requires_grad = tensor.requires_grad;
-  result->is_parameter = tensor.is_parameter;
   result->sizes = tensor.sizes;
   result->strides = tensor.strides;
   constexpr std::int64_t kMaxSpread = 4096;  // elements between the first and the last

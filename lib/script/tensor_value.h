@@ -54,7 +54,6 @@ struct TensorValue : Counted {
   ScalarType dtype = ScalarType::kFloat32;
   TensorLayout layout = TensorLayout::kStrided;
   bool requires_grad = false;
-  bool is_parameter = false;
   bool is_conjugated = false, is_negated = false;  // what is read is that of what stands in memory
   // False: the elements are in the order of `strides`, but LibTorch may have them in another.
   bool is_layout_known = true;

@@ -209,7 +209,7 @@ class DictValue : public Counted {
   void clear();
   Ref<DictValue> copy() const;
 
-  const TypePtr key_type, value_type;
+  TypePtr key_type, value_type;
 
  private:
   static constexpr std::size_t kFew = 8;  // entries that are looked through one by one

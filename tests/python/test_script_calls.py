@@ -12,7 +12,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "lib" / "operators"
 NOT_FOLLOWED = re.compile(
     r"aten::(\w+(\.Scalar(_Scalar)?)?"  # bools and complex numbers among Scalars, and integers beyond 64 bits
     r"|device\.with_index|divmod\.float_int|divmod\.int_float|floor\.int|promote_types|get_autocast_dtype|sum\.complex"
-    r"|percentFormat)|prim::(min|max|abs\.Scalar)"
+    r"|slice\.str|slice\.t|percentFormat)|prim::(min|max|abs\.Scalar)"
 )
 # Operators that parse_ir does not find by their types, as another overload comes first.
 HIDDEN = {"aten::Float.int", "aten::pow.int_to_int", "aten::sort.any", "aten::sorted.any", "aten::device.with_index"}
