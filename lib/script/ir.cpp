@@ -111,6 +111,13 @@ IrBlock* IrNode::add_block() {
   return blocks_.back();
 }
 
+void IrNode::erase_block(std::size_t i) {
+  IrBlock* block = blocks_[i];
+  block->return_node_->remove_all_inputs();
+  while (!block->nodes().empty()) block->nodes().back()->destroy();
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
 IrNode* IrNode::insert_before(IrNode* other) {
   block_ = other->block_;
   previous_ = other->previous_;
@@ -264,6 +271,47 @@ IrNode* IrGraph::create_constant(Constant value, TypePtr type) {
   node->output()->set_type(std::move(type));
   if (!value.is_none()) node->set_attribute(Symbol::kAttrValue, std::move(value));
   return node;
+}
+
+// --- copies ---
+
+IrValue* IrCloner::value(IrValue* original) {
+  const auto copy = copies_.find(original);
+  return copy != copies_.end() ? copy->second : map_(original);
+}
+
+IrNode* IrCloner::clone(const IrNode& node) {
+  IrNode* copy = graph_.create(node.kind(), {}, 0);
+  for (IrValue* input : node.inputs()) copy->add_input(value(input));
+  for (const IrValue* output : node.outputs()) {
+    IrValue* made = copy->add_output(output->type());
+    if (output->has_name()) made->set_name(output->name());
+    copies_[output] = made;
+  }
+  for (const IrAttribute& attribute : node.attributes()) copy->set_attribute(attribute.name, attribute.value);
+  copy->set_operator_schema(node.operator_schema())->set_source_range(node.source_range());
+  for (const IrBlock* block : node.blocks()) {
+    IrBlock* inner = copy->add_block();
+    for (const IrValue* input : block->inputs())
+      copies_[input] = inner->add_input(input->type(), input->name());
+    clone_block(*block, *inner);
+  }
+  return copy;
+}
+
+std::vector<IrValue*> IrCloner::clone_nodes(const IrBlock& block, IrNode* place) {
+  for (const IrNode* node : block.nodes()) clone(*node)->insert_before(place);
+  std::vector<IrValue*> results;
+  for (IrValue* output : block.outputs()) results.push_back(value(output));
+  return results;
+}
+
+void IrCloner::clone_block(const IrBlock& from, IrBlock& into) {
+  for (IrValue* result : clone_nodes(from, into.return_node())) into.add_output(result);
+}
+
+void move_nodes(const IrBlock& block, IrNode* place) {
+  while (!block.nodes().empty()) block.nodes().front()->move_before(place);
 }
 
 }  // namespace fxtrace::script

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -93,6 +95,7 @@ class IrNode {
   void permute_outputs(const std::vector<std::size_t>& order);  // the new i-th is the old order[i]-th
   void permute_inputs(const std::vector<std::size_t>& order);
   IrBlock* add_block();
+  void erase_block(std::size_t i);  // with the nodes in it
 
   // The node must be in no block yet.
   IrNode* insert_before(IrNode* other);
@@ -147,6 +150,12 @@ class IrNodeList {
  public:
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = IrNode*;
+    using difference_type = std::ptrdiff_t;
+    using pointer = IrNode* const*;
+    using reference = IrNode*;
+
     explicit Iterator(IrNode* node) : node_(node) {}
     IrNode* operator*() const { return node_; }
     Iterator& operator++() {
@@ -183,6 +192,9 @@ class IrBlock {
 
   IrValue* add_input(TypePtr type, std::string_view name = {});
   void add_output(IrValue* value) { return_node_->add_input(value); }
+  void erase_input(std::size_t i) { param_node_->erase_output(i); }  // must have no uses
+  void erase_output(std::size_t i) { return_node_->remove_input(i); }
+  void insert_output(std::size_t i, IrValue* value) { return_node_->insert_input(i, value); }
   IrNode* append(IrNode* node) { return node->insert_before(return_node_); }
   IrNode* prepend(IrNode* node) { return node->insert_before(return_node_->next_); }
 
@@ -231,6 +243,27 @@ class IrGraph {
   IrBlock* block_ = nullptr;
   IrNode* insert_point_ = nullptr;
 };
+
+// Copies nodes, blocks and all, into `graph`, which may be another one.  `map` gives the value for one that
+// is not copied itself, and is asked in the order of the nodes.
+class IrCloner {
+ public:
+  using Map = std::function<IrValue*(IrValue*)>;
+  IrCloner(IrGraph& graph, Map map) : graph_(graph), map_(std::move(map)) {}
+  IrNode* clone(const IrNode& node);  // in no block yet
+  // All nodes of the block in front of `place`; the copies of its results.
+  std::vector<IrValue*> clone_nodes(const IrBlock& block, IrNode* place);
+  void clone_block(const IrBlock& from, IrBlock& into);  // behind what is there
+  IrValue* value(IrValue* original);
+
+ private:
+  IrGraph& graph_;
+  Map map_;
+  std::unordered_map<const IrValue*, IrValue*> copies_;
+};
+
+// Moves the nodes of a block in front of `place`, in the same graph; the block's results stay its own.
+void move_nodes(const IrBlock& block, IrNode* place);
 
 // Goes on at the old place at the end of the scope.
 class InsertPointGuard {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "script/operator_table.h"
+#include "script/schema_match.h"
 #include "script/type_relations.h"
 #include "support/error.h"
 #include "support/identifier.h"
@@ -210,27 +210,8 @@ class IrParser {
       parse_nodes(*inner, depth + 1);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) define(outputs[i].name, node->output(i));
-    if (kind != Symbol::kPrimConstant && node->blocks().empty()) node->set_operator_schema(matching(*node));
-  }
-
-  static const OperatorSchema* matching(const IrNode& node) {
-    for (const OperatorSchema* candidate : registered_overloads(node.kind())) {
-      const auto& arguments = candidate->schema.arguments;
-      if (node.inputs().size() < arguments.size() ||
-          (node.inputs().size() > arguments.size() && !candidate->schema.is_vararg))
-        continue;
-      TypeBindings bindings;
-      bool fits = true;
-      for (std::size_t i = 0; fits && i < arguments.size(); ++i) {
-        const TypePtr& actual = node.input(i)->type();
-        fits = !match_variables(arguments[i].type, actual, bindings);
-        if (!fits) break;
-        const TypePtr formal = substitute(arguments[i].type, bindings);
-        fits = formal != nullptr && is_subtype(*actual, *formal);
-      }
-      if (fits) return candidate;
-    }
-    return nullptr;
+    if (kind != Symbol::kPrimConstant && node->blocks().empty())
+      node->set_operator_schema(find_overload(kind, *node));
   }
 
   void parse_attributes(IrNode& node) {

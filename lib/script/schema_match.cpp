@@ -27,24 +27,49 @@ std::size_t hash_of(const Constant& value) {
 
 }  // namespace
 
-IrValue* ConstantPool::get(const Constant& value, TypePtr type, const SourceRange& range) {
-  const std::size_t hash = hash_of(value);
+IrValue* ConstantPool::find(const Constant& value, const TypePtr& type, std::size_t hash) const {
   const auto [first, end] = known_.equal_range(hash);
   for (auto each = first; each != end; ++each) {
     IrValue* known = each->second;
-    const Constant* constant = known->node()->constant();
-    if (constant != nullptr && *constant == value && (known->type() == type || *known->type() == *type))
+    if (*known->node()->constant() == value && (known->type() == type || *known->type() == *type))
       return known;
   }
-  IrNode* node = graph_.create_constant(value, std::move(type))->set_source_range(range);
+  return nullptr;
+}
+
+void ConstantPool::place(IrNode* node) {
   if (last_ == nullptr) {
     graph_.block()->prepend(node);
   } else {
     node->insert_after(last_);
   }
   last_ = node;
+}
+
+IrValue* ConstantPool::get(const Constant& value, TypePtr type, const SourceRange& range) {
+  const std::size_t hash = hash_of(value);
+  if (IrValue* known = find(value, type, hash)) return known;
+  IrNode* node = graph_.create_constant(value, std::move(type))->set_source_range(range);
+  place(node);
   known_.emplace(hash, node->output());
   return node->output();
+}
+
+void ConstantPool::adopt(IrNode* constant) {
+  const std::size_t hash = hash_of(*constant->constant());
+  if (IrValue* known = find(*constant->constant(), constant->output()->type(), hash)) {
+    constant->output()->replace_all_uses_with(known);
+    constant->destroy();
+    return;
+  }
+  IrNode* first = graph_.block()->nodes().front();
+  if (last_ == nullptr) {
+    if (constant != first) constant->move_before(first);
+  } else if (last_->next() != constant) {
+    constant->move_before(last_->next());
+  }
+  last_ = constant;
+  known_.emplace(hash, constant->output());
 }
 
 // --- small nodes ---
@@ -314,6 +339,26 @@ Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, co
     text += "\n" + to_text(*schemas[i]) + ":\n" + why_not;
   }
   throw source_error(call.range, text);
+}
+
+const OperatorSchema* find_overload(Symbol name, const IrNode& node) {
+  for (const OperatorSchema* candidate : registered_overloads(name)) {
+    const auto& arguments = candidate->schema.arguments;
+    if (node.inputs().size() < arguments.size() ||
+        (node.inputs().size() > arguments.size() && !candidate->schema.is_vararg))
+      continue;
+    TypeBindings bindings;
+    bool fits = true;
+    for (std::size_t i = 0; fits && i < arguments.size(); ++i) {
+      const TypePtr& actual = node.input(i)->type();
+      fits = !match_variables(arguments[i].type, actual, bindings);
+      if (!fits) break;
+      const TypePtr formal = substitute(arguments[i].type, bindings);
+      fits = formal != nullptr && is_subtype(*actual, *formal);
+    }
+    if (fits) return candidate;
+  }
+  return nullptr;
 }
 
 }  // namespace fxtrace::script

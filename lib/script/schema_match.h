@@ -30,8 +30,13 @@ class ConstantPool {
   IrValue* get(const Constant& value, const SourceRange& range = {}) {
     return get(value, type_of(value, tensor_type()), range);
   }
+  // Takes a constant that stands in the graph, or replaces it by its like.
+  void adopt(IrNode* constant);
 
  private:
+  IrValue* find(const Constant& value, const TypePtr& type, std::size_t hash) const;
+  void place(IrNode* node);
+
   IrGraph& graph_;
   IrNode* last_ = nullptr;
   std::unordered_multimap<std::size_t, IrValue*> known_;
@@ -77,6 +82,9 @@ class SchemaMatcher {
   IrGraph& graph_;
   ConstantPool& constants_;
 };
+
+// The registered overload that takes the node's inputs as they are; null when there is none.
+const OperatorSchema* find_overload(Symbol name, const IrNode& node);
 
 // Of a tuple whose items are all of the list's element type, or a list.
 bool is_convertible_to_list(const Type& type, const Type& list);

@@ -10,10 +10,10 @@ namespace {
 
 class Table {
  public:
-  Table(){
-#define FXTRACE_ROW(name, text) add(text);
-      FXTRACE_SCRIPT_SYMBOLS(FXTRACE_ROW)
-#undef FXTRACE_ROW
+  Table() {
+#define FXTRACE_SYMBOL(name, text) add(text);
+#include "script/symbols.inc"
+#undef FXTRACE_SYMBOL
   }
 
   Symbol find_or_add(std::string_view name) {
