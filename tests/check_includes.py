@@ -26,7 +26,7 @@ ALLOWED = {
     "summaries": {"support", "symbolic", "shapes", "graph"},
     "writers": {"support", "symbolic", "operators", "shapes", "graph", "pictures", "summaries"},
     "archive": {"support"},
-    "script": {"support", "operators", "archive"},
+    "script": {"support", "operators", "shapes", "archive"},
     "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},

@@ -23,6 +23,7 @@ void file_kind(std::string_view input);      // any file: what it is, and the zi
 void glob(std::string_view input);           // a glob, and on further lines what it is matched against
 void input_spec(std::string_view input);     // --input and --dim, one a line
 void leaf_rule(std::string_view input);      // --leaf, one rule a line, decided for some modules
+void objects(std::string_view input);        // data.pkl of a TorchScript archive
 void operator_call(std::string_view input);  // shapes and costs of a call that the bytes decide on
 void pickle(std::string_view input);
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
@@ -44,6 +45,7 @@ inline constexpr Target kTargets[] = {
     {"glob", glob},
     {"input_spec", input_spec},
     {"leaf_rule", leaf_rule},
+    {"objects", objects},
     {"operator_call", operator_call},
     {"pickle", pickle},
     {"state_dict", state_dict},
