@@ -1,6 +1,7 @@
 #include "script/cleanup.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "operators/operators.h"
+#include "script/fold.h"
 #include "script/schema_match.h"
 #include "script/type_relations.h"
 #include "support/identifier.h"
@@ -50,6 +52,69 @@ void lift_closures(IrBlock& block) {
     node->set_attribute(Symbol::kAttrSubgraph, std::move(graph));
   }
 }
+
+// --- loops with a count and a condition ---
+
+// What `break` in a `for` leaves: it becomes a `while` that counts, so that each loop is of one kind.
+class LoopForms {
+ public:
+  explicit LoopForms(IrGraph& graph) : graph_(graph), constants_(graph), matcher_(graph, constants_) {
+    visit(*graph.block());
+  }
+
+ private:
+  void visit(IrBlock& block) {
+    for (IrNode* node : block.nodes()) {
+      for (IrBlock* inner : node->blocks()) visit(*inner);
+      if (node->is(Symbol::kPrimLoop) && is_mixed(*node)) rewrite(*node);
+    }
+  }
+
+  static const bool* flag_of(const IrValue& value) {
+    const Constant* constant = value.node()->constant();
+    return constant == nullptr ? nullptr : constant->get_if<bool>();
+  }
+
+  static bool is_mixed(const IrNode& node) {
+    const IrBlock& body = *node.blocks()[0];
+    const bool* starts = flag_of(*node.input(1));
+    const bool* goes_on = flag_of(*body.outputs()[0]);
+    if (starts != nullptr && goes_on != nullptr && *starts && *goes_on) return false;
+    const Constant* trips = node.input(0)->node()->constant();
+    const auto* count = trips == nullptr ? nullptr : trips->get_if<std::int64_t>();
+    return count == nullptr || *count != std::numeric_limits<std::int64_t>::max() ||
+           body.inputs()[0]->has_uses();
+  }
+
+  void rewrite(IrNode& node) {
+    IrBlock& body = *node.blocks()[0];
+    IrValue* zero = constants_.get(Constant(std::int64_t{0}));
+    IrValue* one = constants_.get(Constant(std::int64_t{1}));
+    IrValue* trips = node.input(0);
+    {
+      const InsertPointGuard guard(graph_, &node);
+      IrValue* starts = matcher_.call(Symbol::kAtenGt, {trips, zero}, {});
+      const bool* certain = flag_of(*node.input(1));
+      if (certain == nullptr || !*certain)
+        starts = matcher_.call(Symbol::kAtenAnd, {starts, node.input(1)}, {});
+      node.replace_input(0, constants_.get(Constant(std::numeric_limits<std::int64_t>::max())));
+      node.replace_input(1, starts);
+    }
+    node.add_output(int_type());
+    node.add_input(zero);
+    IrValue* counter = body.add_input(int_type());
+    body.inputs()[0]->set_name({})->replace_all_uses_with(counter);
+    const InsertPointGuard guard(graph_, &body);
+    IrValue* next = matcher_.call(Symbol::kAtenAdd, {counter, one}, {});
+    body.add_output(next);
+    IrValue* more = matcher_.call(Symbol::kAtenLt, {next, trips}, {});
+    body.return_node()->replace_input(0, matcher_.call(Symbol::kAtenAnd, {more, body.outputs()[0]}, {}));
+  }
+
+  IrGraph& graph_;
+  ConstantPool constants_;
+  SchemaMatcher matcher_;
+};
 
 // --- tuples ---
 
@@ -102,6 +167,8 @@ class Decisions {
         visit_device(*node);
       } else if (node->is(Symbol::kPrimTupleConstruct)) {
         visit_tuple(*node);
+      } else if (auto constant = fold(*node)) {
+        replace(*node, std::move(*constant));
       } else {
         for (IrBlock* inner : node->blocks()) visit(*inner);
       }
@@ -113,10 +180,7 @@ class Decisions {
   void visit_device(IrNode& node) {
     const auto text = node.inputs().size() == 1 ? constant_of<std::string>(*node.input()) : std::nullopt;
     if (!text || !is_device(*text)) return;
-    IrNode* constant = node.graph()->create_constant(Constant(Constant::Device{*text}), device_type());
-    constant->set_source_range(node.source_range())->insert_before(&node);
-    node.output()->replace_all_uses_with(constant->output());
-    changed_ = true;
+    replace(node, Constant(Constant::Device{*text}));
   }
 
   // A tuple of constants is one, but for what can be written.
@@ -128,7 +192,14 @@ class Decisions {
       if (constant == nullptr || !is_immutable(*constant)) return;
       tuple.items.push_back(*constant);
     }
-    IrNode* constant = node.graph()->create_constant(Constant(std::move(tuple)), node.output()->type());
+    replace(node, Constant(std::move(tuple)));
+  }
+
+  void replace(IrNode& node, Constant value) {
+    // A number that a Scalar came out as has its own type; None that of what it may be.
+    TypePtr type = node.output()->type();
+    if (type->kind() != TypeKind::kTuple && !value.is_none()) type = type_of(value, tensor_type());
+    IrNode* constant = node.graph()->create_constant(std::move(value), std::move(type));
     constant->set_source_range(node.source_range())->insert_before(&node);
     node.output()->replace_all_uses_with(constant->output());
     changed_ = true;
@@ -422,6 +493,7 @@ class Order {
 void remove_dead_code(IrGraph& graph) { sweep(*graph.block()); }
 
 void clean_up(IrGraph& graph) {
+  const LoopForms loops(graph);
   normalize_operators(*graph.block());
   lift_closures(*graph.block());
   lower_tuples(*graph.block());

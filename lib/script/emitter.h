@@ -127,6 +127,7 @@ class Emitter {
   Sugared call_function(Function* function, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments, const SourceRange& range);
+  IrValue* emit_inlined(const Function& function, const Match& match, const SourceRange& range);
   Sugared call_cast(const Sugared& cast, Call arguments);
   void require_arguments(const Tree& call, std::size_t count, const char* name) const;
   Sugared attribute(const Sugared& value, std::string_view name, const SourceRange& range);

@@ -635,17 +635,31 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   }
   if (overloads.empty())
     throw source_error(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
+  const std::vector<Function*>& functions = program_.builtin_functions(symbol);
   std::vector<const FunctionSchema*> schemas;
-  schemas.reserve(overloads.size());
+  schemas.reserve(overloads.size() + functions.size());
   for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
+  for (const Function* function : functions) schemas.push_back(&function->schema());
   const Match match = matcher_.match(schemas, arguments);
+  if (match.schema >= overloads.size())
+    return emit_inlined(*functions[match.schema - overloads.size()], match, arguments.range);
   const OperatorSchema& chosen = *overloads[match.schema];
-  if (chosen.schema.is_varret && match.results.empty()) {
-    IrNode* node = matcher_.emit(chosen, match, arguments.range);
-    return node->add_output();
-  }
   IrNode* node = matcher_.emit(chosen, match, arguments.range);
+  if (chosen.schema.is_varret && node->outputs().empty()) return node->add_output();
   return node->outputs().size() == 1 ? node->output() : matcher_.tuple(node->outputs());
+}
+
+IrValue* Emitter::emit_inlined(const Function& function, const Match& match, const SourceRange& range) {
+  const IrGraph& body = function.graph();
+  std::unordered_map<IrValue*, IrValue*> given;
+  for (std::size_t i = 0; i < match.inputs.size(); ++i) given[body.inputs().at(i)] = match.inputs[i];
+  IrNode* before = graph_.insert_point()->previous();
+  IrCloner cloner(graph_, [&](IrValue* value) { return given.at(value); });
+  IrValue* result = cloner.clone_nodes(*body.block(), graph_.insert_point()).at(0);
+  // It is the call's place that counts.
+  for (IrNode* node = before->next(); node != graph_.insert_point(); node = node->next())
+    node->set_source_range(range);
+  return result;
 }
 
 // --- special forms ---

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "script/builtin_functions.h"
 #include "script/compiler.h"
 #include "script/ir.h"
 #include "support/dotted.h"
@@ -189,6 +190,18 @@ Function* Program::define(const std::string& name, std::string text) {
   auto code = std::make_shared<Definition>(*this, *syntax, *parsed.definitions[0], nullptr);
   own_files_.push_back(std::move(syntax));
   return add_function(std::make_unique<Function>(name, std::move(code)));
+}
+
+const std::vector<Function*>& Program::builtin_functions(Symbol name) {
+  const auto [place, is_new] = builtin_functions_.try_emplace(name);
+  if (is_new) {
+    // Their own code calls operators of the name: those do not come back here.
+    std::vector<Function*> functions;
+    for (const std::string_view code : script::builtin_functions(to_text(name)))
+      functions.push_back(define(std::string(to_text(name)), std::string(code)));
+    builtin_functions_[name] = std::move(functions);
+  }
+  return builtin_functions_[name];
 }
 
 void Program::declare_method(const std::string& class_name, std::string_view schema) {

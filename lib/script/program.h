@@ -65,6 +65,9 @@ class Program {
   // of the archive.  `name` is what it will be called.
   Function* define(const std::string& name, std::string text);
 
+  // Those of builtin_functions.h, compiled when they are first asked for.
+  const std::vector<Function*>& builtin_functions(Symbol name);
+
   // How deep compiling one function may lead to compiling others, which code without result types needs.
   static constexpr int kMaxCompilations = 40;
   int& open_compilations() { return open_compilations_; }
@@ -97,6 +100,7 @@ class Program {
   std::unordered_map<std::string, Function*> functions_by_name_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<SyntaxFile>> own_files_;
+  std::unordered_map<Symbol, std::vector<Function*>> builtin_functions_;
   std::vector<PendingClass> pending_;
   bool is_finishing_ = false;
   int nested_types_ = 0;
