@@ -42,7 +42,8 @@ Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Funct
       constants_(graph),
       matcher_(graph, constants_),
       environment_(graph, matcher_),
-      max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()) {}
+      max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()),
+      is_archive_code_(!program.is_own(file)) {}
 
 void Emitter::check_size(const SourceRange& range) const {
   if (graph_.node_count() > max_nodes_)

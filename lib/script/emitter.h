@@ -189,6 +189,7 @@ class Emitter {
   LoopKind loop_ = LoopKind::kNone;
   std::size_t made_names_ = 0;
   std::size_t max_nodes_;
+  bool is_archive_code_;  // whose operators may be old
 };
 
 }  // namespace fxtrace::script

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "script/emitter.h"
+#include "script/upgraders.h"
 #include "support/error.h"
 #include "support/identifier.h"
 
@@ -635,11 +636,31 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   }
   if (overloads.empty())
     throw source_error(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
-  const std::vector<Function*>& functions = program_.builtin_functions(symbol);
   std::vector<const FunctionSchema*> schemas;
-  schemas.reserve(overloads.size() + functions.size());
-  for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
-  for (const Function* function : functions) schemas.push_back(&function->schema());
+  std::vector<Function*> functions;  // what may take the call's place, behind the overloads
+  if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
+    std::vector<const OperatorSchema*> current;
+    std::vector<const FunctionSchema*> old;
+    for (const OperatorSchema* overload : overloads) {
+      const auto* meant =
+          overload->row == nullptr ? nullptr : program_.find_old_operator(overload->row->name);
+      if (meant == nullptr) {
+        current.push_back(overload);
+      } else {
+        old.push_back(&meant->schema);
+        functions.push_back(meant->function);
+      }
+    }
+    overloads = std::move(current);
+    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
+    schemas.insert(schemas.end(), old.begin(), old.end());
+  } else {
+    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
+  }
+  for (Function* function : program_.builtin_functions(symbol)) {
+    functions.push_back(function);
+    schemas.push_back(&function->schema());
+  }
   const Match match = matcher_.match(schemas, arguments);
   if (match.schema >= overloads.size())
     return emit_inlined(*functions[match.schema - overloads.size()], match, arguments.range);

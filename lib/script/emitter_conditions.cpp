@@ -70,6 +70,9 @@ Condition Emitter::emit_condition(const Tree& expression) {
   }
   Condition result;
   result.value = emit_to_bool(emit(expression), range);
+  // LibTorch has a number here that nobody uses.  It tells a branch that the code has from one that an early
+  // exit made, which is joined with the one before it (exits.h).
+  graph_.insert(graph_.create_constant(Constant(std::int64_t{0}), int_type()));
   // What torch.__isnot__(x, None) says, which saved code has for `is`.
   const IrNode* node = result.value->node();
   if (const Constant* value = node->constant()) {

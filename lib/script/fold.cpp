@@ -1,11 +1,13 @@
 #include "script/fold.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "script/operator_table.h"
 #include "script/plain_operators.h"
+#include "script/type_relations.h"
 #include "script/value.h"
 
 namespace fxtrace::script {
@@ -69,6 +71,17 @@ std::optional<Constant> as_constant(const Value& value) {
 }  // namespace
 
 std::optional<Constant> fold(const IrNode& node) {
+  if (node.is(Symbol::kPrimUncheckedCast) && !is_mutable(*node.output()->type())) {
+    const Constant* constant = node.input()->node()->constant();
+    if (constant != nullptr && as_value(*constant)) return *constant;
+  }
+  if (node.is(Symbol::kPrimIsinstance)) {
+    const Constant* constant = node.input()->node()->constant();
+    if (constant == nullptr || !as_value(*constant)) return std::nullopt;
+    const TypePtr type = type_of(*constant, nullptr);
+    return Constant(std::any_of(node.types().begin(), node.types().end(),
+                                [&](const TypePtr& wanted) { return is_subtype(*type, *wanted); }));
+  }
   const OperatorSchema* schema = node.operator_schema();
   if (schema == nullptr || schema->row == nullptr || schema->schema.is_vararg) return std::nullopt;
   if (node.outputs().size() != 1 || node.inputs().empty() || is_mutable(*node.output()->type()))

@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^\s*block\d+\(")
 
 def graphs_of_torch(path: str) -> dict[str, str]:
     """By qualified name, of all functions and methods that loading the archive compiles."""
+
     import torch
 
     unit = torch._C.CompilationUnit()

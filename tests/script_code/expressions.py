@@ -46,7 +46,7 @@ def dicts(n: int) -> Dict[str, int]:
     del a["a"]
     e = len(a) + len(d)
     a["e"] = e
-    return {"b": b["x"], "d": d["a"], "e": e}
+    return {"b": b["x"], "d": d["a"], "e": e, "a": a["e"]}
 
 def tuples(x: Tensor) -> Tuple[Tensor, int, str]:
     a = (x, 1, "s")

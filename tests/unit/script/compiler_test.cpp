@@ -13,18 +13,20 @@ namespace fxtrace::script {
 namespace {
 
 // A program of one file, "__torch__".
-std::unique_ptr<Program> program_of(const std::string& code) {
+std::unique_ptr<Program> program_of(const std::string& code, std::uint64_t version = 10) {
   ProgramSource source;
   source.read_code = [code](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier == "__torch__") return code;
     return std::nullopt;
   };
   source.constant_types = {tensor_type()};
+  source.operator_version = version;
   return std::make_unique<Program>(std::move(source));
 }
 
-std::string graph_of(const std::string& code, const std::string& name = "__torch__.f") {
-  const auto program = program_of(code);
+std::string graph_of(const std::string& code, const std::string& name = "__torch__.f",
+                     std::uint64_t version = 10) {
+  const auto program = program_of(code, version);
   Function* function = program->find_function(name);
   REQUIRE(function != nullptr);
   return to_text(function->graph());
@@ -70,6 +72,32 @@ def f(x: Tensor, n: int) -> Tensor:
       -> (%6, %y1)
   return (%y)
 )");
+}
+
+TEST_CASE("script compiler: operators of old archives mean what they meant") {
+  const std::string code = R"(
+def f(x: Tensor) -> Tensor:
+  y = torch.gelu(torch.div(x, 2.))
+  return torch.add(y, torch.linspace(0, 1))
+)";
+  CHECK(graph_of(code, "__torch__.f", 3) == R"(graph(%x : Tensor):
+  %18 : int = prim::Constant[value=0]()
+  %19 : int = prim::Constant[value=1]()
+  %20 : NoneType = prim::Constant()
+  %35 : float = prim::Constant[value=2.]()
+  %15 : str = prim::Constant[value="none"]()
+  %22 : int = prim::Constant[value=100]()
+  %8 : Tensor = aten::div(%x, %35)
+  %y : Tensor = aten::gelu(%8, %15)
+  %25 : Tensor = aten::linspace(%18, %19, %22, %20, %20, %20, %20)
+  %28 : Tensor = aten::add(%y, %25, %19)
+  return (%28)
+)");
+  const std::string integers =
+      graph_of("def f(x: Tensor) -> Tensor:\n  return torch.div(x, x)\n", "__torch__.f", 3);
+  CHECK(integers.find("aten::is_floating_point") != std::string::npos);
+  CHECK(graph_of("def f(x: Tensor) -> Tensor:\n  return torch.div(x, x)\n").find("is_floating_point") ==
+        std::string::npos);
 }
 
 TEST_CASE("script compiler: what cannot be compiled") {
