@@ -304,6 +304,8 @@ bool has_effect(const IrNode& node) {
     // A loop that works out whether to go on may not end.
     const IrNode* producer = node.blocks()[0]->outputs()[0]->node();
     if (!producer->is(Symbol::kPrimParam) && is_inside(*producer, node)) return true;
+    const Constant* constant = producer->constant();
+    if (constant != nullptr && !(*constant == Constant(true))) return true;
   }
   if (!node.blocks().empty() && !node.is(Symbol::kPrimClosure)) {
     return std::any_of(node.blocks().begin(), node.blocks().end(), [](const IrBlock* block) {

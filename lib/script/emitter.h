@@ -1,8 +1,8 @@
 // Goes through the syntax of one function and writes its graph, with variables as loads and stores and exits
 // as statements of their own (ssa.h and exits.h take both out).  The parts: emitter.cpp has definitions and
 // statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
-// emitter_expressions.cpp expressions, emitter_calls.cpp calls and attributes, emitter_subscripts.cpp
-// subscripts and assignments to them.
+// emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and what else a
+// sugared value can do, emitter_subscripts.cpp subscripts and assignments to them.
 #pragma once
 
 #include <functional>

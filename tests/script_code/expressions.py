@@ -10,8 +10,7 @@ def comparisons(a: int, b: float, s: str, xs: List[int]) -> bool:
 def bits(a: int, b: int, x: Tensor) -> Tensor:
     c = a & b | a ^ b
     d = a << 2 >> b
-    e = ~c
-    return (x & x | x ^ x) << d >> e
+    return ~((x & x | x ^ x) << d >> c)
 
 def strings(s: str, n: int) -> str:
     t = "a" "b\n" + s
