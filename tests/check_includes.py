@@ -26,10 +26,11 @@ ALLOWED = {
     "summaries": {"support", "symbolic", "shapes", "graph"},
     "writers": {"support", "symbolic", "operators", "shapes", "graph", "pictures", "summaries"},
     "archive": {"support"},
+    "script": {"support", "operators", "shapes", "archive"},
     "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
-    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
-    "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "torchscript"},
+    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
+    "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "script", "torchscript"},
 }
 ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript"}
 ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}

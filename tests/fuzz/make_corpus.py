@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import struct
+import sys
 import tempfile
 import zipfile
 
@@ -137,6 +138,47 @@ def write_files() -> None:
                 write("state_dict", pathlib.Path(name).stem, data)
 
 
+def write_objects() -> None:
+    """Data of archives whose classes the fuzzer makes up (targets/objects.cpp), and each form of a value by itself."""
+    sys.path.insert(0, str(ROOT / "tests" / "python"))
+    import hostile
+    from hostile import EMPTY_TUPLE, name, number, text, tuple_of
+
+    for sample in ("attributes", "quantized", "structures"):
+        write("objects", sample, record(SAMPLES / f"{sample}.pt", "data.pkl"))
+    hooks = name("collections", "OrderedDict") + EMPTY_TUPLE + b"R"
+    half = b"G" + struct.pack(">d", 0.5)
+    stored = tuple_of(text("storage"), name("torch", "QInt8Storage"), text("0"), text("cpu"), number(16)) + b"Q"
+    scales = hostile.tensor((4,), (1,), 0, "1")
+    quantized = [tuple_of(name("torch", "per_tensor_affine"), half, number(3)), tuple_of(name("torch", "per_channel_affine"), scales, scales, number(0))]
+    indices = hostile.tensor((1, 2), (2, 1), 0, "0", 2, "LongStorage")
+    values = {
+        "views": tuple_of(hostile.tensor((2, 3), (3, 1), 1, "0", 16), hostile.tensor((3, 2), (1, 3), 2, "0", 16, "IntStorage")),
+        "devices": tuple_of(hostile.tensor((9, 9), (9, 1), 0, "7", 81, "HalfStorage", "meta"), hostile.tensor((4,), (0,), 3, "1", 4, "FloatStorage", "npu:1")),
+        "quantized_tensors": tuple_of(*(name("torch._utils", "_rebuild_qtensor") + tuple_of(stored, number(0), tuple_of(number(4)), tuple_of(number(1)), q, b"\x88", hooks) + b"R" for q in quantized)),
+        "sparse": name("torch._utils", "_rebuild_sparse_tensor") + tuple_of(number(1), tuple_of(number(9)), b"\x89", indices, hostile.tensor((2,), (1,))) + b"R",
+        "parameter": name("torch._utils", "_rebuild_parameter") + tuple_of(hostile.tensor((2,), (1,)), b"\x88", hooks) + b"R",
+        "tags": name("torch.jit._pickle", "restore_type_tag") + tuple_of(hostile.dict_of({"a": number(1)}), text("Dict[str, List[int]]")) + b"R",
+        "lists": tuple_of(*(name("torch.jit._pickle", f"build_{kind}list") + b"](" + item + b"e\x85R" for kind, item in (("int", number(2**40)), ("double", half), ("bool", b"\x88")))),
+        "others": tuple_of(name("torch", "device") + text("cuda:0") + b"\x85R", name("builtins", "complex") + half + half + b"\x86R", name("__torch__", "Color") + number(2) + b"R"),
+        "packed": name("__torch__.torch.classes.q", "Packed") + EMPTY_TUPLE + b"\x81" + tuple_of(hostile.tensor((4,), (1,)), hostile.NONE) + b"b",
+        "module": hostile.module("__torch__.Net", {"training": b"\x89", "weight": hostile.tensor((2, 2), (2, 1)), "bias": b"N"}),
+    }  # fmt: skip
+    for kind, value in values.items():
+        write("objects", kind, hostile.PROTO + value + hostile.STOP)
+
+
+def write_script() -> None:
+    """Code files, each as the one of its archive, and what people write by hand."""
+    for sample in ("containers", "fork_wait", "hooks", "interfaces", "loops", "script_classes", "structures"):
+        with zipfile.ZipFile(SAMPLES / f"{sample}.pt") as zipped:
+            names = [name for name in zipped.namelist() if "/code/__torch__/nets/" in name and name.endswith(".py")]
+            code = b"".join(zipped.read(name) for name in names)
+        write("script", sample, re.sub(rb"__torch__(\.\w+)+\.(\w+)", rb"__torch__.\2", code))
+    for path in sorted((ROOT / "tests" / "script_code").glob("*.py")):
+        write("script", path.stem, path.read_bytes())
+
+
 def write_programs() -> None:
     options = {
         "exported_report": {},
@@ -252,6 +294,8 @@ def write_texts() -> None:
 def main() -> None:
     shutil.rmtree(CORPUS, ignore_errors=True)
     write_files()
+    write_objects()
+    write_script()
     write_programs()
     write_collections()
     write_calls()

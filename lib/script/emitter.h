@@ -1,0 +1,195 @@
+// Goes through the syntax of one function and writes its graph, with variables as loads and stores and exits
+// as statements of their own (ssa.h and exits.h take both out).  The parts: emitter.cpp has definitions and
+// statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
+// emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and what else a
+// sugared value can do, emitter_subscripts.cpp subscripts and assignments to them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "script/environment.h"
+#include "script/function.h"
+#include "script/ir.h"
+#include "script/program.h"
+#include "script/schema_match.h"
+#include "script/sugared.h"
+#include "script/tree.h"
+#include "script/type_parser.h"
+
+namespace fxtrace::script {
+
+// What holds of variables where a condition is true, or is false.
+struct Refinement {
+  std::string_view name;
+  TypePtr type;
+};
+struct Refinements {
+  std::vector<Refinement> if_true, if_false;
+
+  Refinements both(const Refinements& other) const;    // of `a and b`
+  Refinements either(const Refinements& other) const;  // of `a or b`
+  Refinements negated() const { return {if_false, if_true}; }
+};
+struct Condition {
+  IrValue* value = nullptr;
+  Refinements refinements;
+  std::optional<bool> known;  // known while compiling: only one branch is looked at
+};
+
+class Emitter {
+ public:
+  Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Function& function);
+
+  void emit_function(const Tree& definition, const TypePtr& self);
+
+ private:
+  using Expressions = std::span<const Tree* const>;
+  enum class LoopKind : std::uint8_t { kNone, kLoop, kUnrolled };
+  struct OpenDefinition {
+    TypePtr declared, merged;  // of the result
+  };
+
+  // --- definitions and statements ---
+  void emit_definition(const Tree& definition, const TypePtr& self, IrBlock* block);
+  void emit_statements(const Tree& list);
+  void emit_statement(const Tree& statement);
+  void emit_assignment(const Tree& statement);
+  void emit_assignment_to(const Tree& target, const Tree& value, const Tree& type, const SourceRange& range);
+  void assign_all(Expressions targets, const std::vector<Sugared>& values, const SourceRange& range,
+                  std::size_t binders);
+  void assign_tuple(const Tree& target, const Sugared& value, const SourceRange& range);
+  std::size_t count_binders(Expressions targets, const SourceRange& range, bool* starred) const;
+  void emit_augmented_assignment(const Tree& statement);
+  IrValue* emit_augmented(const Tree& statement, IrValue* left);
+  void emit_return(const SourceRange& range, const Tree* value);
+  void emit_raise(const Tree& statement);
+  void raise(IrValue* message, const SourceRange& range);
+  void emit_assert(const Tree& statement);
+  void emit_delete(const Tree& statement);
+  void emit_with(const Tree& statement);
+  void emit_exit(const Tree& statement, Symbol kind, const char* name);
+  IrValue* emit_closure(const std::function<void(IrBlock*)>& emit_body);
+
+  // --- conditions and loops ---
+  Condition emit_condition(const Tree& expression);
+  Condition emit_short_circuit(const Tree& expression);
+  Condition emit_is(const Tree& expression);
+  Condition emit_isinstance(const Tree& call);
+  Condition emit_hasattr(const Tree& call);
+  Condition constant_condition(bool value, const SourceRange& range, Refinements refinements = {});
+  IrValue* emit_to_bool(IrValue* value, const SourceRange& range);
+  IrValue* emit_if_expression(const SourceRange& range, const Condition& condition,
+                              const std::function<IrValue*()>& if_true,
+                              const std::function<IrValue*()>& if_false, const TypePtr& hint = nullptr);
+  void emit_branches(const SourceRange& range, const Condition& condition,
+                     const std::function<void()>& if_true, const std::function<void()>& if_false);
+  void insert_refinements(const SourceRange& range, const std::vector<Refinement>& refinements);
+  void emit_while(const Tree& statement);
+  void emit_for(Expressions targets, Expressions iterated, const SourceRange& range,
+                const std::function<void()>& emit_body);
+  void emit_loop(const SourceRange& range, const std::function<void()>& emit_body, const Sugared* iterable,
+                 Expressions targets, const Tree* condition);
+
+  // --- expressions ---
+  IrValue* emit(const Tree& expression, const TypePtr& hint = nullptr);
+  Sugared emit_sugared(const Tree& expression, std::size_t binders = 1, const TypePtr& hint = nullptr);
+  IrValue* emit_simple(const Tree& expression, const TypePtr& hint);
+  Sugared emit_name(std::string_view name, const SourceRange& range);
+  IrValue* emit_binary(const Tree& expression);
+  IrValue* emit_unary(const Tree& expression);
+  IrValue* emit_list(const Tree& expression, const TypePtr& hint);
+  IrValue* emit_dict(const Tree& expression, const TypePtr& hint);
+  IrValue* emit_conditional(const Tree& expression, const TypePtr& hint);
+  IrValue* emit_comprehension(const Tree& expression, const TypePtr& hint);
+  std::vector<IrValue*> emit_all(Expressions expressions);
+  IrValue* constant(const Constant& value, const SourceRange& range = {}) {
+    return constants_.get(value, range);
+  }
+  IrValue* integer(std::int64_t value, const SourceRange& range = {}) {
+    return constant(Constant(value), range);
+  }
+  IrValue* unchecked_cast(IrValue* value, const TypePtr& type);
+
+  // --- calls and attributes ---
+  Sugared emit_call(const Tree& expression, std::size_t binders, const TypePtr& hint);
+  Sugared emit_special(SpecialForm form, const Tree& expression, const TypePtr& hint, const Sugared& callee);
+  Sugared emit_list_call(const Tree& expression, const TypePtr& hint);
+  Sugared emit_dict_call(const Tree& expression, const TypePtr& hint);
+  Sugared emit_fork(const Tree& expression, Symbol kind);
+  Sugared call(const Sugared& callee, Call arguments, std::size_t binders = 1);
+  Sugared call_method(IrValue* self, const std::string& method, Call arguments);
+  Sugared call_function(Function* function, const Call& arguments);
+  IrValue* call_builtin(Symbol symbol, const Call& arguments);
+  IrValue* call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments, const SourceRange& range);
+  IrValue* emit_inlined(const Function& function, const Match& match, const SourceRange& range);
+  Sugared call_cast(const Sugared& cast, Call arguments);
+  void require_arguments(const Tree& call, std::size_t count, const char* name) const;
+  Sugared attribute(const Sugared& value, std::string_view name, const SourceRange& range);
+  Sugared attribute_of_value(IrValue* value, std::string_view name, const SourceRange& range);
+  std::optional<Sugared> find_builtin_method(IrValue* self, std::string_view name);
+  Sugared attribute_of_namespace(const Sugared& value, std::string_view name, const SourceRange& range);
+  bool has_attribute(const Sugared& value, const std::string& name, const SourceRange& range);
+  void set_attribute(const Sugared& object, std::string_view name, IrValue* value, const SourceRange& range);
+  Sugared resolve_global(const std::string& qualified, const SourceRange& range);
+
+  // What a sugared value can do.
+  IrValue* as_value(const Sugared& value, const SourceRange& range);
+  std::vector<Sugared> as_tuple(const Sugared& value, const SourceRange& range,
+                                std::optional<std::size_t> count = std::nullopt);
+  Sugared as_iterable(const Sugared& value, const SourceRange& range);
+  IrValue* length_of(const Sugared& iterable, const SourceRange& range);
+  Sugared item_of(const Sugared& iterable, IrValue* index, const SourceRange& range,
+                  const TypePtr& hint = nullptr);
+  Sugared make_range(const std::vector<IrValue*>& inputs, const SourceRange& range);
+  Sugared make_iterables(std::vector<Sugared> parts, const SourceRange& range);
+
+  // --- subscripts ---
+  struct Index {
+    enum class Kind : std::uint8_t { kSlice, kEllipsis, kNone, kInt, kTensor } kind = Kind::kSlice;
+    IrValue* value = nullptr;
+    const Tree* slice = nullptr;
+    std::int64_t dim = 0;
+  };
+  Sugared emit_subscript(const Tree& expression, const TypePtr& hint);
+  void emit_subscript_assignment(const SourceRange& range, const Tree& target, IrValue* value);
+  void emit_augmented_subscript(const Tree& statement);
+  std::pair<IrValue*, std::vector<IrValue*>> emit_indexing(const SourceRange& range, IrValue* value,
+                                                           Expressions subscripts, IrValue* first = nullptr);
+  Index classify_index(const Tree& subscript, IrValue* given, const SourceRange& range);
+  IrValue* emit_slice(const SourceRange& range, IrValue* value, IrValue* dim, const Tree& slice);
+  IrValue* emit_tuple_slice(const SourceRange& range, IrValue* value, const Tree& slice);
+  IrValue* emit_tuple_index(const SourceRange& range, IrValue* tuple, IrValue* index);
+  IrValue* tensor_list(const std::vector<IrValue*>& items);
+  IrValue* value_as_tensor(IrValue* value, IrValue* like);
+
+  SourceRange range_of(const Tree& tree) const { return file_.range(tree); }
+  IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs, std::size_t outputs,
+                 const SourceRange& range);
+  [[noreturn]] void fail(const Tree& tree, const std::string& message) const {
+    throw source_error(file_.range(tree), message);
+  }
+  void check_size(const SourceRange& range) const;
+
+  Program& program_;
+  const SyntaxFile& file_;
+  IrGraph& graph_;
+  Function& function_;
+  TypeParser types_;
+  ConstantPool constants_;
+  SchemaMatcher matcher_;
+  Environment environment_;
+  std::vector<OpenDefinition> definitions_;
+  std::unordered_set<const IrBlock*> exits_;  // blocks whose end is not reached
+  LoopKind loop_ = LoopKind::kNone;
+  std::size_t made_names_ = 0;
+  std::size_t max_nodes_;
+  bool is_archive_code_;  // whose operators may be old
+};
+
+}  // namespace fxtrace::script

@@ -1,0 +1,38 @@
+#include "script/function.h"
+
+#include <utility>
+
+#include "script/ir.h"
+#include "support/dotted.h"
+#include "support/error.h"
+#include "support/restore.h"
+
+namespace fxtrace::script {
+
+Function::Function(std::string qualified_name, std::shared_ptr<FunctionCode> code)
+    : qualified_name_(std::move(qualified_name)), code_(std::move(code)) {}
+Function::Function(std::string qualified_name, FunctionSchema schema)
+    : qualified_name_(std::move(qualified_name)), schema_(std::move(schema)) {}
+Function::~Function() = default;
+
+std::string_view Function::name() const { return last_part(qualified_name_); }
+
+const FunctionSchema& Function::schema() const {
+  if (!schema_) schema_ = code_->make_schema(const_cast<Function&>(*this));
+  return *schema_;
+}
+
+IrGraph& Function::graph() const {
+  if (graph_ == nullptr) {
+    if (code_ == nullptr) throw input_error("'" + qualified_name_ + "' has no code");
+    if (is_working_) throw input_error("function '" + std::string(name()) + "' is called recursively");
+    is_working_ = true;
+    const Restore restore([this] { is_working_ = false; });
+    graph_ = code_->compile(const_cast<Function&>(*this));
+  }
+  return *graph_;
+}
+
+const FunctionSchema& schema_of(const Function& function) { return function.schema(); }
+
+}  // namespace fxtrace::script

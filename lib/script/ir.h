@@ -1,0 +1,284 @@
+// The intermediate representation of TorchScript code, in LibTorch's form: a graph has a block, a block has
+// parameters, nodes in order and results, a node may have blocks of its own.  Every value has one producer
+// (SSA).
+//
+// The graph owns everything in it, in arenas: what is removed is unlinked and lives as long as the graph, so
+// nothing dangles and nothing recurses at the end.  Source texts outlive the graph.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "script/constant.h"
+#include "script/source.h"
+#include "script/symbol.h"
+#include "script/types.h"
+
+namespace fxtrace::script {
+
+class IrBlock;
+class IrGraph;
+class IrNode;
+struct OperatorSchema;
+
+struct IrUse {
+  IrNode* user = nullptr;
+  std::size_t offset = 0;  // among its inputs
+  bool operator==(const IrUse&) const = default;
+};
+
+class IrValue {
+ public:
+  IrNode* node() const { return node_; }
+  std::size_t offset() const { return offset_; }  // among its node's outputs
+  const TypePtr& type() const { return type_; }
+  IrValue* set_type(TypePtr type);
+  // What the code calls it; empty for temporaries.  Several values of a graph may have the same.
+  const std::string& name() const { return name_; }
+  bool has_name() const { return !name_.empty(); }
+  IrValue* set_name(std::string_view name);
+  const std::vector<IrUse>& uses() const { return uses_; }  // in no order
+  bool has_uses() const { return !uses_.empty(); }
+  void replace_all_uses_with(IrValue* other);
+  std::uint32_t id() const { return id_; }  // unique in the graph
+
+ private:
+  friend class IrNode;
+  friend class IrGraph;
+  IrNode* node_ = nullptr;
+  std::size_t offset_ = 0;
+  TypePtr type_;
+  std::string name_;
+  std::vector<IrUse> uses_;
+  std::uint32_t id_ = 0;
+};
+
+struct IrAttribute {
+  using Value =
+      std::variant<std::int64_t, std::string, Constant, std::vector<TypePtr>, std::shared_ptr<IrGraph>>;
+  Symbol name = Symbol::kNone;
+  Value value;
+};
+
+class IrNode {
+ public:
+  Symbol kind() const { return kind_; }
+  bool is(Symbol kind) const { return kind_ == kind; }
+  IrGraph* graph() const { return graph_; }
+  IrBlock* owning_block() const { return block_; }
+  IrNode* next() const { return next_; }  // the block's return node behind the last
+  IrNode* previous() const { return previous_; }
+
+  const std::vector<IrValue*>& inputs() const { return inputs_; }
+  IrValue* input(std::size_t i = 0) const { return inputs_.at(i); }
+  const std::vector<IrValue*>& outputs() const { return outputs_; }
+  IrValue* output(std::size_t i = 0) const { return outputs_.at(i); }
+  const std::vector<IrBlock*>& blocks() const { return blocks_; }
+
+  void add_input(IrValue* value);
+  void insert_input(std::size_t i, IrValue* value);
+  void replace_input(std::size_t i, IrValue* value);
+  void remove_input(std::size_t i);
+  void remove_all_inputs();
+  IrValue* add_output(TypePtr type = nullptr);  // Tensor unless given
+  IrValue* insert_output(std::size_t i, TypePtr type);
+  void erase_output(std::size_t i);                             // must have no uses
+  void permute_outputs(const std::vector<std::size_t>& order);  // the new i-th is the old order[i]-th
+  void permute_inputs(const std::vector<std::size_t>& order);
+  IrBlock* add_block();
+  void erase_block(std::size_t i);  // with the nodes in it
+
+  // The node must be in no block yet.
+  IrNode* insert_before(IrNode* other);
+  IrNode* insert_after(IrNode* other);
+  void move_before(IrNode* other);
+  void destroy();  // none of its outputs may have uses; its blocks go with it
+
+  const IrAttribute* find_attribute(Symbol name) const;
+  IrNode* set_attribute(Symbol name, IrAttribute::Value value);
+  const std::vector<IrAttribute>& attributes() const { return attributes_; }
+  // Of the attribute, which must be there.
+  const std::string& text(Symbol name = Symbol::kAttrName) const;
+  std::int64_t integer(Symbol name) const;
+  const std::vector<TypePtr>& types() const;
+  const std::shared_ptr<IrGraph>& subgraph() const;
+
+  // Of prim::Constant the value; null for other nodes.
+  const Constant* constant() const;
+  bool must_be_none() const;
+
+  // The operator that was chosen; null for what has no schema (prim::If, prim::GetAttr, ...).
+  const OperatorSchema* operator_schema() const { return schema_; }
+  IrNode* set_operator_schema(const OperatorSchema* schema);
+  void set_kind(Symbol kind) { kind_ = kind; }
+
+  const SourceRange& source_range() const { return range_; }
+  IrNode* set_source_range(const SourceRange& range);
+
+ private:
+  friend class IrBlock;
+  friend class IrGraph;
+  friend class IrValue;
+  void drop_use(std::size_t i);
+  void renumber_uses(std::size_t from);
+  void unlink();
+
+  Symbol kind_ = Symbol::kNone;
+  IrGraph* graph_ = nullptr;
+  IrBlock* block_ = nullptr;
+  IrNode* next_ = nullptr;
+  IrNode* previous_ = nullptr;
+  const OperatorSchema* schema_ = nullptr;
+  SourceRange range_;
+  std::vector<IrValue*> inputs_, outputs_;
+  std::vector<std::uint32_t> use_slots_;  // where this use stands in inputs_[i]->uses()
+  std::vector<IrBlock*> blocks_;
+  std::vector<IrAttribute> attributes_;
+};
+
+// The nodes of a block in order, without its parameter and return nodes.
+class IrNodeList {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = IrNode*;
+    using difference_type = std::ptrdiff_t;
+    using pointer = IrNode* const*;
+    using reference = IrNode*;
+
+    explicit Iterator(IrNode* node) : node_(node) {}
+    IrNode* operator*() const { return node_; }
+    Iterator& operator++() {
+      node_ = node_->next();
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    IrNode* node_;
+  };
+  IrNodeList(IrNode* first, IrNode* end) : first_(first), end_(end) {}
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(end_); }
+  bool empty() const { return first_ == end_; }
+  IrNode* front() const { return first_; }
+  IrNode* back() const { return end_->previous(); }
+
+ private:
+  IrNode* first_;
+  IrNode* end_;
+};
+
+class IrBlock {
+ public:
+  // Nodes may be added behind the one that is looked at, and others removed, while one goes through them.
+  IrNodeList nodes() const { return {return_node_->next_, return_node_}; }
+  const std::vector<IrValue*>& inputs() const { return param_node_->outputs(); }
+  const std::vector<IrValue*>& outputs() const { return return_node_->inputs(); }
+  IrNode* param_node() const { return param_node_; }
+  IrNode* return_node() const { return return_node_; }
+  IrNode* owning_node() const { return owning_node_; }  // null: the graph's own block
+  IrGraph* graph() const { return return_node_->graph(); }
+
+  IrValue* add_input(TypePtr type, std::string_view name = {});
+  void add_output(IrValue* value) { return_node_->add_input(value); }
+  void erase_input(std::size_t i) { param_node_->erase_output(i); }  // must have no uses
+  void erase_output(std::size_t i) { return_node_->remove_input(i); }
+  void insert_output(std::size_t i, IrValue* value) { return_node_->insert_input(i, value); }
+  IrNode* append(IrNode* node) { return node->insert_before(return_node_); }
+  IrNode* prepend(IrNode* node) { return node->insert_before(return_node_->next_); }
+
+ private:
+  friend class IrGraph;
+  friend class IrNode;
+  IrNode* param_node_ = nullptr;
+  IrNode* return_node_ = nullptr;
+  IrNode* owning_node_ = nullptr;
+};
+
+class IrGraph {
+ public:
+  IrGraph();
+  ~IrGraph();
+  IrGraph(const IrGraph&) = delete;
+  IrGraph& operator=(const IrGraph&) = delete;
+
+  IrBlock* block() const { return block_; }
+  const std::vector<IrValue*>& inputs() const { return block_->inputs(); }
+  const std::vector<IrValue*>& outputs() const { return block_->outputs(); }
+  IrNodeList nodes() const { return block_->nodes(); }
+  IrNode* return_node() const { return block_->return_node(); }
+  IrNode* param_node() const { return block_->param_node(); }
+
+  // In no block yet.
+  IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs = {}, std::size_t outputs = 1);
+  IrNode* create_constant(Constant value, TypePtr type);
+  std::size_t node_count() const { return nodes_.size(); }  // that were ever made
+
+  // Where insert() puts nodes: in front of this one.
+  IrNode* insert_point() const { return insert_point_; }
+  void set_insert_point(IrNode* node) { insert_point_ = node; }
+  void set_insert_point(IrBlock* block) { insert_point_ = block->return_node(); }
+  IrNode* insert(IrNode* node) { return node->insert_before(insert_point_); }
+
+ private:
+  friend class IrNode;
+  IrNode* new_node(Symbol kind);
+  IrValue* new_value(IrNode* node, TypePtr type);
+  IrBlock* new_block(IrNode* owner);
+
+  std::deque<IrNode> nodes_;
+  std::deque<IrValue> values_;
+  std::deque<IrBlock> blocks_;
+  IrBlock* block_ = nullptr;
+  IrNode* insert_point_ = nullptr;
+};
+
+// Copies nodes, blocks and all, into `graph`, which may be another one.  `map` gives the value for one that
+// is not copied itself, and is asked in the order of the nodes.
+class IrCloner {
+ public:
+  using Map = std::function<IrValue*(IrValue*)>;
+  IrCloner(IrGraph& graph, Map map) : graph_(graph), map_(std::move(map)) {}
+  IrNode* clone(const IrNode& node);  // in no block yet
+  // All nodes of the block in front of `place`; the copies of its results.
+  std::vector<IrValue*> clone_nodes(const IrBlock& block, IrNode* place);
+  void clone_block(const IrBlock& from, IrBlock& into);  // behind what is there
+  IrValue* value(IrValue* original);
+
+ private:
+  IrGraph& graph_;
+  Map map_;
+  std::unordered_map<const IrValue*, IrValue*> copies_;
+};
+
+// Moves the nodes of a block in front of `place`, in the same graph; the block's results stay its own.
+void move_nodes(const IrBlock& block, IrNode* place);
+
+// Goes on at the old place at the end of the scope.
+class InsertPointGuard {
+ public:
+  InsertPointGuard(IrGraph& graph, IrNode* node) : graph_(graph), before_(graph.insert_point()) {
+    graph.set_insert_point(node);
+  }
+  InsertPointGuard(IrGraph& graph, IrBlock* block) : InsertPointGuard(graph, block->return_node()) {}
+  ~InsertPointGuard() { graph_.set_insert_point(before_); }
+  InsertPointGuard(const InsertPointGuard&) = delete;
+  InsertPointGuard& operator=(const InsertPointGuard&) = delete;
+
+ private:
+  IrGraph& graph_;
+  IrNode* before_;
+};
+
+}  // namespace fxtrace::script

@@ -1,0 +1,123 @@
+#include "script/operator_table.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "support/error.h"
+
+namespace fxtrace::script {
+namespace {
+
+using namespace std::string_view_literals;  // NOLINT: for the rows
+
+struct OrderRow {
+  std::string_view name;
+  std::string_view overloads;  // with spaces between them; "-" is the one without a name
+};
+
+// Where LibTorch tries overloads in another order than that of their names, which decides when several fit.
+// In byte order of the names; tests/python/test_script.py holds it against torch.
+constexpr OrderRow kOrders[] = {
+#include "script/overload_order.inc"
+};
+
+std::size_t rank_in(std::string_view order, std::string_view overload) {
+  if (overload.empty()) overload = "-";
+  std::size_t rank = 0;
+  while (!order.empty()) {
+    const std::size_t end = std::min(order.find(' '), order.size());
+    if (order.substr(0, end) == overload) return rank;
+    order.remove_prefix(std::min(end + 1, order.size()));
+    ++rank;
+  }
+  return rank;
+}
+
+// The class that an operator's schema names.  Classes are equal by their names, so a model's own is as good.
+TypePtr torchbind_class(const std::string& name) {
+  return std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
+}
+
+class Registered {
+ public:
+  const std::vector<const OperatorSchema*>& of(Symbol name) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
+    std::vector<const Operator*> rows;
+    const std::string_view text = to_text(name);
+    static const auto table = registered_operators();
+    for (const Operator& row : fxtrace::overloads(text)) {
+      if (&row >= table.data() && &row < table.data() + table.size()) rows.push_back(&row);
+    }
+    static const std::vector<const OperatorSchema*> none;
+    if (rows.empty()) return none;  // nothing to remember: names of files are many
+    const auto order =
+        std::lower_bound(std::begin(kOrders), std::end(kOrders), text,
+                         [](const OrderRow& row, std::string_view key) { return row.name < key; });
+    if (order != std::end(kOrders) && order->name == text) {
+      std::stable_sort(rows.begin(), rows.end(), [&](const Operator* a, const Operator* b) {
+        return rank_in(order->overloads, a->overload()) < rank_in(order->overloads, b->overload());
+      });
+    }
+    std::vector<const OperatorSchema*>& result = by_name_[name];
+    for (const Operator* row : rows) {
+      auto schema = std::make_unique<OperatorSchema>();
+      schema->name = name;
+      schema->schema = function_schema(row->name, row->schema(), torchbind_class);
+      schema->row = row;
+      result.push_back(schema.get());
+      schemas_.push_back(std::move(schema));
+    }
+    return result;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<Symbol, std::vector<const OperatorSchema*>> by_name_;
+  std::vector<std::unique_ptr<OperatorSchema>> schemas_;
+};
+
+}  // namespace
+
+const std::vector<const OperatorSchema*>& registered_overloads(Symbol name) {
+  static Registered registered;
+  return registered.of(name);
+}
+
+std::vector<const OperatorSchema*> OperatorTable::overloads(Symbol name) const {
+  std::vector<const OperatorSchema*> result = registered_overloads(name);
+  if (const auto own = declared_.find(name); own != declared_.end()) {
+    for (const auto& schema : own->second) result.push_back(schema.get());
+  }
+  return result;
+}
+
+bool OperatorTable::has(Symbol name) const {
+  return declared_.contains(name) || !registered_overloads(name).empty();
+}
+
+const OperatorSchema* OperatorTable::find(std::string_view full_name) const {
+  const auto dot = full_name.find('.');
+  const std::string_view overload =
+      dot == std::string_view::npos ? std::string_view() : full_name.substr(dot + 1);
+  for (const OperatorSchema* schema : overloads(intern(full_name.substr(0, dot)))) {
+    if (schema->schema.overload_name == overload) return schema;
+  }
+  return nullptr;
+}
+
+const OperatorSchema* OperatorTable::declare(std::string_view schema, const ResolveClass& resolve) {
+  auto own = std::make_unique<OperatorSchema>();
+  own->schema = parse_function_schema(schema, resolve);
+  if (own->schema.name.find("::") == std::string::npos)
+    throw input_error("the schema '" + std::string(schema) + "' has no operator's name");
+  own->name = intern(own->schema.name);
+  const OperatorSchema* result = own.get();
+  declared_[own->name].push_back(std::move(own));
+  return result;
+}
+
+}  // namespace fxtrace::script

@@ -1,0 +1,270 @@
+#include "script/pickle_values.h"
+
+#include <bit>
+#include <utility>
+
+#include "archive/pickle_check.h"
+#include "support/error.h"
+
+namespace fxtrace::script {
+namespace {
+
+// What values take at least, in bytes: what the allocator adds is in it.
+constexpr std::size_t kSizeOfValue = 16, kSizeOfShared = 64, kSizeOfContainer = 112;
+
+}  // namespace
+
+void PickleValues::damaged(const char* why) {
+  throw input_error(std::string("its pickle is damaged: ") + why);
+}
+
+void PickleValues::spend(std::size_t bytes) {
+  if (bytes > kMaxMemory - memory_) {
+    throw input_error("its pickle makes values of more than " + std::to_string(kMaxMemory >> 20U) + " MB");
+  }
+  memory_ += bytes;
+}
+
+Value PickleValues::run() {
+  check_pickle(bytes_);  // how deep values are nested, and that none contains itself
+  while (!stopped_) {
+    if (at_ == bytes_.size()) damaged("it has no end");
+    step(static_cast<unsigned char>(bytes_[at_++]));
+  }
+  if (stack_.size() != 1 || !marks_.empty() || stack_.back().is_handle()) damaged("it does not end with one value");
+  return std::move(stack_.back());
+}
+
+// --- bytes ---
+
+std::string_view PickleValues::text(std::uint64_t size) {
+  if (size > bytes_.size() - at_) damaged("it ends in the middle of a value");
+  const std::string_view part = bytes_.substr(at_, static_cast<std::size_t>(size));
+  at_ += part.size();
+  return part;
+}
+
+std::string_view PickleValues::line() {
+  const auto end = bytes_.find('\n', at_);
+  if (end == std::string_view::npos) damaged("it ends in the middle of a name");
+  const std::string_view part = bytes_.substr(at_, end - at_);
+  at_ = end + 1;
+  return part;
+}
+
+std::uint64_t PickleValues::number(std::size_t size) {
+  constexpr unsigned kByte = 8;
+  std::uint64_t result = 0;
+  const std::string_view part = text(size);
+  for (std::size_t i = size; i > 0; --i) result = (result << kByte) | static_cast<unsigned char>(part[i - 1]);
+  return result;
+}
+
+std::int64_t PickleValues::signed_number(std::size_t size) {
+  const auto unused = static_cast<unsigned>(64 - 8 * size);
+  return static_cast<std::int64_t>(number(size) << unused) >> unused;
+}
+
+// In big-endian order.
+double PickleValues::real_number() {
+  constexpr std::size_t kSize = 8;
+  std::uint64_t result = 0;
+  for (const char c : text(kSize)) result = (result << kSize) | static_cast<unsigned char>(c);
+  return std::bit_cast<double>(result);
+}
+
+// --- the stack ---
+
+void PickleValues::push(Value value) {
+  spend(kSizeOfValue);
+  stack_.push_back(std::move(value));
+}
+
+Value& PickleValues::top() {
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("a value is missing");
+  return stack_.back();
+}
+
+Value PickleValues::pop() {
+  Value value = std::move(top());
+  stack_.pop_back();
+  return value;
+}
+
+Value PickleValues::pop_data() {
+  Value value = pop();
+  if (value.is_handle()) damaged("a name stands where a value is expected");
+  return value;
+}
+
+std::vector<Value> PickleValues::pop_to_mark() {
+  if (marks_.empty()) damaged("it closes what it did not open");
+  const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+  marks_.pop_back();
+  std::vector<Value> values(std::make_move_iterator(from), std::make_move_iterator(stack_.end()));
+  stack_.erase(from, stack_.end());
+  for (const Value& value : values) {
+    if (value.is_handle()) damaged("a name stands where a value is expected");
+  }
+  return values;
+}
+
+void PickleValues::push_tuple(std::size_t count) {
+  std::vector<Value> items(count);
+  for (std::size_t i = count; i > 0; --i) items[i - 1] = pop_data();
+  spend(kSizeOfContainer + kSizeOfValue * count);
+  push(make_tuple(std::move(items)));
+}
+
+void PickleValues::append(std::vector<Value> items) {
+  if (!top().is_list()) damaged("it appends to what is no list");
+  spend(kSizeOfValue * items.size());
+  auto& list = top().to_list().items;
+  list.insert(list.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+}
+
+void PickleValues::set_items(const std::vector<Value>& flat) {
+  if (!top().is_dict() || flat.size() % 2 != 0) damaged("it sets items of what is no dict");
+  spend(4 * kSizeOfValue * flat.size());
+  DictValue& dict = top().to_dict();
+  for (std::size_t i = 0; i < flat.size(); i += 2) {
+    if (!DictValue::may_be_key(flat[i])) damaged("the key of a dict is none");
+    dict.set(flat[i], flat[i + 1]);
+  }
+}
+
+void PickleValues::put(std::uint64_t index) {
+  // Every entry of the memo takes an opcode with its operand.
+  if (index > bytes_.size()) damaged("an index of its memo is beyond its size");
+  if (memo_.size() <= index) {
+    const auto size = static_cast<std::size_t>(index) + 1;
+    spend((size - memo_.size()) * kSizeOfValue);
+    memo_.resize(size);
+    is_kept_.resize(size);
+  }
+  memo_[static_cast<std::size_t>(index)] = top();
+  is_kept_[static_cast<std::size_t>(index)] = true;
+}
+
+void PickleValues::get(std::uint64_t index) {
+  if (index >= memo_.size() || !is_kept_[static_cast<std::size_t>(index)])
+    damaged("it fetches a value that it did not keep");
+  push(memo_[static_cast<std::size_t>(index)]);
+}
+
+void PickleValues::step(unsigned char opcode) {
+  switch (opcode) {
+    case 0x80:  // PROTO
+      text(1);
+      return;
+    case '.':
+      stopped_ = true;
+      return;
+    case '(':
+      spend(sizeof(std::size_t));
+      marks_.push_back(stack_.size());
+      return;
+    case 'N':
+      return push({});
+    case 0x88:
+    case 0x89:  // NEWTRUE, NEWFALSE
+      return push(opcode == 0x88);
+    case 'K':
+      return push(number(1));
+    case 'M':
+      return push(number(2));
+    case 'J':
+      return push(signed_number(4));
+    case 0x8a:  // LONG1
+      if (number(1) != 8) damaged("an integer has not eight bytes");
+      return push(signed_number(8));
+    case 'G':
+      return push(real_number());
+    case 'X': {  // BINUNICODE
+      const std::string_view value = text(number(4));
+      spend(kSizeOfShared + value.size());
+      return push(value);
+    }
+    case ')':
+      return push_tuple(0);
+    case 0x85:
+    case 0x86:
+    case 0x87:  // TUPLE1..3
+      return push_tuple(opcode - 0x84U);
+    case 't': {
+      std::vector<Value> items = pop_to_mark();
+      spend(kSizeOfContainer + kSizeOfValue * items.size());
+      return push(make_tuple(std::move(items)));
+    }
+    case ']':
+      spend(kSizeOfContainer);
+      return push(make_list(any_type()));
+    case 'l': {
+      std::vector<Value> items = pop_to_mark();
+      spend(kSizeOfContainer + kSizeOfValue * items.size());
+      return push(make_list(any_type(), std::move(items)));
+    }
+    case 'a': {
+      std::vector<Value> items;
+      items.push_back(pop_data());
+      return append(std::move(items));
+    }
+    case 'e':
+      return append(pop_to_mark());
+    case '}':
+    case 'd': {
+      const std::vector<Value> flat = opcode == 'd' ? pop_to_mark() : std::vector<Value>();
+      spend(kSizeOfContainer);
+      push(make_counted<DictValue>(any_type(), any_type()));
+      return set_items(flat);
+    }
+    case 's': {
+      std::vector<Value> flat(2);
+      flat[1] = pop_data();
+      flat[0] = pop_data();
+      return set_items(flat);
+    }
+    case 'u':
+      return set_items(pop_to_mark());
+    case 'c': {
+      const std::string module(line());
+      const std::string name(line());
+      spend(kSizeOfShared);
+      return push(host_.global(module, name));
+    }
+    case 0x81:  // NEWOBJ: the class stays until its state is there
+      if (!pop().is_tuple()) damaged("the arguments of a class are no tuple");
+      if (!top().is_handle()) damaged("what is made is of no class");
+      return;
+    case 'R': {
+      const Value arguments = pop_data();
+      const Value callable = pop();
+      if (!callable.is_handle()) damaged("it calls what cannot be called");
+      return push(host_.call(callable.to_handle(), arguments));
+    }
+    case 'b': {
+      const Value state = pop_data();
+      const Value type = pop();
+      if (!type.is_handle()) damaged("it sets the state of what is no object");
+      return push(host_.build(type.to_handle(), state));
+    }
+    case 'Q': {
+      const Value id = pop_data();
+      if (!id.is_tuple()) damaged("the name of a storage is no tuple");
+      return push(host_.persistent(id.to_tuple()));
+    }
+    case 'q':
+      return put(number(1));
+    case 'r':
+      return put(number(4));
+    case 'h':
+      return get(number(1));
+    case 'j':
+      return get(number(4));
+    default:
+      throw input_error("its pickle has opcode " + std::to_string(opcode) +
+                        ", which TorchScript does not write");
+  }
+}
+
+}  // namespace fxtrace::script

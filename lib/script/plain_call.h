@@ -1,0 +1,71 @@
+// What the implementations of plain operators (plain_*.cpp) share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "script/plain_operators.h"
+
+namespace fxtrace::script {
+
+// Thrown by an operator that cannot be carried out; carry_out() makes it a Refusal.
+struct Raised : std::exception {
+  explicit Raised(std::string text, RefusalKind kind = RefusalKind::kRaised)
+      : refusal{kind, std::move(text)} {}
+  const char* what() const noexcept override { return refusal.why.c_str(); }
+  Refusal refusal;
+};
+
+// Of arguments that no overload takes, and of results that C++ leaves open.
+[[noreturn]] void not_supported(const char* why);
+
+using Results = std::vector<Value>;
+using PlainTable = std::span<const PlainOperator>;
+
+// A row for an operator with one result.
+template <Value (*Function)(Arguments)>
+void gives(Arguments arguments, Results& results) {
+  results.push_back(Function(arguments));
+}
+
+// Of LibTorch's overloads for any number, that make numbers of 32 bits of their results.
+Value narrowed_result(const Value& result);
+template <Value (*Function)(Arguments)>
+void gives_scalar(Arguments arguments, Results& results) {
+  results.push_back(narrowed_result(Function(arguments)));
+}
+
+inline const Value& argument(Arguments arguments, std::size_t i) {
+  if (i >= arguments.size()) not_supported("an argument is missing");
+  return arguments[i];
+}
+// They throw Raised for a value of another kind.
+std::int64_t int_argument(Arguments arguments, std::size_t i);
+bool bool_argument(Arguments arguments, std::size_t i);
+double float_argument(Arguments arguments, std::size_t i);  // of an int as well
+const std::string& text_argument(Arguments arguments, std::size_t i);
+ListValue& list_argument(Arguments arguments, std::size_t i);
+DictValue& dict_argument(Arguments arguments, std::size_t i);
+
+// As CPUs have it: INT64_MAX and 1 is INT64_MIN.
+inline std::int64_t wrapped(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+inline std::int32_t narrowed(std::int64_t number) { return static_cast<std::int32_t>(number); }
+inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+
+// Throws Raised where values are not to be compared.
+bool equal(const Value& a, const Value& b);
+
+// The tables, by file; not in order of their names.
+PlainTable number_operators();     // plain_numbers.cpp
+PlainTable math_operators();       // plain_math.cpp
+PlainTable text_operators();       // plain_text.cpp
+PlainTable container_operators();  // plain_containers.cpp
+PlainTable other_operators();      // plain_others.cpp
+
+}  // namespace fxtrace::script

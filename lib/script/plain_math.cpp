@@ -1,0 +1,240 @@
+// Functions of the modules math and cmath.
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "script/plain_call.h"
+#include "script/plain_numbers.h"
+
+namespace fxtrace::script {
+namespace {
+
+using Complex = std::complex<double>;
+
+template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
+Value value_of(Arguments arguments) {
+  if constexpr (Imaginary != nullptr) {
+    if (argument(arguments, 0).is_complex()) return Imaginary(arguments[0].to_complex());
+  }
+  return Real(float_argument(arguments, 0));
+}
+
+template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
+void function(Arguments arguments, Results& results) {
+  results.push_back(value_of<Real, Imaginary>(arguments));
+}
+template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
+void scalar_function(Arguments arguments, Results& results) {
+  gives_scalar<value_of<Real, Imaginary>>(arguments, results);
+}
+
+template <bool (*Real)(double), bool Every>
+void question(Arguments arguments, Results& results) {
+  const Value& value = argument(arguments, 0);
+  if (value.is_complex()) {
+    const bool a = Real(value.to_complex().real()), b = Real(value.to_complex().imag());
+    results.emplace_back(Every ? a && b : a || b);
+  } else {
+    results.emplace_back(Real(float_argument(arguments, 0)));
+  }
+}
+
+// What C++ has overloads of.
+#define FXTRACE_REAL(name) \
+  double real_##name(double x) { return std::name(x); }
+#define FXTRACE_BOTH(name) \
+  FXTRACE_REAL(name)       \
+  Complex complex_##name(const Complex& x) { return std::name(x); }
+FXTRACE_BOTH(acos)
+FXTRACE_BOTH(acosh)
+FXTRACE_BOTH(asin)
+FXTRACE_BOTH(asinh)
+FXTRACE_BOTH(atan)
+FXTRACE_BOTH(atanh)
+FXTRACE_BOTH(cos)
+FXTRACE_BOTH(cosh)
+FXTRACE_BOTH(exp)
+FXTRACE_BOTH(log10)
+FXTRACE_BOTH(sin)
+FXTRACE_BOTH(sinh)
+FXTRACE_BOTH(sqrt)
+FXTRACE_BOTH(tan)
+FXTRACE_BOTH(tanh)
+FXTRACE_REAL(erf)
+FXTRACE_REAL(erfc)
+FXTRACE_REAL(expm1)
+FXTRACE_REAL(fabs)
+FXTRACE_REAL(lgamma)
+FXTRACE_REAL(log1p)
+FXTRACE_REAL(tgamma)
+#undef FXTRACE_BOTH
+#undef FXTRACE_REAL
+
+double degrees(double x) { return x * (180.0 / std::acos(-1.0)); }
+double radians(double x) { return x * (std::acos(-1.0) / 180.0); }
+
+// To the nearest integer, from the middle to the even one.
+double round_to_even(double x) {
+  return x - std::floor(x) == 0.5 ? std::round(x * 0.5) * 2.0 : std::round(x);
+}
+
+bool is_finite(double x) { return std::isfinite(x); }
+bool is_infinite(double x) { return std::isinf(x); }
+bool is_nan(double x) { return std::isnan(x); }
+
+// Of a float that fits; plain_checks.cpp sees to it.
+Value floor(Arguments arguments) {
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  const double rounded = std::floor(float_argument(arguments, 0));
+  if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
+  return static_cast<std::int64_t>(rounded);
+}
+Value scalar_ceil(Arguments arguments) {
+  const double rounded = std::ceil(float_argument(arguments, 0));
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
+  return static_cast<std::int64_t>(rounded);
+}
+Value ceil(Arguments arguments) {
+  const Value& value = argument(arguments, 0);
+  return value.is_int() ? value : Value(static_cast<std::int64_t>(std::ceil(float_argument(arguments, 0))));
+}
+
+Value angle(Arguments arguments) {
+  const Value& value = argument(arguments, 0);
+  return value.is_complex() ? std::arg(value.to_complex()) : std::arg(float_argument(arguments, 0));
+}
+
+Value atan2(Arguments arguments) {
+  return std::atan2(float_argument(arguments, 0), float_argument(arguments, 1));
+}
+Value copysign(Arguments arguments) {
+  return std::copysign(float_argument(arguments, 0), float_argument(arguments, 1));
+}
+
+Value polar(Arguments arguments) {
+  const double length = float_argument(arguments, 0), theta = float_argument(arguments, 1);
+  return Complex(length * std::cos(theta), length * std::sin(theta));
+}
+
+void frexp(Arguments arguments, Results& results) {
+  int exponent = 0;
+  results.emplace_back(std::frexp(float_argument(arguments, 0), &exponent));
+  results.emplace_back(std::int64_t{exponent});
+}
+
+// The exponent loses its upper half, as in LibTorch.
+Value ldexp(Arguments arguments) {
+  return std::ldexp(float_argument(arguments, 0), static_cast<std::int32_t>(int_argument(arguments, 1)));
+}
+
+void modf(Arguments arguments, Results& results) {
+  double whole = 0;
+  results.emplace_back(std::modf(float_argument(arguments, 0), &whole));
+  results.emplace_back(whole);
+}
+
+Complex log_of(const Value& value) { return std::log(value.to_complex()); }
+double log_of(double value) { return std::log(value); }
+
+Value log_of_scalars(Arguments arguments) {
+  return log_of(float_argument(arguments, 0)) / log_of(float_argument(arguments, 1));
+}
+
+Value log(Arguments arguments) {
+  const Value& value = argument(arguments, 0);
+  if (arguments.size() == 1) {
+    return value.is_complex() ? Value(log_of(value)) : Value(log_of(float_argument(arguments, 0)));
+  }
+  const Value& base = argument(arguments, 1);
+  if (!value.is_complex() && !base.is_complex()) {
+    return log_of(float_argument(arguments, 0)) / log_of(float_argument(arguments, 1));
+  }
+  if (!base.is_complex()) {
+    const double divisor = log_of(float_argument(arguments, 1));
+    const Complex dividend = log_of(value);
+    return Complex(dividend.real() / divisor, dividend.imag() / divisor);
+  }
+  const Complex dividend =
+      value.is_complex() ? log_of(value) : Complex(log_of(float_argument(arguments, 0)), 0);
+  return complex_quotient(dividend, log_of(base));
+}
+
+constexpr PlainOperator kMathOperators[] = {
+    {"aten::acos", function<real_acos, complex_acos>},
+    {"aten::acos.Scalar", scalar_function<real_acos, complex_acos>},
+    {"aten::acosh", function<real_acosh, complex_acosh>},
+    {"aten::acosh.Scalar", scalar_function<real_acosh, complex_acosh>},
+    {"aten::angle", gives<angle>},
+    {"aten::angle.Scalar", gives_scalar<angle>},
+    {"aten::asin", function<real_asin, complex_asin>},
+    {"aten::asin.Scalar", scalar_function<real_asin, complex_asin>},
+    {"aten::asinh", function<real_asinh, complex_asinh>},
+    {"aten::asinh.Scalar", scalar_function<real_asinh, complex_asinh>},
+    {"aten::atan", function<real_atan, complex_atan>},
+    {"aten::atan.Scalar", scalar_function<real_atan, complex_atan>},
+    {"aten::atan2", gives<atan2>},
+    {"aten::atanh", function<real_atanh, complex_atanh>},
+    {"aten::atanh.Scalar", scalar_function<real_atanh, complex_atanh>},
+    {"aten::ceil", gives<ceil>},
+    {"aten::ceil.Scalar", gives_scalar<scalar_ceil>},
+    {"aten::copysign", gives<copysign>},
+    {"aten::cos", function<real_cos, complex_cos>},
+    {"aten::cos.Scalar", scalar_function<real_cos, complex_cos>},
+    {"aten::cosh", function<real_cosh, complex_cosh>},
+    {"aten::cosh.Scalar", scalar_function<real_cosh, complex_cosh>},
+    {"aten::degrees", function<degrees>},
+    {"aten::degrees.Scalar", scalar_function<degrees>},
+    {"aten::erf", function<real_erf>},
+    {"aten::erf.Scalar", scalar_function<real_erf>},
+    {"aten::erfc", function<real_erfc>},
+    {"aten::erfc.Scalar", scalar_function<real_erfc>},
+    {"aten::exp", function<real_exp, complex_exp>},
+    {"aten::exp.Scalar", scalar_function<real_exp, complex_exp>},
+    {"aten::expm1", function<real_expm1>},
+    {"aten::expm1.Scalar", scalar_function<real_expm1>},
+    {"aten::fabs", function<real_fabs>},
+    {"aten::fabs.Scalar", scalar_function<real_fabs>},
+    {"aten::floor", gives<floor>},
+    {"aten::floor.Scalar", gives_scalar<floor>},
+    {"aten::frexp", frexp},
+    {"aten::gamma", function<real_tgamma>},
+    {"aten::gamma.Scalar", scalar_function<real_tgamma>},
+    {"aten::isfinite", question<is_finite, true>},
+    {"aten::isinf", question<is_infinite, false>},
+    {"aten::isnan", question<is_nan, false>},
+    {"aten::ldexp", gives<ldexp>},
+    {"aten::lgamma", function<real_lgamma>},
+    {"aten::lgamma.Scalar", scalar_function<real_lgamma>},
+    {"aten::log", gives<log>},
+    {"aten::log.Scalar", gives_scalar<log>},
+    {"aten::log.Scalar_Scalar", gives<log_of_scalars>},
+    {"aten::log10", function<real_log10, complex_log10>},
+    {"aten::log10.Scalar", scalar_function<real_log10, complex_log10>},
+    {"aten::log1p", function<real_log1p>},
+    {"aten::log1p.Scalar", scalar_function<real_log1p>},
+    {"aten::modf", modf},
+    {"aten::polar", gives<polar>},
+    {"aten::radians", function<radians>},
+    {"aten::radians.Scalar", scalar_function<radians>},
+    {"aten::round", function<round_to_even>},
+    {"aten::round.Scalar", scalar_function<round_to_even>},
+    {"aten::sin", function<real_sin, complex_sin>},
+    {"aten::sin.Scalar", scalar_function<real_sin, complex_sin>},
+    {"aten::sinh", function<real_sinh, complex_sinh>},
+    {"aten::sinh.Scalar", scalar_function<real_sinh, complex_sinh>},
+    {"aten::sqrt", function<real_sqrt, complex_sqrt>},
+    {"aten::sqrt.Scalar", scalar_function<real_sqrt, complex_sqrt>},
+    {"aten::tan", function<real_tan, complex_tan>},
+    {"aten::tan.Scalar", scalar_function<real_tan, complex_tan>},
+    {"aten::tanh", function<real_tanh, complex_tanh>},
+    {"aten::tanh.Scalar", scalar_function<real_tanh, complex_tanh>},
+};
+
+}  // namespace
+
+PlainTable math_operators() { return kMathOperators; }
+
+}  // namespace fxtrace::script

@@ -1,0 +1,92 @@
+// Which overload a call means, and what its arguments become, by LibTorch's rules: overloads are tried in
+// order without conversions, then with them (a tensor as a number, a tuple as a list, numbers as a list, text
+// as a device).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "script/function_schema.h"
+#include "script/ir.h"
+#include "script/operator_table.h"
+#include "script/type_relations.h"
+
+namespace fxtrace::script {
+
+struct NamedValue {
+  SourceRange range;
+  std::string_view name;  // of a keyword argument
+  IrValue* value = nullptr;
+};
+
+// Constants of a graph, each once, at its start.
+class ConstantPool {
+ public:
+  explicit ConstantPool(IrGraph& graph) : graph_(graph) {}
+  IrValue* get(const Constant& value, TypePtr type, const SourceRange& range = {});
+  IrValue* get(const Constant& value, const SourceRange& range = {}) {
+    return get(value, type_of(value, tensor_type()), range);
+  }
+  // Takes a constant that stands in the graph, or replaces it by its like.
+  void adopt(IrNode* constant);
+
+ private:
+  IrValue* find(const Constant& value, const TypePtr& type, std::size_t hash) const;
+  void place(IrNode* node);
+
+  IrGraph& graph_;
+  IrNode* last_ = nullptr;
+  std::unordered_multimap<std::size_t, IrValue*> known_;
+};
+
+struct Call {
+  SourceRange range;
+  std::vector<NamedValue> arguments;
+  std::vector<NamedValue> keywords;
+  std::optional<NamedValue> self;
+};
+
+struct Match {
+  std::size_t schema = 0;  // which of those that were tried
+  std::vector<IrValue*> inputs;
+  std::vector<TypePtr> results;
+};
+
+class SchemaMatcher {
+ public:
+  SchemaMatcher(IrGraph& graph, ConstantPool& constants) : graph_(graph), constants_(constants) {}
+
+  // Throws Error(kInput) that says why none fits.  What conversions need is inserted into the graph.
+  Match match(const std::vector<const FunctionSchema*>& schemas, const Call& call);
+
+  // The value as `type` where an implicit conversion does it, else as it was.
+  IrValue* convert(const TypePtr& type, IrValue* value, bool allow_conversions, const SourceRange& range);
+
+  // Calls a registered operator on values; for conversions and what the language means by itself.
+  IrValue* call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range);
+  IrNode* emit(const OperatorSchema& schema, const Match& match, const SourceRange& range);
+  IrValue* list(const TypePtr& element, const std::vector<IrValue*>& items);
+  IrValue* tuple(const std::vector<IrValue*>& items);
+  std::vector<IrValue*> unpack(IrValue* tuple);
+
+ private:
+  std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, bool allow_conversions,
+                                 std::string* why_not);
+  IrValue* try_argument(const FunctionArgument& argument, IrValue* value, const SourceRange& range,
+                        bool allow_conversions, TypeBindings& bindings, std::string* why_not);
+  IrValue* default_value(const FunctionArgument& argument);
+
+  IrGraph& graph_;
+  ConstantPool& constants_;
+};
+
+// The registered overload that takes the node's inputs as they are; null when there is none.
+const OperatorSchema* find_overload(Symbol name, const IrNode& node);
+
+// Of a tuple whose items are all of the list's element type, or a list.
+bool is_convertible_to_list(const Type& type, const Type& list);
+
+}  // namespace fxtrace::script

@@ -1,0 +1,256 @@
+#include "script/type_parser.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "script/type_relations.h"
+#include "support/error.h"
+
+namespace fxtrace::script {
+namespace {
+
+struct Row {
+  std::string_view name;
+  TypeKind kind;
+};
+
+constexpr std::array kNames{
+    Row{"Any", TypeKind::kAny},
+    Row{"AnyClassType", TypeKind::kAnyClass},
+    Row{"AnyEnumType", TypeKind::kAnyEnum},
+    Row{"Capsule", TypeKind::kCapsule},
+    Row{"Device", TypeKind::kDevice},
+    Row{"Generator", TypeKind::kGenerator},
+    Row{"None", TypeKind::kNone},
+    Row{"NoneType", TypeKind::kNone},
+    Row{"PyObject", TypeKind::kPyObject},
+    Row{"QScheme", TypeKind::kQScheme},
+    Row{"Storage", TypeKind::kStorage},
+    Row{"Stream", TypeKind::kStream},
+    Row{"Tensor", TypeKind::kTensor},
+    Row{"bool", TypeKind::kBool},
+    Row{"complex", TypeKind::kComplex},
+    Row{"float", TypeKind::kFloat},
+    Row{"int", TypeKind::kInt},
+    Row{"list", TypeKind::kAnyList},
+    Row{"number", TypeKind::kNumber},
+    Row{"str", TypeKind::kString},
+    Row{"torch.Generator", TypeKind::kGenerator},
+    Row{"torch.Tensor", TypeKind::kTensor},
+    Row{"torch.device", TypeKind::kDevice},
+    Row{"torch.dtype", TypeKind::kInt},
+    Row{"tuple", TypeKind::kAnyTuple},
+};
+
+}  // namespace
+
+std::string dotted_name(const Tree& expression) {
+  if (expression.is(Syntax::kName)) return std::string(expression.text);
+  if (!expression.is(Syntax::kAttribute)) return {};
+  std::string prefix = dotted_name(expression.part(0));
+  if (prefix.empty()) return prefix;
+  prefix += '.';
+  prefix += expression.text;
+  return prefix;
+}
+
+TypePtr TypeParser::find(const Tree& expression) const {
+  if (expression.is(Syntax::kNone)) return none_type();
+  if (expression.is(Syntax::kSubscript)) return subscript(expression);
+  if (expression.is(Syntax::kName)) {
+    for (const Row& row : kNames) {
+      if (row.name == expression.text) return simple_type(row.kind);
+    }
+  }
+  const std::string name = dotted_name(expression);
+  if (name.empty()) return nullptr;
+  for (const Row& row : kNames) {
+    if (row.name == name) return simple_type(row.kind);
+  }
+  return resolve_ ? resolve_(name) : nullptr;
+}
+
+TypePtr TypeParser::parse(const Tree& expression) const {
+  if (TypePtr type = find(expression)) return type;
+  const std::string name = dotted_name(expression);
+  throw source_error(file_.range(expression),
+                     name.empty() ? "Expression of this kind cannot be used in a type expression"
+                                  : "Unknown type name '" + name + "'");
+}
+
+TypePtr TypeParser::subscript(const Tree& expression) const {
+  const std::string name = dotted_name(expression.part(0));
+  std::vector<const Tree*> parts;
+  for (const Tree* part : expression.part(1).all()) {
+    // Dict[K, V] may come as one tuple.
+    if (part->is(Syntax::kTuple) && expression.part(1).count == 1) {
+      parts.assign(part->all().begin(), part->all().end());
+    } else {
+      parts.push_back(part);
+    }
+  }
+  std::vector<TypePtr> types;
+  for (const Tree* part : parts) types.push_back(parse(*part));
+  const auto takes = [&](std::size_t count) {
+    if (types.size() != count)
+      throw source_error(file_.range(expression),
+                         name + " must have exactly " + std::to_string(count) + " element types");
+  };
+  if (name == "Tuple" || name == "tuple") return tuple_type(std::move(types));
+  if (name == "Union") return union_type(types);
+  if (name == "Dict" || name == "dict") {
+    takes(2);
+    return dict_type(types[0], types[1]);
+  }
+  takes(1);
+  if (name == "List" || name == "list" || name.starts_with("BroadcastingList")) return list_type(types[0]);
+  if (name == "Optional") return optional_type(types[0]);
+  if (name == "Future") return future_type(types[0]);
+  if (name == "Await") return await_type(types[0]);
+  if (name == "RRef") return rref_type(types[0]);
+  if (name == "Final") return types[0];
+  throw source_error(file_.range(expression), "Unknown type constructor " + name);
+}
+
+FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) const {
+  FunctionSchema result;
+  result.name = definition.text;
+  const Tree& parameters = definition.part(0);
+  if (self != nullptr && parameters.count == 0)
+    throw source_error(file_.range(definition), "methods must have a self argument");
+  for (std::size_t i = 0; i < parameters.count; ++i) {
+    const Tree& parameter = parameters.part(i);
+    FunctionArgument argument;
+    argument.name = parameter.text;
+    argument.keyword_only = parameter.token == TokenKind::kStar;
+    if (i == 0 && self != nullptr) {
+      argument.type = self;
+    } else {
+      argument.type = parameter.part(0).is_there() ? parse(parameter.part(0)) : tensor_type();
+    }
+    if (parameter.part(1).is_there()) argument.default_value = constant(parameter.part(1), argument.type);
+    result.arguments.push_back(std::move(argument));
+  }
+  if (definition.part(1).is_there()) {
+    FunctionArgument value;
+    value.type = parse(definition.part(1));
+    result.returns.push_back(std::move(value));
+  }
+  return result;
+}
+
+Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
+  switch (expression.kind) {
+    case Syntax::kNone:
+      return Constant();
+    case Syntax::kTrue:
+      return Constant(true);
+    case Syntax::kFalse:
+      return Constant(false);
+    case Syntax::kStringLiteral:
+      return Constant(std::string(expression.text));
+    case Syntax::kNumber: {
+      Constant value = number_of(file_, expression);
+      const auto* whole = value.get_if<std::int64_t>();
+      if (whole != nullptr && type != nullptr && type->kind() == TypeKind::kFloat)
+        return Constant(static_cast<double>(*whole));
+      return value;
+    }
+    case Syntax::kTuple: {
+      Constant::Tuple tuple;
+      const auto* types = type == nullptr ? nullptr : type->as<TupleType>();
+      for (std::size_t i = 0; i < expression.count; ++i) {
+        const bool typed = types != nullptr && i < types->items().size();
+        tuple.items.push_back(constant(expression.part(i), typed ? types->items()[i] : nullptr));
+      }
+      return Constant(std::move(tuple));
+    }
+    case Syntax::kListLiteral: {
+      Constant::List list;
+      const auto* typed = type == nullptr ? nullptr : without_none(type)->as<ListType>();
+      list.element = typed != nullptr ? typed->element() : any_type();
+      for (const Tree* item : expression.all()) list.items.push_back(constant(*item, list.element));
+      return Constant(std::move(list));
+    }
+    case Syntax::kDictLiteral: {
+      Constant::Dict dict;
+      const auto* typed = type == nullptr ? nullptr : type->as<DictType>();
+      dict.key = typed != nullptr ? typed->key() : any_type();
+      dict.value = typed != nullptr ? typed->value() : any_type();
+      for (std::size_t i = 0; i < expression.part(0).count; ++i)
+        dict.items.emplace_back(constant(expression.part(0).part(i), dict.key),
+                                constant(expression.part(1).part(i), dict.value));
+      return Constant(std::move(dict));
+    }
+    case Syntax::kCall: {  // annotate(List[int], [])
+      const Tree& arguments = expression.part(1);
+      if (dotted_name(expression.part(0)) == "annotate" && arguments.count == 2)
+        return constant(arguments.part(1), parse(arguments.part(0)));
+      if (dotted_name(expression.part(0)) == "torch.device" && arguments.count == 1 &&
+          arguments.part(0).is(Syntax::kStringLiteral))
+        return Constant(Constant::Device{std::string(arguments.part(0).text)});
+      break;
+    }
+    case Syntax::kName:
+      if (expression.text == "inf") return Constant(std::numeric_limits<double>::infinity());
+      if (expression.text == "nan") return Constant(std::numeric_limits<double>::quiet_NaN());
+      break;
+    case Syntax::kUnary:
+      if (expression.token == TokenKind::kMinus && expression.part(0).text == "inf")
+        return Constant(-std::numeric_limits<double>::infinity());
+      break;
+    case Syntax::kAttribute: {  // a member of an enum
+      const TypePtr owner = find(expression.part(0));
+      const auto* members = owner == nullptr ? nullptr : owner->as<EnumType>();
+      const auto index = members == nullptr ? std::nullopt : members->find_member(expression.text);
+      if (index)
+        return Constant(Constant::EnumMember{std::static_pointer_cast<const EnumType>(owner), *index});
+      break;
+    }
+    default:
+      break;
+  }
+  throw source_error(file_.range(expression), "expected a constant");
+}
+
+Constant number_of(const SyntaxFile& file, const Tree& number) {
+  std::string_view text = number.text;
+  const auto fail = [&]() -> Error {
+    return source_error(file.range(number),
+                        "the number '" + std::string(text.substr(0, 40)) + "' cannot be read");
+  };
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = negative ? text.substr(1) : text;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data() + 2, digits.data() + digits.size(), value, 16);
+    if (error != std::errc() || end != digits.data() + digits.size()) throw fail();
+    return Constant(negative ? -value : value);
+  }
+  const bool is_complex = text.ends_with('j');
+  if (is_complex) text.remove_suffix(1);
+  if (!is_complex && text.find_first_of(".eE") == std::string_view::npos) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) throw fail();
+    return Constant(value);
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size()) throw fail();
+  if (error == std::errc::result_out_of_range) {
+    // As strtod: too small is nothing, too large without end.
+    const bool small = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
+    value = small ? 0.0 : std::numeric_limits<double>::infinity();
+    if (negative) value = -value;
+  } else if (error != std::errc()) {
+    throw fail();
+  }
+  if (is_complex) return Constant(std::complex<double>(0, value));
+  return Constant(value);
+}
+
+}  // namespace fxtrace::script

@@ -1,0 +1,365 @@
+#include "script/types.h"
+
+#include <algorithm>
+#include <array>
+
+#include "script/function_schema.h"
+#include "support/dotted.h"
+#include "support/error.h"
+
+namespace fxtrace::script {
+namespace {
+
+constexpr std::size_t kMaxDepth = 100;
+constexpr std::size_t kMaxSize = 10'000;  // parts, and text at 32 characters for one
+
+}  // namespace
+
+Type::Type(TypeKind kind, std::vector<TypePtr> contained, std::string name)
+    : kind_(kind), contained_(std::move(contained)), name_(std::move(name)) {
+  has_free_variables_ = kind == TypeKind::kVar;
+  std::size_t depth = 0;
+  std::size_t size = 1 + name_.size() / 32;
+  for (const TypePtr& part : contained_) {
+    has_free_variables_ = has_free_variables_ || part->has_free_variables_;
+    depth = std::max<std::size_t>(depth, part->depth_ + 1U);
+    size += part->size_;
+  }
+  if (depth > kMaxDepth || size > kMaxSize)
+    throw input_error("a type of the archive's code has more parts than fxtrace follows");
+  depth_ = static_cast<std::uint16_t>(depth);
+  size_ = static_cast<std::uint32_t>(size);
+}
+
+bool Type::is_module() const {
+  if (const auto* type = as<ClassType>()) return type->form() == ClassType::Form::kModule;
+  if (const auto* type = as<InterfaceType>()) return type->is_module_interface();
+  return false;
+}
+
+// --- texts ---
+
+namespace {
+
+enum class Spelling : std::uint8_t { kSchema, kAnnotation, kIr };
+
+std::string text(const Type& type, Spelling spelling);
+
+std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
+  std::string result;
+  for (const TypePtr& type : types) result += (result.empty() ? "" : ", ") + text(*type, spelling);
+  return result;
+}
+
+// {schemas and graphs, annotations}
+std::array<const char*, 2> simple_names(TypeKind kind) {
+  const auto same = [](const char* name) { return std::array<const char*, 2>{name, name}; };
+  switch (kind) {
+    case TypeKind::kAny:
+      return same("Any");
+    case TypeKind::kAnyClass:
+      return same("AnyClassType");
+    case TypeKind::kAnyEnum:
+      return same("AnyEnumType");
+    case TypeKind::kAnyList:
+      return same("list");
+    case TypeKind::kAnyTuple:
+      return same("tuple");
+    case TypeKind::kBool:
+      return same("bool");
+    case TypeKind::kCapsule:
+      return same("Capsule");
+    case TypeKind::kComplex:
+      return same("complex");
+    case TypeKind::kDevice:
+      return same("Device");
+    case TypeKind::kFloat:
+      return same("float");
+    case TypeKind::kGenerator:
+      return same("Generator");
+    case TypeKind::kInt:
+      return same("int");
+    case TypeKind::kLayout:
+      return same("Layout");
+    case TypeKind::kMemoryFormat:
+      return same("MemoryFormat");
+    case TypeKind::kNone:
+      return same("NoneType");
+    case TypeKind::kNumber:
+      return {"Scalar", "number"};
+    case TypeKind::kPyObject:
+      return same("PyObject");
+    case TypeKind::kQScheme:
+      return same("QScheme");
+    case TypeKind::kQuantizer:
+      return same("Quantizer");
+    case TypeKind::kScalarType:
+      return same("ScalarType");
+    case TypeKind::kStorage:
+      return same("Storage");
+    case TypeKind::kStream:
+      return same("Stream");
+    case TypeKind::kString:
+      return same("str");
+    case TypeKind::kSymBool:
+      return {"SymBool", "bool"};
+    case TypeKind::kSymFloat:
+      return {"SymFloat", "float"};
+    case TypeKind::kSymInt:
+      return {"SymInt", "int"};
+    case TypeKind::kTensor:
+      return same("Tensor");
+    default:
+      return {nullptr, nullptr};
+  }
+}
+
+bool is_number_part(const Type& type) {
+  return type.kind() == TypeKind::kInt || type.kind() == TypeKind::kFloat ||
+         type.kind() == TypeKind::kComplex;
+}
+
+std::string union_text(const std::vector<TypePtr>& types, Spelling spelling) {
+  const bool annotation = spelling == Spelling::kAnnotation;
+  // Of all three kinds of numbers LibTorch writes the type that stands for them, at the end.
+  const bool numbers = std::count_if(types.begin(), types.end(),
+                                     [](const TypePtr& type) { return is_number_part(*type); }) == 3;
+  std::string result;
+  for (const TypePtr& type : types) {
+    if (numbers && is_number_part(*type)) continue;
+    result +=
+        (result.empty() ? "" : ", ") + text(*type, annotation ? Spelling::kAnnotation : Spelling::kSchema);
+  }
+  if (numbers) result += (result.empty() ? "" : ", ") + std::string(annotation ? "number" : "Scalar");
+  return annotation ? "Union[" + result + "]" : "Union(" + result + ")";
+}
+
+std::string tuple_text(const TupleType& type, Spelling spelling) {
+  if (spelling == Spelling::kIr) {
+    std::string result = type.is_named() ? "NamedTuple(" : "(";
+    for (std::size_t i = 0; i < type.items().size(); ++i) {
+      if (i > 0) result += ", ";
+      if (type.is_named()) result += type.fields()[i] + " : ";
+      result += text(*type.items()[i], spelling);
+    }
+    return result + ")";
+  }
+  if (type.is_named()) return type.name();
+  if (spelling == Spelling::kSchema) return "(" + joined_types(type.items(), spelling) + ")";
+  return "Tuple[" + (type.items().empty() ? "()" : joined_types(type.items(), spelling)) + "]";
+}
+
+std::string wrapper_text(const WrapperType& type, Spelling spelling) {
+  const bool is_await = type.kind() == TypeKind::kAwait;
+  const bool brackets = spelling == Spelling::kAnnotation || (spelling == Spelling::kIr && !is_await);
+  const std::string name = is_await ? "Await" : type.kind() == TypeKind::kFuture ? "Future" : "RRef";
+  const Spelling inner = brackets ? spelling : Spelling::kSchema;
+  return name + (brackets ? "[" : "(") + text(*type.element(), inner) + (brackets ? "]" : ")");
+}
+
+std::string text(const Type& type, Spelling spelling) {
+  const bool annotation = spelling == Spelling::kAnnotation;
+  if (const char* name = simple_names(type.kind())[annotation ? 1 : 0]) return name;
+  switch (type.kind()) {
+    case TypeKind::kList:
+      if (annotation) return "List[" + text(*type.contained_types()[0], spelling) + "]";
+      return text(*type.contained_types()[0], spelling) + "[]";
+    case TypeKind::kOptional:
+      if (annotation) return "Optional[" + text(*type.contained_types()[0], spelling) + "]";
+      return text(*type.contained_types()[0], spelling) + "?";
+    case TypeKind::kDict:
+      if (annotation) return "Dict[" + joined_types(type.contained_types(), spelling) + "]";
+      return "Dict(" + joined_types(type.contained_types(), Spelling::kSchema) + ")";
+    case TypeKind::kTuple:
+      return tuple_text(*type.as<TupleType>(), spelling);
+    case TypeKind::kUnion:
+      return union_text(type.contained_types(), spelling);
+    case TypeKind::kFuture:
+    case TypeKind::kAwait:
+    case TypeKind::kRRef:
+      return wrapper_text(*type.as<WrapperType>(), spelling);
+    case TypeKind::kEnum:
+      return annotation ? type.name() : "Enum<" + type.name() + ">";
+    case TypeKind::kInterface:
+      return annotation ? type.name() : "InterfaceType<" + std::string(last_part(type.name())) + ">";
+    case TypeKind::kFunction:
+      return annotation ? type.name() : "Function";
+    default:
+      return type.name();
+  }
+}
+
+}  // namespace
+
+std::string Type::str() const { return text(*this, Spelling::kSchema); }
+std::string Type::annotation_str() const { return text(*this, Spelling::kAnnotation); }
+std::string Type::ir_str() const { return text(*this, Spelling::kIr); }
+
+// --- making them ---
+
+namespace {
+
+class SimpleType final : public Type {
+ public:
+  explicit SimpleType(TypeKind kind) : Type(kind, {}) {}
+};
+
+class VarType final : public Type {
+ public:
+  explicit VarType(std::string name) : Type(TypeKind::kVar, {}, std::move(name)) {}
+};
+
+}  // namespace
+
+TypePtr simple_type(TypeKind kind) {
+  static const auto all = [] {
+    std::array<TypePtr, static_cast<std::size_t>(TypeKind::kUnion) + 1> types;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const auto each = static_cast<TypeKind>(i);
+      if (simple_names(each)[0] != nullptr) types[i] = std::make_shared<SimpleType>(each);
+    }
+    return types;
+  }();
+  return all[static_cast<std::size_t>(kind)];
+}
+
+TypePtr var_type(std::string name) { return std::make_shared<VarType>(std::move(name)); }
+TypePtr list_type(TypePtr element) { return std::make_shared<ListType>(std::move(element)); }
+
+TypePtr dict_type(TypePtr key, TypePtr value) {
+  switch (key->kind()) {
+    case TypeKind::kAny:
+    case TypeKind::kInt:
+    case TypeKind::kBool:
+    case TypeKind::kFloat:
+    case TypeKind::kComplex:
+    case TypeKind::kString:
+    case TypeKind::kTensor:
+    case TypeKind::kDevice:
+    case TypeKind::kVar:
+      return std::make_shared<DictType>(std::move(key), std::move(value));
+    default:
+      throw input_error("Cannot create dict for key type '" + key->str() +
+                        "', only int, float, complex, Tensor, device and string keys are supported");
+  }
+}
+
+TypePtr optional_type(TypePtr element) {
+  if (element->kind() == TypeKind::kOptional || element->kind() == TypeKind::kNone) return element;
+  return std::make_shared<OptionalType>(std::move(element));
+}
+
+TypePtr future_type(TypePtr element) {
+  return std::make_shared<WrapperType>(TypeKind::kFuture, std::move(element));
+}
+TypePtr await_type(TypePtr element) {
+  return std::make_shared<WrapperType>(TypeKind::kAwait, std::move(element));
+}
+TypePtr rref_type(TypePtr element) {
+  return std::make_shared<WrapperType>(TypeKind::kRRef, std::move(element));
+}
+TypePtr tuple_type(std::vector<TypePtr> items) { return std::make_shared<TupleType>(std::move(items)); }
+
+TupleType::TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
+                     std::vector<Constant> defaults)
+    : Type(TypeKind::kTuple, std::move(items), std::move(name)),
+      is_named_(true),
+      fields_(std::move(fields)),
+      defaults_(std::move(defaults)) {}
+
+// --- classes ---
+
+std::optional<std::size_t> ClassType::find_slot(std::string_view attribute) const {
+  const auto found = slots_.find(std::string(attribute));
+  if (found == slots_.end()) return std::nullopt;
+  return found->second;
+}
+
+const ClassAttribute* ClassType::find_attribute(std::string_view name) const {
+  const auto slot = find_slot(name);
+  return slot ? &attributes_[*slot] : nullptr;
+}
+
+const Constant* ClassType::find_constant(std::string_view name) const {
+  for (const auto& [constant, value] : constants_) {
+    if (constant == name) return &value;
+  }
+  return nullptr;
+}
+
+Function* ClassType::find_method(std::string_view name) const {
+  const auto found = methods_by_name_.find(std::string(name));
+  return found == methods_by_name_.end() ? nullptr : found->second.function;
+}
+
+Function* ClassType::get_method(std::string_view name) const {
+  if (Function* method = find_method(name)) return method;
+  throw input_error("Couldn't find method: '" + std::string(name) + "' on class: '" + repr_str() + "'");
+}
+
+Function* ClassType::find_hook(std::string_view name) const {
+  for (const auto* hooks : {&forward_hooks_, &forward_pre_hooks_}) {
+    for (const NamedFunction& hook : *hooks) {
+      if (hook.name == name) return hook.function;
+    }
+  }
+  return nullptr;
+}
+
+void ClassType::add_attribute(ClassAttribute attribute) {
+  const auto [place, is_new] = slots_.try_emplace(attribute.name, attributes_.size());
+  if (!is_new)
+    throw input_error("attempting to add attribute '" + attribute.name + "' to " + repr_str() +
+                      " but a field of the same name already exists");
+  attributes_.push_back(std::move(attribute));
+}
+
+void ClassType::add_constant(std::string name, Constant value) {
+  if (find_slot(name) || find_constant(name) != nullptr)
+    throw input_error("attempting to add constant '" + name + "' to " + repr_str() +
+                      " but a field of the same name already exists");
+  constants_.emplace_back(std::move(name), std::move(value));
+}
+
+void ClassType::add_method(std::string name, Function* method) {
+  const NamedFunction entry{std::move(name), method};
+  if (!methods_by_name_.try_emplace(entry.name, entry).second)
+    throw input_error("Can't redefine method: " + entry.name + " on class: " + repr_str());
+  methods_.push_back(method);
+}
+
+void ClassType::clear() {
+  attributes_.clear();
+  slots_.clear();
+  constants_.clear();
+  methods_.clear();
+  methods_by_name_.clear();
+  forward_hooks_.clear();
+  forward_pre_hooks_.clear();
+}
+
+InterfaceType::InterfaceType(std::string name, bool is_module)
+    : Type(TypeKind::kInterface, {}, std::move(name)), is_module_(is_module) {}
+InterfaceType::~InterfaceType() = default;
+
+const FunctionSchema* InterfaceType::find_method(std::string_view name) const {
+  for (const auto& method : methods_) {
+    if (method->name == name) return method.get();
+  }
+  return nullptr;
+}
+
+void InterfaceType::add_method(FunctionSchema schema) {
+  methods_.push_back(std::make_unique<FunctionSchema>(std::move(schema)));
+}
+
+void InterfaceType::clear() { methods_.clear(); }
+
+std::optional<std::size_t> EnumType::find_member(std::string_view name) const {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fxtrace::script

@@ -1,0 +1,279 @@
+// Types of TorchScript, with LibTorch's rules and texts.  Types are shared and do not change, but for
+// classes, which get their attributes and methods while their code is read.  Types are limited in depth and
+// size when they are made, so whatever walks them may recurse; making a larger one throws Error(kInput).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "script/constant.h"
+
+namespace fxtrace::script {
+
+// In LibTorch's order, which decides how unions are sorted.
+enum class TypeKind : std::uint8_t {
+  kAny,
+  kEnum,
+  kAnyEnum,
+  kTensor,
+  kStorage,
+  kTuple,
+  kList,
+  kDict,
+  kNumber,
+  kFloat,
+  kComplex,
+  kFuture,
+  kAwait,
+  kRRef,
+  kInt,
+  kNone,
+  kString,
+  kGenerator,
+  kQuantizer,
+  kBool,
+  kOptional,
+  kVar,
+  kDevice,
+  kStream,
+  kFunction,
+  kClass,
+  kPyObject,
+  kCapsule,
+  kInterface,
+  kQScheme,
+  kScalarType,
+  kLayout,
+  kMemoryFormat,
+  kAnyList,
+  kAnyTuple,
+  kAnyClass,
+  kSymInt,
+  kSymFloat,
+  kSymBool,
+  kUnion,
+};
+
+class Type {
+ public:
+  virtual ~Type() = default;
+  Type(const Type&) = delete;
+  Type& operator=(const Type&) = delete;
+
+  TypeKind kind() const { return kind_; }
+  // Of a list the element, of a dict key and value, of a tuple its items, of an optional the type and None.
+  const std::vector<TypePtr>& contained_types() const { return contained_; }
+  // Qualified name of a class, interface, enum, function or NamedTuple, or the variable's; else empty.
+  const std::string& name() const { return name_; }
+  bool has_free_variables() const { return has_free_variables_; }
+  bool is_module() const;  // a module class or module interface
+
+  // The type as T (ListType, ClassType, ...); null when it is none.  An optional is no UnionType here.
+  template <class T>
+  const T* as() const {
+    return T::is_kind(kind_) ? static_cast<const T*>(this) : nullptr;
+  }
+
+  std::string str() const;             // "int[]", "Scalar", "Dict(str, Tensor?)", as schemas have it
+  std::string annotation_str() const;  // "List[int]", "number", "Dict[str, Optional[Tensor]]", as code has it
+  std::string repr_str() const { return annotation_str(); }
+  std::string ir_str() const;  // as graphs have it: str() but for a few types
+
+ protected:
+  Type(TypeKind kind, std::vector<TypePtr> contained, std::string name = {});
+
+ private:
+  TypeKind kind_;
+  bool has_free_variables_ = false;
+  std::uint16_t depth_ = 0;
+  std::uint32_t size_ = 1;
+  std::vector<TypePtr> contained_;
+  std::string name_;
+};
+
+// Types that have no parts.
+TypePtr simple_type(TypeKind kind);
+inline TypePtr any_type() { return simple_type(TypeKind::kAny); }
+inline TypePtr bool_type() { return simple_type(TypeKind::kBool); }
+inline TypePtr complex_type() { return simple_type(TypeKind::kComplex); }
+inline TypePtr device_type() { return simple_type(TypeKind::kDevice); }
+inline TypePtr float_type() { return simple_type(TypeKind::kFloat); }
+inline TypePtr int_type() { return simple_type(TypeKind::kInt); }
+inline TypePtr none_type() { return simple_type(TypeKind::kNone); }
+inline TypePtr number_type() { return simple_type(TypeKind::kNumber); }
+inline TypePtr string_type() { return simple_type(TypeKind::kString); }
+inline TypePtr tensor_type() { return simple_type(TypeKind::kTensor); }
+
+TypePtr var_type(std::string name);
+TypePtr list_type(TypePtr element);
+TypePtr dict_type(TypePtr key, TypePtr value);  // throws Error(kInput) for a key that LibTorch does not hash
+TypePtr optional_type(TypePtr element);         // of an optional or None: itself
+TypePtr future_type(TypePtr element);
+TypePtr await_type(TypePtr element);
+TypePtr rref_type(TypePtr element);
+TypePtr tuple_type(std::vector<TypePtr> items);
+
+class ListType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kList; }
+  explicit ListType(TypePtr element) : Type(TypeKind::kList, {std::move(element)}) {}
+  const TypePtr& element() const { return contained_types()[0]; }
+};
+
+class DictType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kDict; }
+  DictType(TypePtr key, TypePtr value) : Type(TypeKind::kDict, {std::move(key), std::move(value)}) {}
+  const TypePtr& key() const { return contained_types()[0]; }
+  const TypePtr& value() const { return contained_types()[1]; }
+};
+
+class OptionalType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kOptional; }
+  explicit OptionalType(TypePtr element) : Type(TypeKind::kOptional, {std::move(element), none_type()}) {}
+  const TypePtr& element() const { return contained_types()[0]; }
+};
+
+// Future, Await, RRef.
+class WrapperType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) {
+    return kind == TypeKind::kFuture || kind == TypeKind::kAwait || kind == TypeKind::kRRef;
+  }
+  WrapperType(TypeKind kind, TypePtr element) : Type(kind, {std::move(element)}) {}
+  const TypePtr& element() const { return contained_types()[0]; }
+};
+
+class UnionType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kUnion; }
+  explicit UnionType(std::vector<TypePtr> alternatives) : Type(TypeKind::kUnion, std::move(alternatives)) {}
+};
+
+class TupleType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kTuple; }
+  explicit TupleType(std::vector<TypePtr> items) : Type(TypeKind::kTuple, std::move(items)) {}
+  // A NamedTuple.  `defaults` are those of the last fields.
+  TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
+            std::vector<Constant> defaults);
+  const std::vector<TypePtr>& items() const { return contained_types(); }
+  bool is_named() const { return is_named_; }
+  const std::vector<std::string>& fields() const { return fields_; }
+  const std::vector<Constant>& defaults() const { return defaults_; }
+
+ private:
+  bool is_named_ = false;
+  std::vector<std::string> fields_;
+  std::vector<Constant> defaults_;
+};
+
+struct NamedFunction {
+  std::string name;
+  Function* function = nullptr;
+};
+
+struct ClassAttribute {
+  std::string name;
+  TypePtr type;
+  bool is_parameter = false;
+  bool is_buffer = false;
+};
+
+// A module or a script class, or one whose code is C++ (torch.classes).
+class ClassType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kClass; }
+  enum class Form : std::uint8_t { kModule, kScriptClass, kTorchBind };
+  ClassType(std::string name, Form form) : Type(TypeKind::kClass, {}, std::move(name)), form_(form) {}
+
+  Form form() const { return form_; }
+  bool is_torchbind() const { return form_ == Form::kTorchBind; }
+
+  const std::vector<ClassAttribute>& attributes() const { return attributes_; }
+  std::optional<std::size_t> find_slot(std::string_view attribute) const;
+  const ClassAttribute* find_attribute(std::string_view name) const;
+  const std::vector<std::pair<std::string, Constant>>& constants() const { return constants_; }
+  const Constant* find_constant(std::string_view name) const;
+  const std::vector<Function*>& methods() const { return methods_; }
+  Function* find_method(std::string_view name) const;
+  Function* get_method(std::string_view name) const;  // throws Error(kInput)
+  const std::vector<NamedFunction>& forward_hooks() const { return forward_hooks_; }
+  const std::vector<NamedFunction>& forward_pre_hooks() const { return forward_pre_hooks_; }
+  Function* find_hook(std::string_view name) const;  // of both kinds
+
+  // While the class is read.
+  void add_attribute(ClassAttribute attribute);  // throws Error(kInput) when there is one of the name
+  void add_constant(std::string name, Constant value);
+  void add_method(std::string name, Function* method);
+  void add_forward_hook(NamedFunction hook) { forward_hooks_.push_back(std::move(hook)); }
+  void add_forward_pre_hook(NamedFunction hook) { forward_pre_hooks_.push_back(std::move(hook)); }
+  // Attributes may lead back to the class: whoever owns the program calls this at its end.
+  void clear();
+
+ private:
+  Form form_;
+  std::vector<ClassAttribute> attributes_;
+  std::unordered_map<std::string, std::size_t> slots_;
+  std::vector<std::pair<std::string, Constant>> constants_;
+  std::vector<Function*> methods_;
+  std::unordered_map<std::string, NamedFunction> methods_by_name_;
+  std::vector<NamedFunction> forward_hooks_, forward_pre_hooks_;
+};
+using ClassTypePtr = std::shared_ptr<ClassType>;
+
+struct FunctionSchema;
+
+class InterfaceType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kInterface; }
+  InterfaceType(std::string name, bool is_module);
+  bool is_module_interface() const { return is_module_; }
+  const std::vector<std::unique_ptr<FunctionSchema>>& methods() const { return methods_; }
+  const FunctionSchema* find_method(std::string_view name) const;
+  void add_method(FunctionSchema schema);
+  void clear();
+  ~InterfaceType() override;
+
+ private:
+  bool is_module_;
+  std::vector<std::unique_ptr<FunctionSchema>> methods_;
+};
+
+class EnumType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kEnum; }
+  struct Member {
+    std::string name;
+    Constant value;
+  };
+  EnumType(std::string name, TypePtr value, std::vector<Member> members)
+      : Type(TypeKind::kEnum, {std::move(value)}, std::move(name)), members_(std::move(members)) {}
+  const TypePtr& value_type() const { return contained_types()[0]; }
+  const std::vector<Member>& members() const { return members_; }
+  std::optional<std::size_t> find_member(std::string_view name) const;
+
+ private:
+  std::vector<Member> members_;
+};
+
+class FunctionType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kFunction; }
+  FunctionType(std::string name, Function* function)
+      : Type(TypeKind::kFunction, {}, std::move(name)), function_(function) {}
+  Function* function() const { return function_; }
+
+ private:
+  Function* function_;
+};
+
+}  // namespace fxtrace::script

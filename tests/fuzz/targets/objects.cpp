@@ -1,0 +1,74 @@
+#include "script/objects.h"
+
+#include <string>
+
+#include "script/tensor_value.h"
+#include "script/value_text.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/stored_zip.h"
+#include "tests/fuzz/targets.h"
+
+namespace fxtrace::fuzz {
+namespace {
+
+// Of every name there is a class: some modules, one with a __setstate__ of C++, an enum.
+script::TypePtr find_class(const std::string& name) {
+  using script::ClassType, script::Constant, script::EnumType;
+  if (name.ends_with("Missing")) return nullptr;
+  if (name.ends_with("Color")) {
+    return std::make_shared<EnumType>(name, script::int_type(),
+                                      std::vector<EnumType::Member>{{"RED", Constant(std::int64_t{1})},
+                                                                    {"BLUE", Constant(std::int64_t{2})}});
+  }
+  const bool is_packed = name.find("classes") != std::string::npos;
+  auto type =
+      std::make_shared<ClassType>(name, is_packed ? ClassType::Form::kTorchBind : ClassType::Form::kModule);
+  if (name.ends_with("Net")) {
+    for (const char* attribute : {"training", "weight", "bias"})
+      type->add_attribute({attribute, script::optional_type(script::tensor_type()), true, false});
+  }
+  return type;
+}
+
+// No tensor has elements beyond its storage; a small one is read.
+void check(const script::Value& value, std::string_view bytes, std::size_t depth) {
+  constexpr std::size_t kMaxDepth = 100;
+  if (depth == kMaxDepth) return;
+  if (value.is_tensor()) {
+    const script::TensorValue& tensor = value.to_tensor();
+    const bool is_read = tensor.storage && tensor.storage->record == "data/0" && tensor.dim() > 0;
+    const auto read = script::with_elements(tensor, bytes);
+    if (is_read && tensor.numel() <= script::kMaxKnownElements && script::is_known_type(tensor.dtype) &&
+        tensor.layout == script::TensorLayout::kStrided && !tensor.is_conjugated && !tensor.is_negated) {
+      require(bool{read} || tensor.storage->device.type == "meta", "elements of a tensor are in its record");
+    }
+    if (read) script::elements_of(*read);
+  } else if (value.is_list() || value.is_tuple()) {
+    for (const script::Value& item : value.items()) check(item, bytes, depth + 1);
+  } else if (value.is_dict()) {
+    for (const auto& entry : value.to_dict().entries()) check(entry.value, bytes, depth + 1);
+  } else if (value.is_object()) {
+    for (const script::Value& slot : value.to_object().slots) check(slot, bytes, depth + 1);
+    check(value.to_object().state, bytes, depth + 1);
+  }
+}
+
+}  // namespace
+
+void objects(std::string_view input) {
+  const std::string bytes(64, '\1');
+  const ModelFile file = memory_file(stored_zip(
+      {{"m/data.pkl", std::string(input)}, {"m/data/0", bytes}, {"m/data/1", bytes.substr(0, 16)}}));
+  const ZipArchive zip(file);
+  for (const std::uint64_t version : {2, 10}) {
+    accepts([&] {
+      const script::Value value = script::read_objects({zip, "m/", version, find_class}, "data");
+      check(value, bytes, 0);
+      const auto copy = script::find_deep_copy(value);
+      if (copy) check(*copy, bytes, 0);
+      script::dynamic_type(value);
+    });
+  }
+}
+
+}  // namespace fxtrace::fuzz
