@@ -68,6 +68,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
     values.push_back(std::move(value));
   }
+  if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const c10::TypePtr result_type =
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
@@ -92,6 +93,22 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     throw;
   }
   changes_.undo_to(0);  // the next graph starts from the archive's own state
+}
+
+// Where the inputs of the root's graph are not the method's own, one by one.
+void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+                                const Values& values, const std::vector<Argument>& arguments) {
+  const auto is_whole = [](const GraphSignature::Entry& entry) {
+    return entry.path.size() == 1 && entry.node.valid();
+  };
+  if (std::ranges::all_of(entries, is_whole)) return;
+  for (GraphSignature::Entry& entry : entries) {
+    if (entry.node.valid() || entry.value) continue;
+    for (std::size_t i = 1; i < values.size(); ++i) {  // takes its default
+      if (schema.arguments()[i].name() == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
+    }
+  }
+  tracer_->set_signature({std::move(entries), {}});
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.

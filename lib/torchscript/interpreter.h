@@ -62,6 +62,8 @@ class Interpreter {
 
   // --- running (interpreter.cpp) ---
   std::map<std::string, at::IValue> plain_inputs(ModuleId root, const torch::jit::Function& function);
+  void set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+                     const Values& values, const std::vector<Argument>& arguments);
   void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
                     const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
   Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);

@@ -27,8 +27,9 @@ bool is_lasting_size(const Graph& graph, const Node& node) {
   if (tensor == nullptr) return false;
   const auto& users = graph.node(*tensor).users;
   return std::none_of(users.begin(), users.end(), [&](NodeId user) {
-    const TargetParts target = parse_target(graph.node(user).target);
-    return target.kind == TargetKind::kOperator && may_write(find_operator(target));
+    const Node& by = graph.node(user);
+    const TargetParts target = target_parts(by);
+    return by.model_function || (target.kind == TargetKind::kOperator && may_write(find_operator(target)));
   });
 }
 

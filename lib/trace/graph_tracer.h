@@ -71,6 +71,9 @@ class GraphTracer {
   // `name_hint`: what the node is called if it can be; empty: made from the target.
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                        std::optional<SourceLocation> source, std::string name_hint = {});
+  // Of the model's own Python; the name must not be is_reserved_target().
+  NodeId call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                             std::optional<SourceLocation> source);
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);

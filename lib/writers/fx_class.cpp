@@ -82,8 +82,18 @@ class ClassWriter {
     method("forward", root_);
     bodies(root_);
     std::string out = "class " + name + "(torch.nn.Module):\n";
-    out += std::string("    def __init__(self, model") + (needs_archive_ ? ", archive" : "") + "):\n";
+    std::string parameters = needs_archive_ ? "self, model, archive" : "self, model";
+    std::string separator = ", *, ";
+    for (const auto& [function, attribute] : functions_here_) {
+      parameters += separator + file_.model_functions.at(function);
+      separator = ", ";
+    }
+    out += "    def __init__(" + parameters + "):\n";
     out += "        super().__init__()\n";
+    for (const auto& [function, attribute] : functions_here_) {
+      out +=
+          "        self." + attribute + " = " + file_.model_functions.at(function) + comment(function) + "\n";
+    }
     for (const std::string& statement : init_) out += "        " + statement + "\n";
     return out + methods_;
   }
@@ -522,6 +532,7 @@ class ClassWriter {
   std::string function_call(const ModuleGraph& graph, const Node& node) {
     const std::string& target = *node.target;
     const auto& args = node.args;
+    if (node.model_function) return call(graph, "self." + model_function(target), args, node.kwargs);
     if (node.kwargs.empty() && args.size() == 2) {
       if (target == "builtins.getattr") {
         const auto* name = args[1].get_if<std::string>();
@@ -612,6 +623,13 @@ class ClassWriter {
   }
 
   // --- functions and arguments ---
+
+  // The attribute of the class that is a function of the model's own.
+  const std::string& model_function(const std::string& target) {
+    const auto [found, is_new] = functions_here_.try_emplace(target);
+    if (is_new) found->second = attributes_.create(file_.model_functions.at(target));
+    return found->second;
+  }
 
   std::string function(const std::string& target) {
     const std::string& text = file_.functions.at(target);
@@ -710,8 +728,9 @@ class ClassWriter {
   FxFile& file_;
 
   PythonNames attributes_;
-  std::map<std::string_view, const Node*> called_;   // a node that calls the module, by path
-  std::map<std::string, std::string> modules_here_;  // the attribute for each path
+  std::map<std::string_view, const Node*> called_;     // a node that calls the module, by path
+  std::map<std::string, std::string> modules_here_;    // the attribute for each path
+  std::map<std::string, std::string> functions_here_;  // and for each function of the model
   // The attribute for each name; constants are those of one graph.
   std::map<std::pair<const ModuleGraph*, std::string>, std::string> values_here_;
   std::map<const ModuleGraph*, std::string> bodies_;  // the method of each

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import torch
     from torch.fx import GraphModule
 
+    from ._functions import Functions
+
 Size = Union[int, str]  # a number, or an expression of named dimensions as Python writes it
 Amount = Union[int, str]
 Json = dict[str, Any]
@@ -192,6 +194,7 @@ class Node:
     source: Source | None
     method: str | None = None
     program_nodes: tuple[str, ...] = ()
+    model_function: bool = False  # of a call_function: the target is one of the model's own
 
     @classmethod
     def from_json(cls, value: Json) -> Node:
@@ -207,6 +210,7 @@ class Node:
             _optional(Source.from_json, value["source"]),
             value.get("method"),
             tuple(value.get("program_nodes", ())),
+            value.get("model_function", False),
         )
 
     def __hash__(self) -> int:
@@ -541,6 +545,7 @@ class Graph:
         model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None = None,
         *,
         archive: str | os.PathLike[str] | None = None,
+        functions: Functions | None = None,
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
         try:
@@ -549,7 +554,7 @@ class Graph:
             raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
-        return graph_module(self, model, archive)
+        return graph_module(self, model, archive, functions)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
@@ -736,6 +741,7 @@ class Collection:
         module: str = "",
         *,
         archive: str | os.PathLike[str] | None = None,
+        functions: Functions | None = None,
     ) -> GraphModule:
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
@@ -743,8 +749,11 @@ class Collection:
         ScriptModule or an ExportedProgram), or the torch.nn.Module that it was made of. Files are loaded by torch, in
         this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
         is the file that was traced unless given. Inputs are the placeholders' values, in their order.
+
+        `functions` are the model's own that `wrap` kept: a dict by qualified name, or a list of functions and of Python
+        modules, which give what they define.
         """
-        return self.graph(module).graph_module(model, archive=archive)
+        return self.graph(module).graph_module(model, archive=archive, functions=functions)
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:
         """A DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""
