@@ -52,6 +52,7 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   node.id = id;
   node.op = spec.op;
   node.model_function = spec.model_function;
+  node.is_recorded = spec.is_recorded;
   if (!spec.name_hint.empty()) {
     node.name = names_.create(spec.name_hint);
   } else if (spec.model_function) {

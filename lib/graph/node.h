@@ -64,6 +64,9 @@ struct Node {
   // Of a call_function: the target is a function of the model's own Python by its qualified name, which may
   // look like an operator's ("pkg.ops.nms").  Never with a target that is_reserved_target().
   bool model_function = false;
+  // Of a model_function in what was traced by running it: the call stands for the operations that were
+  // recorded in it.  Its arguments are the values that enter, in the order of their first use.
+  bool is_recorded = false;
   std::vector<Argument> args;
   Kwargs kwargs;
   std::vector<NodeId> users;  // derived by Graph, in the order in which they came to use this node

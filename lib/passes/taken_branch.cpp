@@ -148,7 +148,8 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
                          each.meta,
                          each.source,
                          each.name,
-                         each.model_function};
+                         each.model_function,
+                         each.is_recorded};
     for (const Argument& argument : each.args) spec.args.push_back(here(argument));
     for (const auto& [key, argument] : each.kwargs) spec.kwargs.emplace_back(key, here(argument));
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));

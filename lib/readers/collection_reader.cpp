@@ -645,6 +645,7 @@ class Reader {
     spec.source = source(fields.at("source"));
     const auto method = fields.find("method");
     if (const auto own = fields.find("model_function")) spec.model_function = own->boolean();
+    if (const auto recorded = fields.find("recorded")) spec.is_recorded = recorded->boolean();
     const auto program_nodes = fields.find("program_nodes");
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name.string()) {

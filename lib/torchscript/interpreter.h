@@ -25,6 +25,7 @@
 #include "torchscript/value.h"
 #include "trace/graph_tracer.h"
 #include "trace/journal.h"
+#include "trace/recorded_calls.h"
 
 namespace fxtrace {
 
@@ -69,6 +70,10 @@ class Interpreter {
   Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function);
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
+  // Where functions of traced code are looked for: tells of the stack that the nodes from `first` on, which
+  // the node made, were recorded under.
+  void note_stack(const IrNode* node, std::size_t first);
+  std::vector<StackFrame> stack_inside(const torch::jit::Graph& graph, int depth, int& nodes) const;
   bool run_value_node(const IrNode* node);
   const at::IValue& value(const IrValue* v) const;
   void set(const IrValue* v, at::IValue value);
@@ -379,6 +384,7 @@ class Interpreter {
   std::int64_t nodes_in_vain_ = 0;  // made by attempts at loops that were taken back
   bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
+  std::optional<RecordedCalls> recorded_calls_;            // where rules keep functions
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs

@@ -84,6 +84,8 @@ class GraphTracer {
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
+  // To edit the graph when its output is recorded: nothing can be taken back then.
+  Graph& finished_graph() { return builder().graph(); }
 
   // --- subgraphs of higher-order operators ---
   // From begin_subgraph() to end_subgraph() nodes go to a graph of their own, which becomes the subgraph

@@ -195,6 +195,7 @@ class Node:
     method: str | None = None
     program_nodes: tuple[str, ...] = ()
     model_function: bool = False  # of a call_function: the target is one of the model's own
+    recorded: bool = False  # of such a call in a traced archive: arguments are in the order of their first use
 
     @classmethod
     def from_json(cls, value: Json) -> Node:
@@ -211,6 +212,7 @@ class Node:
             value.get("method"),
             tuple(value.get("program_nodes", ())),
             value.get("model_function", False),
+            value.get("recorded", False),
         )
 
     def __hash__(self) -> int:

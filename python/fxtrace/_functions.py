@@ -63,6 +63,7 @@ class ModelFunctions:
     """Functions of the model's own Python that the caller has given: nothing is imported for a name in a collection."""
 
     def __init__(self, functions: Functions | None):
+        self._named: dict[str, Callable[..., Any]] = {}  # as the caller names them
         self._by_name: dict[str, Callable[..., Any]] = {}
         self._modules: dict[str, types.ModuleType] = {}
         if isinstance(functions, (types.ModuleType, torch.jit.ScriptFunction)) or callable(functions):
@@ -71,7 +72,7 @@ class ModelFunctions:
             for name, function in functions.items():
                 if not callable(function):
                     raise TypeError(f"functions: {name} is no function, but of {type(function).__name__}")
-                self._by_name[name] = function
+                self._named[name] = self._by_name[name] = function
             return
         for item in functions or ():
             if isinstance(item, types.ModuleType):
@@ -91,8 +92,14 @@ class ModelFunctions:
             function = found if own and _qualified_name(found) == target else None
         return None if function is None else _for_fx(function, name)
 
-    def resolve(self, target: str) -> Callable[..., Any]:
+    def resolve(self, target: str, is_recorded: bool = False) -> Callable[..., Any]:
+        """`is_recorded`: nobody knows which of the function's parameters the arguments are for, so the caller says so."""
         function = self.find(target)
+        if is_recorded and target not in self._named:
+            raise RebuildError(
+                f"{target} is a function of the model's own, and the archive does not tell its parameters: give one that "
+                f"takes these values in the order of their first use, functions={{{target!r}: ...}}"
+            )
         if function is None:
             space = target.rpartition(".")[0] or "__main__"
             raise RebuildError(

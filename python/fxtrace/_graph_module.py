@@ -149,7 +149,7 @@ class Builder:
 
     def _function(self, node: Node) -> Callable[..., Any]:
         if node.model_function:
-            return self.functions.resolve(node.target)
+            return self.functions.resolve(node.target, is_recorded=node.recorded and len(node.args) > 1)
         try:
             return resolve_function(node.target)
         except RebuildError:

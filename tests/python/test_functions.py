@@ -215,3 +215,164 @@ def test_passes_keep_the_mark(program, kept):
     assert sum(node.get("model_function", False) for node in graph["nodes"]) == 2
     rebuilt = fxtrace.Graph.from_json(graph).graph_module(path, functions=[rope])
     assert torch.equal(rebuilt(*args), expected)
+
+
+TRACED = """import torch
+
+
+def affine(a, b, n=1):
+    a = a.sin() + n
+    return b - a * b
+
+
+def both(x):
+    y = x * 2
+    return y.sin(), y.cos()
+
+
+def inplace(x):
+    x.add_(1)
+    return x
+
+
+def loop(x):
+    for _ in range(3):
+        x = x * 2
+        x = x.sin()
+    return x
+
+
+def either(x, first):
+    if first:
+        return x.relu()
+    return x.tanh()
+
+
+def through(x, module):
+    y = module(x * 2)
+    return y.sin()
+
+
+def tail(x, module):
+    return module(x * 2)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+
+class Kept(Net):
+    def forward(self, x, y):
+        x = affine(x, self.linear(y))
+        a, b = both(x)
+        a = affine(a, b)
+        return affine(b, a).relu() + affine(a, y)
+
+
+class Twice(Net):
+    def forward(self, x, y):
+        return affine(affine(x, y), y)
+
+
+class Either(Net):
+    def forward(self, x, y):
+        return either(x, True) + either(y, False)
+
+
+class Loop(Net):
+    def forward(self, x, y):
+        return loop(x) + y
+
+
+class Inplace(Net):
+    def forward(self, x, y):
+        return inplace(x * y)
+
+
+class Through(Net):
+    def forward(self, x, y):
+        return through(x, self.linear) * y
+
+
+class Tail(Net):
+    def forward(self, x, y):
+        z = tail(x, self.linear)
+        return z * y
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(kept, tmp_path_factory):
+    """A module whose models are traced; it stands in a package."""
+    rope, path, _, _ = kept
+    with open(os.path.join(os.path.dirname(rope.__file__), "recorded.py"), "w", encoding="utf-8") as file:
+        file.write(TRACED)
+    importlib.invalidate_caches()
+    return importlib.import_module("kept_package.recorded")
+
+
+def traced(module: torch.nn.Module, folder) -> tuple[str, tuple]:
+    args = (torch.rand(4), torch.rand(4))
+    path = str(folder / "model.pt")
+    with torch.no_grad():
+        torch.jit.trace(module.eval(), args).save(path)
+    return path, args
+
+
+def test_functions_of_traced_archives_are_kept(program, recorded, tmp_path):
+    model = recorded.Kept()
+    path, args = traced(model, tmp_path)
+    collection = program.trace(path, "--wrap", "kept_package.recorded.*")
+    harness.check_collection(collection)
+    (graph,) = collection["graphs"]
+    calls = [node for node in graph["nodes"] if node.get("recorded")]
+    values = [(node["name"], node["target"], [value["node"] for value in node["args"]]) for node in calls]
+    space = "kept_package.recorded"
+    assert values == [
+        ("affine", f"{space}.affine", ["x", "linear"]),
+        ("both", f"{space}.both", ["affine"]),
+        ("affine_1", f"{space}.affine", ["getitem", "getitem_1"]),
+        ("affine_2", f"{space}.affine", ["getitem_1", "affine_1"]),
+        ("affine_3", f"{space}.affine", ["affine_1", "y"]),
+    ]
+    assert [node["source"]["function"] for node in calls] == ["forward"] * 5
+    assert graph["execution"] == program.trace(path)["graphs"][0]["execution"]
+    names = {f"{space}.affine": recorded.affine, f"{space}.both": recorded.both}
+    rebuilt = fxtrace.Graph.from_json(graph)
+    with torch.no_grad():
+        actual = rebuilt.graph_module(path, functions=names)(*args)
+        assert harness.difference(model(*args), actual) is None
+    with pytest.raises(fxtrace.RebuildError, match="the archive does not tell its parameters"):
+        rebuilt.graph_module(path, functions=[recorded])
+
+
+@pytest.mark.parametrize(
+    "name, function, says",
+    [
+        ("Twice", "affine", "it is in a loop, or it is called several times there"),
+        ("Either", "either", "it may be called several times there"),
+        ("Loop", "loop", "it is in a loop, or it is called several times there"),
+        ("Inplace", "inplace", "aten.add_.Tensor may write something"),
+        ("Through", "through", "it calls a module"),
+        ("Tail", "tail", "it calls a module"),
+    ],
+)
+def test_what_is_no_one_call_is_followed(program, recorded, tmp_path, name, function, says):
+    path, args = traced(getattr(recorded, name)(), tmp_path)
+    done = program.run("trace", path, "--wrap", f"**.{function}")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["graphs"] == program.trace(path)["graphs"]
+    message = done.stderr.decode()
+    assert f"warning: --wrap: kept_package.recorded.{function}, called at " in message and f", is followed: {says}\n" in message
+
+
+def test_every_function_of_a_traced_archive(program, recorded, tmp_path):
+    """A rule for all means the model's own."""
+    path, _ = traced(recorded.Kept(), tmp_path)
+    assert (
+        program.trace(path, "--wrap", "**")["graphs"]
+        == program.trace(path, "--wrap", "kept_package.recorded.*")["graphs"]
+    )
+    assert program.trace(path, "--wrap", "**", "--no-wrap", "kept_package.**")["graphs"] == program.trace(path)["graphs"]
