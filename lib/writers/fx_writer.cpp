@@ -23,7 +23,30 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 7> kHelpers{{
+constexpr std::array<Helper, 9> kHelpers{{
+    {"_part",
+     {},
+     R"py(
+def _part(value, key):
+    """What stands in an input under a key or position, or in a field of a named tuple."""
+    if isinstance(value, tuple) and isinstance(key, str):
+        return value[value._fields.index(key)]
+    return value[key]
+)py"},
+    {"_check",
+     {},
+     R"py(
+def _check(value, fixed, guard):
+    """An input that has the value that the graph was traced with."""
+    if isinstance(fixed, (list, tuple)):
+        same = isinstance(value, (list, tuple)) and len(value) == len(fixed)
+        for one, other in zip(value, fixed) if same else ():
+            _check(one, other, guard)
+    else:
+        same = value is None if fixed is None else value is not None and bool(value == fixed)
+    if not same:
+        raise ValueError(f"the graph was traced with {guard}, which does not hold")
+)py"},
     {"_value",
      {},
      R"py(
@@ -122,9 +145,31 @@ class FileWriter {
       : collection_(collection), out_(out), file_(collection) {}
 
   void write() {
-    for (const char* name : {"NotImplementedError", "TypeError", "bytearray", "callable", "complex", "float",
-                             "getattr", "hasattr", "io", "isinstance", "math", "operator", "slice", "super",
-                             "torch", "type", "vars", "zipfile"}) {
+    for (const char* name : {"NotImplementedError",
+                             "TypeError",
+                             "ValueError",
+                             "bool",
+                             "bytearray",
+                             "callable",
+                             "complex",
+                             "float",
+                             "getattr",
+                             "hasattr",
+                             "io",
+                             "isinstance",
+                             "len",
+                             "list",
+                             "math",
+                             "operator",
+                             "slice",
+                             "str",
+                             "super",
+                             "torch",
+                             "tuple",
+                             "type",
+                             "vars",
+                             "zip",
+                             "zipfile"}) {
       file_.names.reserve(name);
     }
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);

@@ -3,10 +3,13 @@
 import collections
 import copy
 import dataclasses
+import inspect
+import json
 import os
 import pickle
 from typing import NamedTuple, Optional
 
+import fx_source
 import fxtrace
 import harness
 import pytest
@@ -203,3 +206,20 @@ def test_names_in_a_hostile_signature_are_no_code(program, scripted, name):
         entry["path"] = [name if entry["path"][0] == "parts" else entry["path"][0], *entry["path"][1:]]
     with pytest.raises(fxtrace.RebuildError, match="is no name in Python"):
         fxtrace.Graph.from_json(graph).graph_module(scripted)
+
+
+def test_source_takes_the_same(program, scripted):
+    options = [f"--concrete={name}={json.dumps(value)}" for name, value in OPTIONS["concrete"].items()]
+    (graph_class,) = fx_source.classes(fx_source.load(program, scripted, *options))
+    assert str(inspect.signature(graph_class.forward)) == "(self, x, flag, y, parts, mask=None, n=3)"
+    module = graph_class(torch.jit.load(scripted))
+    x, y, a, b = torch.rand(4, 3)
+    expected = torch.jit.load(scripted)(x, True, y, {"a": a, "b": b}, n=3)
+    assert torch.equal(expected, module(x, True, y, {"a": a, "b": b}))
+    for given, guard in (
+        ({"flag": False}, "flag == True"),
+        ({"mask": x}, "mask is None"),
+        ({"n": 2}, "n == 3"),
+    ):
+        with pytest.raises(ValueError, match=f"{guard}, which does not hold"):
+            module(**{"x": x, "flag": True, "y": y, "parts": {"a": a, "b": b}, **given})
