@@ -475,7 +475,8 @@ class ModuleGraphBuilder {
 
   // --- inputs and outputs of the program ---
 
-  std::vector<Argument> record_user_inputs(Environment& env, const GraphSignature& signature) {
+  // What options fix becomes a value of the signature.
+  std::vector<Argument> record_user_inputs(Environment& env, GraphSignature& signature) {
     const InputChoice choice = input_choice();
     const auto& inputs = env.graph.inputs;
     // Python wants parameters with defaults behind those without.
@@ -491,6 +492,7 @@ class ModuleGraphBuilder {
       const auto& entry = signature.inputs[i];
       if (fix_input(env, choice, inputs[i].value, entry)) {
         placeholders.emplace_back(env.fixed.at(inputs[i].value.index));
+        signature.inputs[i].value = placeholders.back();
         continue;
       }
       std::vector<Argument> default_value;

@@ -50,10 +50,16 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   const NodeId id{static_cast<std::uint32_t>(place_of_.size())};
   Node node;
   node.id = id;
-  node.name =
-      names_.create(spec.name_hint.empty() ? name_candidate(spec.target, spec.op == Opcode::kCallFunction)
-                                           : spec.name_hint);
   node.op = spec.op;
+  node.model_function = spec.model_function;
+  node.is_recorded = spec.is_recorded;
+  if (!spec.name_hint.empty()) {
+    node.name = names_.create(spec.name_hint);
+  } else if (spec.model_function) {
+    node.name = names_.create(name_candidate(function_parts(spec.target).name, false));
+  } else {
+    node.name = names_.create(name_candidate(spec.target, spec.op == Opcode::kCallFunction));
+  }
   const bool is_named_alike = spec.op == Opcode::kPlaceholder && spec.target.empty();
   if (spec.op == Opcode::kCallFunction) {
     node.target = targets_.try_emplace(spec.target, spec.target).first->second;

@@ -35,6 +35,7 @@ class Graph {
     Shared<Meta> meta;
     Shared<std::optional<SourceLocation>> source;
     std::string name_hint;  // empty: made from the target
+    bool model_function = false, is_recorded = false;
   };
 
   // --- reading ---

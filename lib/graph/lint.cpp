@@ -128,6 +128,11 @@ class CollectionLint {
   }
 
   void check_target(const Node& node, Used& constants, const std::string& here) const {
+    if (node.model_function && (node.op != Opcode::kCallFunction || is_reserved_target(*node.target))) {
+      throw lint_error(here + " calls no function of the model: '" + *node.target + "'");
+    }
+    if (node.is_recorded && !node.model_function)
+      throw lint_error(here + " is no recorded call of a function");
     if (node.op == Opcode::kCallModule) return check_module(node.target, here);
     if (node.op == Opcode::kGetAttr) {
       const auto constant = constants.find(node.target);

@@ -35,8 +35,8 @@ class Namespace {
 //   not a function: the whole target ("a.b" -> "a.b", which create() makes "a_b");
 //   an operator:    the name without namespace and overload ("aten.add.Tensor" -> "add");
 //   a Python name:  the last part ("torch.nn.functional.relu" -> "relu", "higher_order.cond" -> "cond").
-// What is what says parse_target().  A kept function of the model's own may have three parts too
-// ("pkg.ops.nms"): who knows that gives the node a name hint.
+// What is what says parse_target().  Of a function of the model's own, which may have three parts too
+// ("pkg.ops.nms"), the candidate is made from its last part.
 std::string name_candidate(std::string_view target, bool is_function);
 
 }  // namespace fxtrace

@@ -9,6 +9,7 @@
 
 #include "graph/argument.h"
 #include "graph/cost.h"
+#include "operators/target.h"
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
@@ -60,6 +61,12 @@ struct Node {
   std::string name;  // unique in the graph, made as torch.fx makes it
   Opcode op = Opcode::kPlaceholder;
   Shared<std::string> target;
+  // Of a call_function: the target is a function of the model's own Python by its qualified name, which may
+  // look like an operator's ("pkg.ops.nms").  Never with a target that is_reserved_target().
+  bool model_function = false;
+  // Of a model_function in what was traced by running it: the call stands for the operations that were
+  // recorded in it.  Its arguments are the values that enter, in the order of their first use.
+  bool is_recorded = false;
   std::vector<Argument> args;
   Kwargs kwargs;
   std::vector<NodeId> users;  // derived by Graph, in the order in which they came to use this node
@@ -73,6 +80,11 @@ struct Node {
   Shared<std::vector<std::string>> program_nodes;
   Shared<std::optional<Cost>> cost;
 };
+
+// What a call_function calls.
+inline TargetParts target_parts(const Node& node) {
+  return node.model_function ? function_parts(*node.target) : parse_target(*node.target);
+}
 
 // Calls f(T) for everything in the node's arguments that is a T, such as Argument::GraphRef.
 template <class T, class F>

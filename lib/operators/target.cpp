@@ -7,9 +7,12 @@
 
 namespace fxtrace {
 
+namespace {
+// First parts of targets that are Python names; operators of torch.ops never live there.
+constexpr std::array<std::string_view, 4> kPythonRoots{"builtins", "math", "operator", "torch"};
+}  // namespace
+
 TargetParts parse_target(std::string_view text) {
-  // First parts of targets that are Python names; operators of torch.ops never live there.
-  static constexpr std::array<std::string_view, 4> kPythonRoots{"builtins", "math", "operator", "torch"};
   const std::size_t first = text.find('.');
   const std::size_t last = text.rfind('.');
   if (first == std::string_view::npos) return {TargetKind::kPython, {}, text, {}};
@@ -19,7 +22,19 @@ TargetParts parse_target(std::string_view text) {
   if (has_three_parts && std::find(kPythonRoots.begin(), kPythonRoots.end(), root) == kPythonRoots.end()) {
     return {TargetKind::kOperator, root, text.substr(first + 1, last - first - 1), text.substr(last + 1)};
   }
-  return {TargetKind::kPython, text.substr(0, last), text.substr(last + 1), {}};
+  return function_parts(text);
+}
+
+TargetParts function_parts(std::string_view qualified_name) {
+  const std::size_t dot = qualified_name.rfind('.');
+  if (dot == std::string_view::npos) return {TargetKind::kPython, {}, qualified_name, {}};
+  return {TargetKind::kPython, qualified_name.substr(0, dot), qualified_name.substr(dot + 1), {}};
+}
+
+bool is_reserved_target(std::string_view text) {
+  const std::string_view root = text.substr(0, text.find('.'));
+  if (root == "builtins" || root == "math" || root == "operator" || root == "higher_order") return true;
+  return find_operator(parse_target(text)) != nullptr;
 }
 
 Target::Target(std::string text)

@@ -26,6 +26,13 @@ struct TargetParts {
 };
 TargetParts parse_target(std::string_view text);
 
+// Of a function by its qualified name, whatever parse_target() would take it for: "pkg.ops.nms" is nms of
+// pkg.ops.
+TargetParts function_parts(std::string_view qualified_name);
+// Whether a target of this text is never a function of the model's own: it is an operator that is known, or
+// begins as those of Python and of torch.ops.higher_order do.
+bool is_reserved_target(std::string_view text);
+
 // A target's text with its row in the table of operators.
 class Target {
  public:

@@ -17,7 +17,8 @@ namespace fxtrace {
 namespace {
 
 Graph::NodeSpec spec_of(const Node& node) {
-  return {node.op, node.target, node.args, node.kwargs, node.scope, node.meta, node.source, ""};
+  return {node.op,   node.target, node.args, node.kwargs,         node.scope,
+          node.meta, node.source, "",        node.model_function, node.is_recorded};
 }
 
 // An operator that belongs to where `at` is.

@@ -140,10 +140,16 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     const Node& each = branch.node(id);
     if (each.op == Opcode::kPlaceholder || each.op == Opcode::kOutput) continue;
     const auto name = each.op == Opcode::kGetAttr ? names.find(each.target) : names.end();
-    Graph::NodeSpec spec{each.op,     name == names.end() ? *each.target : name->second,
-                         {},          {},
-                         each.scope,  each.meta,
-                         each.source, each.name};
+    Graph::NodeSpec spec{each.op,
+                         name == names.end() ? *each.target : name->second,
+                         {},
+                         {},
+                         each.scope,
+                         each.meta,
+                         each.source,
+                         each.name,
+                         each.model_function,
+                         each.is_recorded};
     for (const Argument& argument : each.args) spec.args.push_back(here(argument));
     for (const auto& [key, argument] : each.kwargs) spec.kwargs.emplace_back(key, here(argument));
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));

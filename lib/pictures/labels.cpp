@@ -149,8 +149,7 @@ std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string function_name(std::string_view target) {
-  const TargetParts parts = parse_target(target);
+std::string function_name(const TargetParts& parts) {
   if (parts.kind == TargetKind::kOperator && parts.space != "aten" && parts.space != "prim") {
     return std::string(parts.space) + "." + std::string(parts.name);
   }
@@ -243,7 +242,8 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   if (const auto* device = argument.get_if<Argument::Device>()) return device->name;
   if (const auto* format = argument.get_if<Argument::MemoryFormat>()) return format->name;
   if (const auto* layout = argument.get_if<Argument::Layout>()) return layout->name;
-  if (const auto* function = argument.get_if<Argument::Function>()) return function_name(function->name);
+  if (const auto* function = argument.get_if<Argument::Function>())
+    return function_name(parse_target(function->name));
   if (const auto* body = argument.get_if<Argument::GraphRef>()) return body->name;
   return plain_text(argument);
 }
@@ -357,7 +357,7 @@ std::string Labels::constant_text(const Node& node) const {
     }
   }
   const std::string value = node.meta->shape ? " " + value_text(node.meta) : "";
-  return (is_made ? function_name(*node.target) : "constant") + value;
+  return (is_made ? function_name(target_parts(node)) : "constant") + value;
 }
 
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
@@ -458,7 +458,7 @@ void Labels::describe_node(Index index, Label& label) const {
       }
       break;
     case Opcode::kCallFunction:
-      label.title = function_name(node.target);
+      label.title = function_name(target_parts(node));
       label.details = node_details(item);
       if (outline_[item.parent].node != &node) {  // the bodies stand elsewhere
         std::string bodies;
@@ -518,7 +518,7 @@ Label Labels::label(Index index) const {
       label.note = count_text(operations(index), "operation");
       break;
     case Kind::kOperator:
-      label.title = function_name(*item.node->target);
+      label.title = function_name(target_parts(*item.node));
       label.note = count_text(operations(index), "operation");
       break;
     case Kind::kBody:

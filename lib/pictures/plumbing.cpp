@@ -107,7 +107,7 @@ class Roles {
     if (may_hold_tensor(node.meta)) return false;
     if (has_trait(op, traits::kReadsData)) return takes_constants(node);
     const TargetParts parts = target.parts();
-    if (parts.kind == TargetKind::kHigherOrder) return false;
+    if (parts.kind == TargetKind::kHigherOrder || node.model_function) return false;
     if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
     // x.dtype, len(x) and what an operator says of a tensor without reading it; else arithmetic with such.
     bool reads_tensors = false;

@@ -643,16 +643,18 @@ class Reader {
     auto [known, cost] = meta(fields.at("meta"));
     spec.meta = std::move(known);
     spec.source = source(fields.at("source"));
+    const auto method = fields.find("method");
+    if (const auto own = fields.find("model_function")) spec.model_function = own->boolean();
+    if (const auto recorded = fields.find("recorded")) spec.is_recorded = recorded->boolean();
+    const auto program_nodes = fields.find("program_nodes");
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name.string()) {
       name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
     }
     nodes.emplace(name.string(), id);
     if (cost) graph.set_cost(id, std::move(cost));
-    if (const auto method = fields.find("method")) graph.set_method(id, text_of(*method));
-    if (const auto names = fields.find("program_nodes")) {
-      graph.set_program_nodes(id, list_of(*names, text_of));
-    }
+    if (method) graph.set_method(id, text_of(*method));
+    if (program_nodes) graph.set_program_nodes(id, list_of(*program_nodes, text_of));
     note_others(fields);
     return users;
   }

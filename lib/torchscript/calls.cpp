@@ -1,6 +1,8 @@
 // Calls: submodules (inlined or left as leaves), methods, functions, hooks and context managers.
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include "operators/target.h"
+#include "operators/torch_functions.h"
 #include "support/restore.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
@@ -251,7 +253,9 @@ void Interpreter::call_function(const IrNode* node) {
   const std::string name = demangle(function.qualname().qualifiedName());
   const c10::TypePtr& type = node->output()->type();
   const bool plain = std::all_of(values.begin(), values.end(), is_plain) && !may_hold_tensor(*type);
-  if (plain || !records() || !tracer_->rules().is_wrapped(name)) {
+  const bool is_models_own = !is_torch_function(name);
+  if (plain || !records() || !tracer_->rules().is_wrapped(name) ||
+      (is_models_own && is_reserved_target(name))) {
     return set(node->output(), call_graph_function(function, values, node));
   }
   if (std::all_of(values.begin(), values.end(), is_plain)) {
@@ -261,10 +265,14 @@ void Interpreter::call_function(const IrNode* node) {
   }
   auto [args, kwargs] = call_arguments(function, values, 0, node);
   auto [known, cost] = result_of(function, values, name);
-  at::IValue result = record_call(name, std::move(args), std::move(kwargs), type, node, std::move(known));
-  const Proxy* proxy = find_proxy(result);
-  if (cost && proxy != nullptr) tracer_->set_cost(proxy->ref.node, *std::move(cost));
-  set(node->output(), std::move(result));
+  Meta result_meta = meta(type, known);
+  const NodeId id = is_models_own ? tracer_->call_model_function(name, std::move(args), std::move(kwargs),
+                                                                 std::move(result_meta), location(node))
+                                  : tracer_->call_function(name, std::move(args), std::move(kwargs),
+                                                           std::move(result_meta), location(node));
+  if (cost) tracer_->set_cost(id, *std::move(cost));
+  set(node->output(),
+      type->kind() == c10::TypeKind::NoneType ? at::IValue() : make_proxy(ref(id), type, std::move(known)));
 }
 
 void Interpreter::context_manager(const IrNode* node, bool enter) {

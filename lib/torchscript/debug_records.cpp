@@ -24,6 +24,8 @@ std::string trimmed(std::string_view text) {
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
 // Of what stands at a node: a longer line says no more.
 constexpr std::size_t kMaxLine = 1000;
+// Of a stack.
+constexpr std::size_t kMaxStack = 20'000;
 
 std::string cut(std::string text) {
   if (text.size() <= kMaxLine) return text;
@@ -133,8 +135,9 @@ SourceLocation DebugRecords::location(Source& source, std::size_t start) {
   return result;
 }
 
-std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& range) {
-  if (!range.source() || !range.source()->filename()) return std::nullopt;
+std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(
+    const torch::jit::SourceRange& range) {
+  if (!range.source() || !range.source()->filename()) return {};
   const std::string& code_file = *range.source()->filename();
   auto known = tables_.find(code_file);
   if (known == tables_.end()) {
@@ -149,11 +152,33 @@ std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& 
   Table& table = known->second;
   const auto offset = static_cast<std::int64_t>(edits_.original(code_file, range.start()));
   const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
-  if (after == table.entries.begin()) return std::nullopt;
+  if (after == table.entries.begin()) return {};
   const Entry& entry = *std::prev(after);
-  SourceLocation found = location(table.sources[entry.source], entry.start);
+  return {&table.sources[entry.source], entry.start};
+}
+
+std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& range) {
+  const auto [source, start] = find_source(range);
+  if (source == nullptr) return std::nullopt;
+  SourceLocation found = location(*source, start);
   if (found.file.empty()) return std::nullopt;
   return found;
+}
+
+std::vector<StackFrame> DebugRecords::stack(const torch::jit::SourceRange& range) {
+  std::vector<StackFrame> frames;
+  const auto [source, start] = find_source(range);
+  if (source == nullptr) return frames;
+  std::string_view text = source->text;
+  text = text.substr(std::min(source->file.empty() ? 0 : start, text.size())).substr(0, kMaxStack);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    StackFrame frame;
+    if (!parse_stack_line(text.substr(0, end), frame.file, frame.line, frame.function)) break;
+    frames.push_back(std::move(frame));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return frames;
 }
 
 }  // namespace fxtrace

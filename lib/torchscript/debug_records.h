@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/node.h"
 #include "torchscript/code_edits.h"
+#include "trace/recorded_calls.h"
 
 namespace torch::jit {
 struct SourceRange;
@@ -31,6 +33,8 @@ class DebugRecords {
   // The Python position that a position in the archive's code was made from.  Records are parsed at the first
   // question about their file; a damaged one is as good as none.
   std::optional<SourceLocation> find(const torch::jit::SourceRange& range);
+  // Python's stack there, innermost first, where torch.jit.trace kept it; else nothing.
+  std::vector<StackFrame> stack(const torch::jit::SourceRange& range);
 
  private:
   struct Source {
@@ -51,6 +55,8 @@ class DebugRecords {
   static Table parse(const std::string& pickle);
   static Source read_source(const c10::IValue& value, const std::vector<std::string>& strings,
                             std::size_t max_text);
+  // The source of a position, and where it starts in there; null when none is known.
+  std::pair<Source*, std::size_t> find_source(const torch::jit::SourceRange& range);
   static SourceLocation location(Source& source, std::size_t start);
 
   ReadRecord read_;

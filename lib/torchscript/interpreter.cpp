@@ -1,5 +1,6 @@
 #include "torchscript/interpreter.h"
 
+#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include "support/error.h"
@@ -77,6 +78,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
     values.push_back(std::move(value));
   }
+  if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const c10::TypePtr result_type =
       schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
   if (root_is_leaf) {
@@ -90,17 +92,39 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     tracer_->output(call, result_meta);
     return;
   }
+  if (tracer_->rules().has_function_rules()) recorded_calls_.emplace(tracer_->rules(), program_.modules());
   try {
     const Values result = run_root(root, function, std::move(values));
     const at::IValue output = result.empty() ? at::IValue() : result[0];
     if (shapes_) tracer_->module_gives(root, tensors_in(known_of_value(output)));
     tracer_->output(argument(output, nullptr),
                     meta(result_type, shapes_ ? known_of_value(output) : AbstractValue{}));
+    if (recorded_calls_) {
+      for (std::string& message : recorded_calls_->fold(tracer_->finished_graph())) {
+        tracer_->misfit(std::move(message));
+      }
+    }
   } catch (...) {
     changes_.undo_to(0);
     throw;
   }
   changes_.undo_to(0);  // the next graph starts from the archive's own state
+}
+
+// Where the inputs of the root's graph are not the method's own, one by one.
+void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+                                const Values& values, const std::vector<Argument>& arguments) {
+  const auto is_whole = [](const GraphSignature::Entry& entry) {
+    return entry.path.size() == 1 && entry.node.valid();
+  };
+  if (std::ranges::all_of(entries, is_whole)) return;
+  for (GraphSignature::Entry& entry : entries) {
+    if (entry.node.valid() || entry.value) continue;
+    for (std::size_t i = 1; i < values.size(); ++i) {  // takes its default
+      if (schema.arguments()[i].name() == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
+    }
+  }
+  tracer_->set_signature({std::move(entries), {}});
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
@@ -211,10 +235,60 @@ void Interpreter::run_block(const IrBlock& block, const std::unordered_set<const
     if (makes_subgraphs()) note_loop_starts(block, node);
     if (const IrNode* last = run_hooked_call(node)) {
       node = last;
+    } else if (recorded_calls_ && records()) {
+      const std::size_t first = tracer_->graph().mark().ids;
+      run_node(node);
+      note_stack(node, first);
     } else {
       run_node(node);
     }
   }
+}
+
+// The operations of a call that is followed have told of themselves already.
+void Interpreter::note_stack(const IrNode* node, std::size_t first) {
+  if (!(tracer_->ref(NodeId{}).graph == kRootGraph)) return;
+  const Graph& graph = tracer_->graph();
+  const bool is_call = node->kind() == prim::CallMethod;
+  const std::size_t end = graph.mark().ids;
+  if (first >= end) return;
+  std::vector<StackFrame> stack;
+  for (std::size_t i = first; i < end; ++i) {
+    const NodeId id{static_cast<std::uint32_t>(i)};
+    if (!graph.contains(id) || graph.node(id).op == Opcode::kGetAttr) continue;
+    if (is_call && graph.node(id).op != Opcode::kCallModule) return;
+    if (stack.empty()) {
+      constexpr int kMaxNodes = 1000, kMaxDepth = 10;
+      int nodes = kMaxNodes;
+      if (!is_call) {
+        stack = program_.stack(node);
+      } else if (const auto type = node->input(0)->type()->cast<c10::ClassType>()) {
+        torch::jit::Function* method = type->findMethod(node->s(c10::attr::name));
+        if (method != nullptr && method->isGraphFunction())
+          stack = stack_inside(*torch::jit::toGraphFunction(*method).graph(), kMaxDepth, nodes);
+      }
+      budget_.spend(stack.size() + 1);
+    }
+    recorded_calls_->note(id, stack);
+  }
+}
+
+// Of the first operation that has one.
+std::vector<StackFrame> Interpreter::stack_inside(const torch::jit::Graph& graph, int depth,
+                                                  int& nodes) const {
+  for (const IrNode* node : graph.nodes()) {
+    if (--nodes < 0 || depth == 0) break;
+    if (node->kind() == prim::CallMethod) {
+      const auto type = node->input(0)->type()->cast<c10::ClassType>();
+      torch::jit::Function* method = type ? type->findMethod(node->s(c10::attr::name)) : nullptr;
+      if (method == nullptr || !method->isGraphFunction()) continue;
+      auto stack = stack_inside(*torch::jit::toGraphFunction(*method).graph(), depth - 1, nodes);
+      if (!stack.empty()) return stack;
+    } else if (auto stack = program_.stack(node); !stack.empty()) {
+      return stack;
+    }
+  }
+  return {};
 }
 
 // --- one node ---

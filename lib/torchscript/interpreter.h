@@ -28,6 +28,7 @@
 #include "trace/condition.h"
 #include "trace/graph_tracer.h"
 #include "trace/journal.h"
+#include "trace/recorded_calls.h"
 
 namespace fxtrace {
 
@@ -69,6 +70,8 @@ class Interpreter {
 
   // --- running (interpreter.cpp) ---
   std::map<std::string, at::IValue> plain_inputs(ModuleId root, const torch::jit::Function& function);
+  void set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+                     const Values& values, const std::vector<Argument>& arguments);
   void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
                     const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
   Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function,
@@ -77,6 +80,10 @@ class Interpreter {
   std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
+  // Where functions of traced code are looked for: tells of the stack that the nodes from `first` on, which
+  // the node made, were recorded under.
+  void note_stack(const IrNode* node, std::size_t first);
+  std::vector<StackFrame> stack_inside(const torch::jit::Graph& graph, int depth, int& nodes) const;
   bool run_value_node(const IrNode* node);
   const at::IValue& value(const IrValue* v) const;
   void set(const IrValue* v, at::IValue value);
@@ -400,6 +407,7 @@ class Interpreter {
   bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
   std::vector<bool> concrete_inputs_;                      // of the root's method
+  std::optional<RecordedCalls> recorded_calls_;            // where rules keep functions
   ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
   bool shapes_ = false;  // whether anything is to be known of values that depend on inputs

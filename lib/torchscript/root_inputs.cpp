@@ -223,7 +223,7 @@ std::vector<BoundInput> RootInputs::bind() {
 BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Decision decision) {
   using Kind = InputChoice::Decision::Kind;
   const std::string& name = formal.name();
-  const Place place{name, name, name};
+  const Place place{name, name, name, {name}};
   if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.real_type(), place);
   if (has_dummy(name)) {
     return bind_value(structure(formal.real_type(), name), formal.real_type(), place);
@@ -240,7 +240,7 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
       return present(formal.type(), place);
     }
     if (!decision.named) unasked_.insert(name);
-    return make_placeholder_(name, formal.type(), &formal, {});
+    return add_entry(place, make_placeholder_(name, formal.type(), &formal, {}));
   }
   const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
   if (default_value == nullptr && !may_be_none) {
@@ -248,7 +248,29 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
   }
   const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
   guard_(python_equality(name, value));
-  return {value, std::nullopt};
+  return add_entry(place, {value, std::nullopt});
+}
+
+BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
+  GraphSignature::Entry entry;
+  entry.name = place.name;
+  entry.path = place.keys;
+  const NodeId* node = bound.argument ? bound.argument->get_if<NodeId>() : nullptr;
+  if (node != nullptr) {
+    entry.node = *node;
+  } else {
+    entry.value = bound.argument;
+  }
+  entries_.push_back(std::move(entry));
+  return bound;
+}
+
+// What has no part that remains is fixed as a whole.
+BoundInput RootInputs::close_entries(std::size_t first, const Place& place, BoundInput bound) {
+  const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::any_of(begin, entries_.end(), [](const auto& entry) { return entry.node.valid(); })) return bound;
+  entries_.erase(begin, entries_.end());
+  return add_entry(place, std::move(bound));
 }
 
 // An input that remains, and is not None.
@@ -259,7 +281,7 @@ BoundInput RootInputs::present(const c10::TypePtr& type, const Place& place) {
     narrower = optional->getElementType();
   }
   AbstractValue info = known(narrower, place);
-  return make_placeholder_(place.name, narrower, nullptr, std::move(info));
+  return add_entry(place, make_placeholder_(place.name, narrower, nullptr, std::move(info)));
 }
 
 BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& type, const Place& place) {
@@ -270,7 +292,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
   };
   const auto fixed = [&](at::IValue plain, Argument argument) -> BoundInput {
     guard_(python_equality(expr, plain));
-    return {std::move(plain), std::move(argument)};
+    return add_entry(place, {std::move(plain), std::move(argument)});
   };
   if (const auto optional = type->cast<c10::OptionalType>()) {
     if (value.is<Argument::None>()) return fixed(at::IValue(), Argument::None{});
@@ -332,13 +354,15 @@ BoundInput RootInputs::bind_list(const Argument::List& list, const c10::TypePtr&
   const auto& element = type->expectRef<c10::ListType>().getElementType();
   c10::impl::GenericList values(element);
   Argument::List arguments;
+  const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string index = std::to_string(i);
-    auto [value, argument] = bind_value(list.items[i], element, place.part(index, expr + "[" + index + "]"));
+    auto [value, argument] = bind_value(
+        list.items[i], element, place.part(index, expr + "[" + index + "]", static_cast<std::int64_t>(i)));
     values.push_back(std::move(value));
     arguments.items.push_back(std::move(*argument));
   }
-  return {at::IValue(values), std::move(arguments)};
+  return close_entries(first, place, {at::IValue(values), std::move(arguments)});
 }
 
 BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place) {
@@ -346,6 +370,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
   const auto& dict_type = type->expectRef<c10::DictType>();
   c10::impl::GenericDict values(dict_type.getKeyType(), dict_type.getValueType());
   Argument::Dict arguments;
+  const std::size_t first = entries_.size();
   for (const auto& [json_key, item] : dict.items) {
     const std::string& text = *json_key.get_if<std::string>();
     at::IValue key = text;
@@ -364,12 +389,12 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
       fail("keys of '" + expr + "' are " + type_name(*dict_type.getKeyType()) +
            ", which JSON cannot express");
     }
-    auto [value, argument] =
-        bind_value(item, dict_type.getValueType(), place.part(text, expr + "[" + key_text + "]"));
+    auto [value, argument] = bind_value(item, dict_type.getValueType(),
+                                        place.part(text, expr + "[" + key_text + "]", key_argument));
     values.insert_or_assign(std::move(key), std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
-  return {at::IValue(values), std::move(arguments)};
+  return close_entries(first, place, {at::IValue(values), std::move(arguments)});
 }
 
 // An array, or of a named tuple an object with its fields.
@@ -397,18 +422,22 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
   }
   std::vector<at::IValue> values;
   Argument::Tuple arguments;
+  const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string part = i < fields.size() ? fields[i] : std::to_string(i);
     if (items[i] == nullptr) fail("'" + expr + "': missing field '" + part + "'");
     const std::string part_expr = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
-    auto [item, argument] = bind_value(*items[i], elements[i], place.part(part, part_expr));
+    auto [item, argument] =
+        bind_value(*items[i], elements[i],
+                   place.part(part, part_expr,
+                              i < fields.size() ? Argument(part) : Argument(static_cast<std::int64_t>(i))));
     values.push_back(std::move(item));
     arguments.items.push_back(std::move(*argument));
   }
   at::IValue result = tuple.schema()
                           ? c10::ivalue::Tuple::createNamed(std::move(values), type->cast<c10::TupleType>())
                           : c10::ivalue::Tuple::create(std::move(values));
-  return {std::move(result), std::move(arguments)};
+  return close_entries(first, place, {std::move(result), std::move(arguments)});
 }
 
 }  // namespace fxtrace

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
 #include "shapes/abstract_value.h"
 #include "trace/input_choice.h"
 #include "trace/input_spec.h"
@@ -50,17 +51,23 @@ class RootInputs {
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
   // has none.
   std::vector<BoundInput> bind();
+  // What bind() made of each input and each of its parts, in order: the placeholder, or the value where it is
+  // fixed; neither of an input that takes its default.
+  const std::vector<GraphSignature::Entry>& entries() const { return entries_; }
   // Whether bind() left the input whole though no option speaks of it.
   bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
 
  private:
   // An input, or a part of one.
   struct Place {
-    std::string name;  // of its placeholder: "past_0_k"
-    std::string expr;  // in Python: past[0]["k"]
-    std::string path;  // as --input names it: "past.0.k"
-    Place part(const std::string& key, const std::string& part_expr) const {
-      return {name + "_" + key, part_expr, path + "." + key};
+    std::string name;            // of its placeholder: "past_0_k"
+    std::string expr;            // in Python: past[0]["k"]
+    std::string path;            // as --input names it: "past.0.k"
+    std::vector<Argument> keys;  // "past", 0, "k"
+    Place part(const std::string& part_name, const std::string& part_expr, Argument key) const {
+      Place result{name + "_" + part_name, part_expr, path + "." + part_name, keys};
+      result.keys.push_back(std::move(key));
+      return result;
     }
   };
   struct Dummy {
@@ -69,6 +76,8 @@ class RootInputs {
     bool used = false;
   };
 
+  BoundInput add_entry(const Place& place, BoundInput bound);
+  BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
   BoundInput bind_input(const c10::Argument& formal, InputChoice::Decision decision);
   BoundInput present(const c10::TypePtr& type, const Place& place);
   BoundInput bind_value(const Argument& value, const c10::TypePtr& type, const Place& place);
@@ -93,6 +102,7 @@ class RootInputs {
   Misfit misfit_;
   Decide decide_;
   std::set<std::string> unasked_;
+  std::vector<GraphSignature::Entry> entries_;
 };
 
 }  // namespace fxtrace

@@ -444,6 +444,10 @@ std::optional<SourceLocation> TorchScriptProgram::location(const torch::jit::Nod
   return found;
 }
 
+std::vector<StackFrame> TorchScriptProgram::stack(const torch::jit::Node* node) const {
+  return archive_->debug_records().stack(node->sourceRange());
+}
+
 bool TorchScriptProgram::may_write(ModuleId module, const std::string& method) const {
   const auto& type = *object(module)->type();
   torch::jit::Function* function = method.empty() ? find_forward(type) : type.findMethod(method);

@@ -60,6 +60,8 @@ class TorchScriptProgram : public Program {
   bool is_set_by_code(const c10::ClassType& type, const std::string& attribute) const;
   // Where the node comes from in Python.  `function` names the method or function that holds it.
   std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function) const;
+  // Python's stack where torch.jit.trace recorded the node, innermost first; empty for other code.
+  std::vector<StackFrame> stack(const torch::jit::Node* node) const;
   const TorchScriptArchive& archive() const { return *archive_; }
   NumberMeanings& meanings() const { return meanings_; }
   // Whether the method does what a call of its module does: forward itself, or the same code.

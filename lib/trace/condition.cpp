@@ -22,8 +22,9 @@ bool is_immutable(const Graph& graph, const Argument& argument) {
 // Nothing changes the tensor in place.
 bool keeps_its_shape(const Graph& graph, const Node& tensor) {
   return std::none_of(tensor.users.begin(), tensor.users.end(), [&](NodeId user) {
-    const TargetParts target = parse_target(graph.node(user).target);
-    return target.kind == TargetKind::kOperator && may_write(find_operator(target));
+    const Node& by = graph.node(user);
+    const TargetParts target = target_parts(by);
+    return by.model_function || (target.kind == TargetKind::kOperator && may_write(find_operator(target)));
   });
 }
 
@@ -137,7 +138,7 @@ class Integers {
   // The tensor from which a pointwise operator of one tensor, or one with the trait, makes this one.
   const Node* same_shape(const Node& tensor, Traits trait) const {
     if (tensor.op != Opcode::kCallFunction || tensor.args.empty()) return nullptr;
-    const Traits known = traits_of(find_operator(parse_target(tensor.target)));
+    const Traits known = traits_of(find_operator(target_parts(tensor)));
     std::size_t tensors = 0;
     for_each_input(tensor,
                    [&](NodeId id) { tensors += graph_.node(id).meta->kind() == ValueKind::kTensor ? 1 : 0; });

@@ -153,7 +153,7 @@ class Builder {
       Expression object = of(node.args[0], depth + 1);
       return Expression::method(std::move(object), node.target, arguments(node, 1, depth));
     }
-    const TargetParts parts = parse_target(node.target);
+    const TargetParts parts = target_parts(node);
     if (parts.kind == TargetKind::kPython) return python_call(node, depth);
     const Operator* op = in_guard() ? repeatable(node) : nullptr;
     const bool is_aten = parts.space == "aten" && !node.args.empty() && node.args[0].is<NodeId>();
@@ -261,7 +261,7 @@ class Builder {
     std::size_t elements = 0;
     for_each_argument(node, [&](const Argument& arg) { count_elements(arg, elements); });
     if (elements > size_.elements) return false;
-    return node.op != Opcode::kCallFunction || parse_target(node.target).kind == TargetKind::kPython ||
+    return node.op != Opcode::kCallFunction || target_parts(node).kind == TargetKind::kPython ||
            repeatable(node) != nullptr;
   }
 

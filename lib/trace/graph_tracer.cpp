@@ -124,6 +124,13 @@ NodeId GraphTracer::call_with_subgraphs(std::string target, std::vector<Argument
                  calls_.back().scope, std::move(meta), std::move(source), std::move(name_hint)});
 }
 
+NodeId GraphTracer::call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs,
+                                        Meta meta, std::optional<SourceLocation> source) {
+  use_parameters(args, kwargs);
+  return append({Opcode::kCallFunction, std::move(qualified_name), std::move(args), std::move(kwargs),
+                 calls_.back().scope, std::move(meta), std::move(source), "", true});
+}
+
 NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                                 std::optional<SourceLocation> source) {
   use_parameters(args, kwargs);

@@ -74,6 +74,9 @@ class GraphTracer {
   // `name_hint`: what the node is called if it can be; empty: made from the target.
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                        std::optional<SourceLocation> source, std::string name_hint = {});
+  // Of the model's own Python; the name must not be is_reserved_target().
+  NodeId call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                             std::optional<SourceLocation> source);
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      std::optional<SourceLocation> source);
   void output(Argument value, Meta meta);
@@ -85,6 +88,8 @@ class GraphTracer {
   // What an exported program says of its inputs and outputs.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
+  // To edit the graph when its output is recorded: nothing can be taken back then.
+  Graph& finished_graph() { return builder().graph(); }
 
   // --- subgraphs of higher-order operators ---
   // From begin_subgraph() to end_subgraph() nodes go to a graph of their own, which becomes the subgraph

@@ -422,14 +422,19 @@ bool LeafRules::is_wrapped(std::string_view function) const {
   std::string name(function);
   const auto found = wrapped_.find(name);
   if (found != wrapped_.end()) return found->second;
-  bool wrapped = is_torch_function(function);
-  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
-    if (!function_rules_[i].glob.matches(function)) continue;
-    wrapped = function_rules_[i].wrap;
-    function_rule_matched_[i] = true;
-  }
+  const bool wrapped = last_match(function).value_or(is_torch_function(function));
   wrapped_.emplace(std::move(name), wrapped);
   return wrapped;
+}
+
+std::optional<bool> LeafRules::last_match(std::string_view function) const {
+  std::optional<bool> wrap;
+  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
+    if (!function_rules_[i].glob.matches(function)) continue;
+    wrap = function_rules_[i].wrap;
+    function_rule_matched_[i] = true;
+  }
+  return wrap;
 }
 
 std::vector<std::string> LeafRules::unmatched() const {

@@ -55,6 +55,10 @@ class LeafRules {
   // user's rules that matches decides, else functions of torch.nn.functional and torch.functional do.
   bool is_wrapped(std::string_view function) const;
 
+  // Whether the last of the user's rules that matches the function keeps it; without such a rule, no.
+  bool keeps(std::string_view function) const { return last_match(function).value_or(false); }
+  bool has_function_rules() const { return !function_rules_.empty(); }
+
   // User's rules that matched no module (and no function, once tracing is over), in the order given: first
   // the leaf rules, then the functions' globs.  Each is a message that says which rule would have matched.
   std::vector<std::string> unmatched() const;
@@ -69,6 +73,9 @@ class LeafRules {
     std::string text;
     bool wrap = true;
   };
+  // What the last of the user's rules that matches says, if any does.
+  std::optional<bool> last_match(std::string_view function) const;
+
   std::vector<Decision> decisions_;  // by module
   std::vector<std::string> unmatched_leaf_rules_;
   std::vector<FunctionRule> function_rules_;

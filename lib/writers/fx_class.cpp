@@ -87,8 +87,18 @@ class ClassWriter {
     check(root_);
     bodies(root_);
     std::string out = "class " + name + "(torch.nn.Module):\n";
-    out += std::string("    def __init__(self, model") + (needs_archive_ ? ", archive" : "") + "):\n";
+    std::string parameters = needs_archive_ ? "self, model, archive" : "self, model";
+    std::string separator = ", *, ";
+    for (const auto& [function, attribute] : functions_here_) {
+      parameters += separator + file_.model_functions.at(function);
+      separator = ", ";
+    }
+    out += "    def __init__(" + parameters + "):\n";
     out += "        super().__init__()\n";
+    for (const auto& [function, attribute] : functions_here_) {
+      out +=
+          "        self." + attribute + " = " + file_.model_functions.at(function) + comment(function) + "\n";
+    }
     for (const std::string& statement : init_) out += "        " + statement + "\n";
     return out + methods_;
   }
@@ -317,6 +327,7 @@ class ClassWriter {
     PythonNames names(&file_.names);
     names.reserve("self");
     nodes_.clear();
+    find_groups(graph, names);
     for (const bool placeholders : {true, false}) {
       for (const NodeId id : graph.graph.order()) {
         const Node& node = graph.graph.node(id);
@@ -332,6 +343,7 @@ class ClassWriter {
     name_nodes(graph);
     methods_ += "\n    def " + name + signature(graph) + ":\n";
     const std::size_t start = methods_.size();
+    for (const InputGroup& group : groups_) take_apart(graph, group);
     for (const Guard& guard : graph.guards) line("# Assumed: " + printable(guard.expr.text()));
     body(graph);
     if (methods_.size() == start) line("pass");
@@ -382,36 +394,111 @@ class ClassWriter {
     if (!methods_.ends_with(":\n") && !methods_.ends_with("\n\n")) methods_ += '\n';
   }
 
+  // An input of an archive's method that is no placeholder of its own: fixed, or taken apart.
+  struct InputGroup {
+    std::string text;  // the parameter
+    std::vector<const GraphSignature::Entry*> parts;
+    bool is_whole() const { return parts[0]->node.valid() && parts[0]->path.size() == 1; }
+  };
+
+  // In the order of the method; none where the inputs are the placeholders.
+  void find_groups(const ModuleGraph& graph, PythonNames& names) {
+    groups_.clear();
+    if (!file_.is_torchscript() || !graph.signature) return;
+    std::vector<std::string_view> found;
+    std::size_t placeholders = 0;
+    for (const auto& entry : graph.signature->inputs) {
+      const auto* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
+      const bool fits = !entry.node.valid() || graph.graph.node(entry.node).op == Opcode::kPlaceholder;
+      if (entry.role != SignatureRole::kUserInput || name == nullptr || !fits) return groups_.clear();
+      placeholders += entry.node.valid() ? 1 : 0;
+      if (found.empty() || found.back() != *name) {
+        found.push_back(*name);
+        groups_.push_back({});
+      }
+      groups_.back().parts.push_back(&entry);
+    }
+    for (const NodeId id : graph.graph.order()) {
+      if (graph.graph.node(id).op == Opcode::kPlaceholder) --placeholders;
+    }
+    if (placeholders != 0) return groups_.clear();
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (!groups_[i].is_whole()) groups_[i].text = names.create(found[i]);
+    }
+  }
+
+  // The parts of an input as the graph has them; those that are fixed are checked.
+  void take_apart(const ModuleGraph& graph, const InputGroup& group) {
+    if (group.is_whole()) return;
+    for (const GraphSignature::Entry* entry : group.parts) {
+      std::string value = group.text;
+      std::string place = group.text;
+      for (std::size_t i = 1; i < entry->path.size(); ++i) {
+        const std::string key = argument(graph, entry->path[i]);
+        file_.helpers.insert("_part");
+        value = "_part(" + value + ", " + key + ")";
+        place += "[" + key + "]";
+      }
+      std::string text;
+      if (entry->node.valid()) {
+        text = nodes_.at(entry->node) + " = " + value;
+      } else if (entry->value) {
+        file_.helpers.insert("_check");
+        const std::string fixed = argument(graph, *entry->value);
+        text = "_check(" + value + ", " + fixed + ", " +
+               python_string(place + (fixed == "None" ? " is " : " == ") + fixed) + ")";
+      } else {
+        continue;
+      }
+      if (problem_) text = "raise NotImplementedError(" + python_string(place + ": " + *problem_) + ")";
+      problem_.reset();
+      line(text);
+    }
+  }
+
   std::string signature(const ModuleGraph& graph) {
     struct Parameter {
       std::string text, comment;
+      const Argument* default_value = nullptr;
     };
     std::vector<Parameter> parameters;
-    std::size_t required = 0;  // up to here Python wants no default
+    const auto add_placeholder = [&](const Node& node) {
+      parameters.push_back(
+          {nodes_.at(node.id), input_comment(graph, node), node.args.empty() ? nullptr : &node.args[0]});
+    };
+    for (const InputGroup& group : groups_) {
+      if (group.is_whole()) {
+        add_placeholder(graph.graph.node(group.parts[0]->node));
+      } else if (group.parts[0]->path.size() > 1) {
+        parameters.push_back({group.text, "", nullptr});
+      } else {
+        const auto& value = group.parts[0]->value;
+        parameters.push_back({group.text, "fixed", value ? &*value : nullptr});
+      }
+    }
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
-      if (node.op != Opcode::kPlaceholder) continue;
-      parameters.push_back({nodes_.at(id), input_comment(graph, node)});
-      if (node.args.empty()) required = parameters.size();
+      if (node.op == Opcode::kPlaceholder && groups_.empty()) add_placeholder(node);
+    }
+    std::size_t required = 0;  // up to here Python wants no default
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].default_value == nullptr) required = i + 1;
     }
     std::size_t i = 0;
     bool has_comments = false;
     std::vector<std::string> texts{"self"};
-    for (const NodeId id : graph.graph.order()) {
-      const Node& node = graph.graph.node(id);
-      if (node.op != Opcode::kPlaceholder) continue;
-      Parameter& parameter = parameters[i++];
-      if (i > required) {
-        std::string value = argument(graph, node.args[0]);
+    for (Parameter& parameter : parameters) {
+      if (++i > required) {
+        std::string value = argument(graph, *parameter.default_value);
         if (problem_) {
           parameter.comment += (parameter.comment.empty() ? "" : ", ") + ("default left out: " + *problem_);
           problem_.reset();
           value = "None";
         }
         parameter.text += "=" + value;
-      } else if (!node.args.empty()) {
+      } else if (parameter.default_value != nullptr) {
         parameter.comment += (parameter.comment.empty() ? "" : ", ") +
-                             ("default " + print_argument(graph.graph, node.args[0]));
+                             ("default " + print_argument(graph.graph, *parameter.default_value));
       }
       texts.push_back(parameter.text);
       has_comments = has_comments || !parameter.comment.empty();
@@ -583,6 +670,7 @@ class ClassWriter {
   std::string function_call(const ModuleGraph& graph, const Node& node) {
     const std::string& target = *node.target;
     const auto& args = node.args;
+    if (node.model_function) return call(graph, "self." + model_function(target), args, node.kwargs);
     if (node.kwargs.empty() && args.size() == 2) {
       if (target == "builtins.getattr") {
         const auto* name = args[1].get_if<std::string>();
@@ -673,6 +761,13 @@ class ClassWriter {
   }
 
   // --- functions and arguments ---
+
+  // The attribute of the class that is a function of the model's own.
+  const std::string& model_function(const std::string& target) {
+    const auto [found, is_new] = functions_here_.try_emplace(target);
+    if (is_new) found->second = attributes_.create(file_.model_functions.at(target));
+    return found->second;
+  }
 
   std::string function(const std::string& target) {
     const std::string& text = file_.functions.at(target);
@@ -771,12 +866,14 @@ class ClassWriter {
   FxFile& file_;
 
   PythonNames attributes_;
-  std::map<std::string_view, const Node*> called_;   // a node that calls the module, by path
-  std::map<std::string, std::string> modules_here_;  // the attribute for each path
+  std::map<std::string_view, const Node*> called_;     // a node that calls the module, by path
+  std::map<std::string, std::string> modules_here_;    // the attribute for each path
+  std::map<std::string, std::string> functions_here_;  // and for each function of the model
   // The attribute for each name; constants are those of one graph.
   std::map<std::pair<const ModuleGraph*, std::string>, std::string> values_here_;
   std::map<const ModuleGraph*, std::string> bodies_;  // the method of each
   std::map<NodeId, std::string> nodes_;               // of the method at hand
+  std::vector<InputGroup> groups_;                    // likewise
   std::vector<std::string> init_;
   std::string methods_;
   std::string scope_;  // of the node before, and which call of it

@@ -2,6 +2,7 @@
 // says what the source is like.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct FxFile {
   std::unordered_map<std::string, std::string> functions;  // the text for each target
   // Functions that the file cannot name, by target: the name of what raises in their place.
   std::vector<std::pair<std::string, std::string>> missing;
+  // Functions of the model's own, by qualified name: the parameter of __init__ that gives each.
+  std::map<std::string, std::string> model_functions;
 
   // What the classes turn out to need: Python modules, and helpers that the file defines.
   std::set<std::string> imports{"torch"};

@@ -23,7 +23,30 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 9> kHelpers{{
+constexpr std::array<Helper, 11> kHelpers{{
+    {"_part",
+     {},
+     R"py(
+def _part(value, key):
+    """What stands in an input under a key or position, or in a field of a named tuple."""
+    if isinstance(value, tuple) and isinstance(key, str):
+        return value[value._fields.index(key)]
+    return value[key]
+)py"},
+    {"_check",
+     {},
+     R"py(
+def _check(value, fixed, guard):
+    """An input that has the value that the graph was traced with."""
+    if isinstance(fixed, (list, tuple)):
+        same = isinstance(value, (list, tuple)) and len(value) == len(fixed)
+        for one, other in zip(value, fixed) if same else ():
+            _check(one, other, guard)
+    else:
+        same = value is None if fixed is None else value is not None and bool(value == fixed)
+    if not same:
+        raise ValueError(f"the graph was traced with {guard}, which does not hold")
+)py"},
     {"_value",
      {},
      R"py(
@@ -137,14 +160,41 @@ class FileWriter {
       : collection_(collection), out_(out), file_(collection) {}
 
   void write() {
-    for (const char* name : {"NotImplementedError", "TypeError", "ValueError", "bytearray", "callable",
-                             "complex", "float", "getattr", "hasattr", "io", "isinstance", "math", "operator",
-                             "slice", "super", "torch", "type", "vars", "zipfile"}) {
+    for (const char* name : {"NotImplementedError",
+                             "TypeError",
+                             "ValueError",
+                             "bool",
+                             "bytearray",
+                             "callable",
+                             "complex",
+                             "float",
+                             "getattr",
+                             "hasattr",
+                             "io",
+                             "isinstance",
+                             "len",
+                             "list",
+                             "math",
+                             "operator",
+                             "slice",
+                             "str",
+                             "super",
+                             "torch",
+                             "tuple",
+                             "type",
+                             "vars",
+                             "zip",
+                             "zipfile"}) {
       file_.names.reserve(name);
     }
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
     for (const ModuleGraph& graph : collection_.graphs) find_functions(graph);
     for (auto& [target, name] : file_.missing) name = file_.names.create(target);
+    PythonNames parameters(&file_.names);  // of __init__
+    for (const char* name : {"self", "model", "archive"}) parameters.reserve(name);
+    for (auto& [target, name] : file_.model_functions) {
+      name = parameters.create(function_parts(target).name);
+    }
     std::vector<std::string> classes;
     for (const ModuleGraph& graph : collection_.graphs) {
       const std::string_view type = last_part(graph.type);
@@ -183,7 +233,11 @@ class FileWriter {
   void find_functions(const ModuleGraph& graph) {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
-      if (node.op == Opcode::kCallFunction) find_function(node.target);
+      if (node.model_function) {
+        file_.model_functions.try_emplace(*node.target);
+      } else if (node.op == Opcode::kCallFunction) {
+        find_function(node.target);
+      }
       if (node.op == Opcode::kCallModule) calls_modules_ = true;
       for_each_of<Argument::Function>(node, [&](const Argument::Function& function) {
         if (fx_function(function.name)) find_function(function.name);  // no other is handed on
@@ -216,11 +270,14 @@ class FileWriter {
     const bool needs_archive =
         file_.helpers.contains("_constant") || file_.helpers.contains("_constant_object");
     if (!classes.empty()) {
-      out_ << "    " << classes[0] << (needs_archive ? "(model, archive)" : "(model)") << "(...)\n\n";
+      std::string arguments = needs_archive ? "model, archive" : "model";
+      for (const auto& [target, name] : file_.model_functions) arguments += ", " + name + "=...";
+      out_ << "    " << classes[0] << '(' << arguments << ")(...)\n\n";
     }
     out_ << (file_.is_torchscript() ? kFromArchive : kFromProgram);
     if (!file_.is_torchscript()) out_ << (calls_modules_ ? kCalls : kNoCalls);
     if (needs_archive) out_ << kArchive;
+    if (!file_.model_functions.empty()) out_ << kFunctions;
     if (file_.helpers.contains("_assume")) out_ << kCheck;
     if (classes.size() > 1) out_ << kSeveral;
     if (!spaces_.empty()) out_ << kSpaces;
@@ -228,6 +285,8 @@ class FileWriter {
     const auto& model = collection_.model;
     line("Model: " + model.file + ", " + (file_.is_torchscript() ? "TorchScript" : "exported program"));
     line("Type: " + (model.type.empty() ? "?" : model.type) + ", method " + model.method);
+    for (const auto& [target, name] : file_.model_functions)
+      line("Function of the model: " + name + " = " + target);
     for (const std::string& space : spaces_) line("Operators that a library registers: torch.ops." + space);
     out_ << '\n';
     for (const std::string& import : file_.imports) {
@@ -263,6 +322,9 @@ checked inside too; torch.export.unflatten(program) has such modules for most pr
 )py";
   static constexpr const char* kArchive = R"py(
 `archive` is the path of the model's file. Constants that are too large to be written here are read from it.
+)py";
+  static constexpr const char* kFunctions = R"py(
+Functions of the model's own that are called here are given by name; what each is called in the model stands below.
 )py";
   static constexpr const char* kSeveral = R"py(
 The first class is the model's graph; the others are those of modules inside of one that could not be traced. All

@@ -378,6 +378,14 @@ class Writer {
     meta(node);
     source(node.source);
     if (!node.method->empty()) text("method", *node.method);
+    if (node.model_function) {
+      json_.key("model_function");
+      json_.boolean(true);
+      if (node.is_recorded) {
+        json_.key("recorded");
+        json_.boolean(true);
+      }
+    }
     if (!node.program_nodes->empty()) strings("program_nodes", node.program_nodes);
     json_.close('}');
   }

@@ -402,6 +402,7 @@ class Writer {
     attribute("op", to_string(node.op));
     attribute("target", shown(*node.target));
     if (!node.method->empty()) attribute("method", shown(*node.method));
+    if (node.model_function) attribute("function of", "the model");
     for (std::size_t i = 0; i < node.args.size(); ++i)
       attribute("args[" + std::to_string(i) + "]", shown(print_argument(graph, node.args[i])));
     for (const auto& [name, value] : node.kwargs)

@@ -140,6 +140,8 @@ class Writer {
       std::string text = print_node(graph, node);
       if (const std::string value = known_value_text(node.meta); !value.empty()) text += " -> " + value;
       if (!node.method->empty()) text += ", method " + *node.method;
+      if (node.model_function)
+        text += node.is_recorded ? ", recorded function of the model" : ", function of the model";
       if (!node.program_nodes->empty()) text += ", program nodes " + names_text(node.program_nodes);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import torch
     from torch.fx import GraphModule
 
+    from ._functions import Functions
+
 Size = Union[int, str]  # a number, or an expression of named dimensions as Python writes it
 Amount = Union[int, str]
 Json = dict[str, Any]
@@ -192,6 +194,8 @@ class Node:
     source: Source | None
     method: str | None = None
     program_nodes: tuple[str, ...] = ()
+    model_function: bool = False  # of a call_function: the target is one of the model's own
+    recorded: bool = False  # of such a call in a traced archive: arguments are in the order of their first use
 
     @classmethod
     def from_json(cls, value: Json) -> Node:
@@ -207,6 +211,8 @@ class Node:
             _optional(Source.from_json, value["source"]),
             value.get("method"),
             tuple(value.get("program_nodes", ())),
+            value.get("model_function", False),
+            value.get("recorded", False),
         )
 
     def __hash__(self) -> int:
@@ -542,6 +548,7 @@ class Graph:
         *,
         archive: str | os.PathLike[str] | None = None,
         check: bool = True,
+        functions: Functions | None = None,
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
         try:
@@ -550,7 +557,7 @@ class Graph:
             raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
-        return graph_module(self, model, archive, check)
+        return graph_module(self, model, archive, check, functions)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
@@ -738,17 +745,20 @@ class Collection:
         *,
         archive: str | os.PathLike[str] | None = None,
         check: bool = True,
+        functions: Functions | None = None,
     ) -> GraphModule:
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
         `model` is what they come from: the model's file (the default, where trace() read it), that file loaded (a
         ScriptModule or an ExportedProgram), or the torch.nn.Module that it was made of. Files are loaded by torch, in
         this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
-        is the file that was traced unless given. Inputs are the placeholders' values, in their order. With `check` a call
-        raises GuardError for inputs that a guard of the graph rules out; guards over anything but inputs (modules, values
-        in the graph) are not checked.
+        is the file that was traced unless given. With `check` a call raises GuardError for inputs that a guard of the graph
+        rules out; guards over anything but inputs (modules, values in the graph) are not checked.
+
+        `functions` are the model's own that `wrap` kept: a dict by qualified name, or a list of functions and of Python
+        modules, which give what they define.
         """
-        return self.graph(module).graph_module(model, archive=archive, check=check)
+        return self.graph(module).graph_module(model, archive=archive, check=check, functions=functions)
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:
         """A DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""

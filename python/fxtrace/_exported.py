@@ -16,9 +16,11 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
+from torch.utils import _pytree as pytree
 
 from ._collection import Constant, Graph, Node
 from ._errors import RebuildError
+from ._functions import ModelFunctions
 from ._graph_module import Builder
 from ._leaf import ARGUMENTS, Leaf, State, nodes_by_name
 from ._tree import add_state, tensor_of_constant
@@ -88,6 +90,7 @@ class ProgramBuilder(Builder):
         archive: Archive | None,
         body: fx.GraphModule | None = None,
         state: State | None = None,
+        functions: ModelFunctions | None = None,
     ):
         """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
         self._program = program
@@ -96,9 +99,14 @@ class ProgramBuilder(Builder):
         self._is_body = body is not None
         self._state = state or State.of_program(program)
         self._leaves: dict[str, Leaf] = {}
+        self.functions = functions or ModelFunctions(None)
 
     def is_state(self, name: str) -> bool:
         return name in self._state.persistent
+
+    def out_spec(self) -> pytree.TreeSpec | None:
+        spec = self._program.call_spec.out_spec
+        return None if self._is_body else spec
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
         target, values = node.target, self._state.values
@@ -222,4 +230,4 @@ class ProgramBuilder(Builder):
         (reader,) = self._source.graph.find_nodes(op="get_attr", target=name)
         (caller,) = reader.users
         state = self._state.of_body(caller, reader, source)
-        return ProgramBuilder(self._program, self._archive, source, state).build(body)
+        return ProgramBuilder(self._program, self._archive, source, state, self.functions).build(body)

@@ -6,8 +6,8 @@ import functools
 import importlib
 import keyword
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Union
 
 import torch
 from torch.jit._script import RecursiveScriptClass
@@ -29,6 +29,8 @@ _TENSOR_ATTRIBUTES = frozenset(
     "H T data device dtype grad imag is_cuda is_leaf is_meta is_nested is_quantized is_sparse itemsize layout mH mT "
     "nbytes ndim real requires_grad shape".split()
 )
+# What a caller gives of the model's own functions: by their qualified names, or themselves and whole Python modules.
+Functions = Union[Mapping[str, Callable[..., Any]], Iterable[Union[Callable[..., Any], types.ModuleType]]]
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
@@ -55,6 +57,84 @@ def resolve_function(target: str) -> Callable[..., Any]:
         return _named_function(value)
     function: Callable[..., Any] = value
     return function
+
+
+class ModelFunctions:
+    """Functions of the model's own Python that the caller has given: nothing is imported for a name in a collection."""
+
+    def __init__(self, functions: Functions | None):
+        self._named: dict[str, Callable[..., Any]] = {}  # as the caller names them
+        self._by_name: dict[str, Callable[..., Any]] = {}
+        self._modules: dict[str, types.ModuleType] = {}
+        if isinstance(functions, (types.ModuleType, torch.jit.ScriptFunction)) or callable(functions):
+            functions = [functions]
+        if isinstance(functions, Mapping):
+            for name, function in functions.items():
+                if not callable(function):
+                    raise TypeError(f"functions: {name} is no function, but of {type(function).__name__}")
+                self._named[name] = self._by_name[name] = function
+            return
+        for item in functions or ():
+            if isinstance(item, types.ModuleType):
+                self._modules[_own_name(item.__name__)] = item
+            elif callable(item):
+                self._by_name[_qualified_name(item)] = item
+            else:
+                raise TypeError(f"functions: neither a function nor a module, but of {type(item).__name__}")
+
+    def find(self, target: str) -> Callable[..., Any] | None:
+        """A module gives the functions that it defines itself, and nothing that it imports."""
+        function = self._by_name.get(target) or self._by_name.get(f"__main__.{target}")
+        space, _, name = target.rpartition(".")
+        if function is None and space in self._modules and not name.startswith("__"):
+            found = vars(self._modules[space]).get(name)
+            own = isinstance(found, (types.FunctionType, torch.jit.ScriptFunction))
+            function = found if own and _qualified_name(found) == target else None
+        return None if function is None else _for_fx(function, name)
+
+    def resolve(self, target: str, is_recorded: bool = False) -> Callable[..., Any]:
+        """`is_recorded`: nobody knows which of the function's parameters the arguments are for, so the caller says so."""
+        function = self.find(target)
+        if is_recorded and target not in self._named:
+            raise RebuildError(
+                f"{target} is a function of the model's own, and the archive does not tell its parameters: give one that "
+                f"takes these values in the order of their first use, functions={{{target!r}: ...}}"
+            )
+        if function is None:
+            space = target.rpartition(".")[0] or "__main__"
+            raise RebuildError(
+                f"{target} is a function of the model's own: give it to graph_module, functions={{{target!r}: ...}}, "
+                f"or the module that defines it, functions=[{space}]"
+            )
+        return function
+
+
+def _own_name(module: str) -> str:
+    """As TorchScript has it: __main__ goes without saying."""
+    return "" if module == "__main__" else module
+
+
+def _qualified_name(function: Any) -> str:
+    """As TorchScript has it."""
+    if isinstance(function, torch.jit.ScriptFunction):
+        parts = str(function.qualified_name).split(".")
+        return ".".join(part for part in parts if part != "__torch__" and not part.startswith("___torch_mangle_"))
+    name, module = getattr(function, "__name__", None), getattr(function, "__module__", None)
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise TypeError("functions: what has no name of its own is given by name, functions={NAME: ...}")
+    return f"{module}.{name}" if _own_name(module) else name
+
+
+def _for_fx(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function that torch.fx's code generator has a name for."""
+    if isinstance(function, types.FunctionType) and function.__name__.isidentifier():
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
 
 
 def _of_python(module: str, names: list[str]) -> Any:

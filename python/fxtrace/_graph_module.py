@@ -13,12 +13,14 @@ from typing import Any, Protocol
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
 from . import _torchscript
 from ._collection import Constant, Graph, Node
 from ._errors import InputError, RebuildError
-from ._functions import by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
+from ._functions import Functions, ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._guards import GuardCheck
+from ._signature import model_signature
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -36,9 +38,10 @@ def graph_module(
     model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
     archive: str | os.PathLike[str] | None,
     check: bool,
+    functions: Functions | None,
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module = _rebuilt(graph, model, archive)
+    module = _rebuilt(graph, model, archive, ModelFunctions(functions))
     if check and (guards := GuardCheck(graph)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
@@ -48,6 +51,7 @@ def _rebuilt(
     graph: Graph,
     model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
     archive: str | os.PathLike[str] | None,
+    functions: ModelFunctions,
 ) -> fx.GraphModule:
     from . import _exported
 
@@ -68,19 +72,21 @@ def _rebuilt(
     if isinstance(model, torch.export.ExportedProgram):
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
-        return _exported.ProgramBuilder(model, _exported.Archive(path) if path else None).build(graph)
+        program_archive = _exported.Archive(path) if path else None
+        return _exported.ProgramBuilder(model, program_archive, functions=functions).build(graph)
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
         raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
     archives: Callable[[str], Archive] = _exported.Archive if kind == "exported_program" else _torchscript.Archive
-    return ModelBuilder(model, archives(path) if path else None).build(graph)
+    return ModelBuilder(model, archives(path) if path else None, functions).build(graph)
 
 
 class Builder:
     """Makes the nodes; where modules and attributes come from is its subclasses' business."""
 
     graph: Graph
+    functions: ModelFunctions
 
     def build(self, graph: Graph) -> fx.GraphModule:
         self.graph = graph
@@ -96,6 +102,7 @@ class Builder:
             except (RebuildError, ValueError) as error:
                 raise RebuildError(f"node {node.name}: {error}") from None
         self._check_users()
+        self._set_signature()
         name = (graph.type or "").split(".")[-1]
         result = fx.GraphModule(self._root(), self._new, name if name.isidentifier() else "Graph")
         for seen, place in self._placed.items():
@@ -104,6 +111,16 @@ class Builder:
         self.complete(result)
         result.graph.lint()
         return result
+
+    def _set_signature(self) -> None:
+        placeholders = {name: str(node.target) for name, node in self._nodes.items() if node.op == "placeholder"}
+        signature = model_signature(self.graph, placeholders, self.out_spec())
+        if signature is not None:
+            self._new.set_codegen(signature)
+
+    def out_spec(self) -> pytree.TreeSpec | None:
+        """The structure of the model's result, where classes belong into it."""
+        return None
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
         """Of a call_module or get_attr node: the name to give to what it names, what it is, and its value."""
@@ -127,10 +144,10 @@ class Builder:
         args, kwargs = map_values((node.args, node.kwargs), self._argument)
         op: str = node.op
         target: Any = node.target
-        if op == "call_function" and target == "builtins.getattr" and not is_tensor_attribute(args[1]):
+        if op == "call_function" and target == "builtins.getattr" and not node.model_function and not is_tensor_attribute(args[1]):
             target = read_value
         elif op == "call_function":
-            target = resolve_function(target)
+            target = self._function(node)
             args, kwargs = by_position(target, args, kwargs)
         elif op == "call_method" and not is_tensor_method(target):
             op, target, args = "call_function", call_object, (args[0], target, *args[1:])
@@ -143,6 +160,16 @@ class Builder:
             raise RebuildError(f"torch.fx would name it {made.name}")
         made.meta.update(self._meta(node))
         self._nodes[node.name] = made
+
+    def _function(self, node: Node) -> Callable[..., Any]:
+        if node.model_function:
+            return self.functions.resolve(node.target, is_recorded=node.recorded and len(node.args) > 1)
+        try:
+            return resolve_function(node.target)
+        except RebuildError:
+            if (given := self.functions.find(node.target)) is not None:  # a collection without the mark
+                return given
+            raise
 
     @staticmethod
     def _check_name(name: str) -> None:
@@ -223,9 +250,10 @@ class Builder:
 class ModelBuilder(Builder):
     """Leaves and attributes are those of `model`: the archive, loaded, or the module that it was made of."""
 
-    def __init__(self, model: torch.nn.Module, archive: Archive | None):
+    def __init__(self, model: torch.nn.Module, archive: Archive | None, functions: ModelFunctions | None = None):
         self._model = model
         self._archive = archive
+        self.functions = functions or ModelFunctions(None)
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
         op: str = node.op
@@ -269,4 +297,4 @@ class ModelBuilder(Builder):
         return self._archive.constant(constant, name)
 
     def build_body(self, name: str, body: Graph) -> fx.GraphModule:
-        return type(self)(self._model, self._archive).build(body)
+        return type(self)(self._model, self._archive, self.functions).build(body)

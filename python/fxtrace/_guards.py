@@ -21,6 +21,7 @@ from torch import fx
 from ._collection import Graph
 from ._errors import GuardError, RebuildError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
+from ._signature import ModelSignature
 
 _LONGEST = 20_000  # characters of a guard that is read
 _LARGEST_EXPONENT = 64
@@ -87,14 +88,19 @@ class GuardCheck:
         except TypeError:
             return  # forward says it better
         call.apply_defaults()
-        self.check(call.arguments)
+        values = dict(call.arguments)
+        signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
+        if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
+            values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
+        self.check(values)
 
     def check(self, inputs: dict[str, Any]) -> None:
         values = dict(inputs)
         if any(isinstance(value, fx.Proxy) for value in values.values()):
             return
         for target, name, shape in self._inputs:
-            value = values.get(target)
+            value = values.get(target, values.get(name))
+            values.setdefault(target, value)
             values.setdefault(name, value)
             if isinstance(value, torch.Tensor):
                 for size, known in zip(value.shape, shape):

@@ -280,15 +280,15 @@ class ExportedRun:
     def compare(self, graph_json: dict) -> None:
         """The rebuilt graph gives the same results, and leaves the same in buffers and inputs."""
         rebuilt = rebuild_exported(self.path, graph_json, self.program)
-        inputs = self._leaves(*copy.deepcopy((self.args, self.kwargs)))
+        args, kwargs = copy.deepcopy((self.args, self.kwargs))
         torch.manual_seed(0)
         try:
             with torch.no_grad():
-                actual = rebuilt(*inputs)
+                actual = rebuilt(*args, **kwargs)
             text = (
                 difference(pytree.tree_leaves(self.expected), pytree.tree_leaves(actual))
                 or other_structure(self.expected, actual)
-                or difference(self.expected_inputs, inputs, "inputs afterwards")
+                or difference(self.expected_inputs, self._leaves(args, kwargs), "inputs afterwards")
                 or difference(self.expected_state, self._state(), "state afterwards")
             )
         finally:

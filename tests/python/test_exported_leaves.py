@@ -49,7 +49,8 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
     run.compare(graph)  # leaves run the program's own nodes
     rebuilt = harness.rebuild_eager(path, graph, model)
     with torch.no_grad():
-        actual = rebuilt(*run._leaves(*copy.deepcopy((case.args(), case.kwargs))))
+        args, kwargs = copy.deepcopy((case.args(), case.kwargs))
+        actual = rebuilt(*args, **kwargs)
     text = harness.difference(pytree.tree_leaves(run.expected), pytree.tree_leaves(actual))
     assert text is None, f"{text}\n{rebuilt.code}"
 
@@ -66,11 +67,9 @@ def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, 
     graph = program.trace(path, *case.options)["graphs"][0]
     leaves = {node["target"] for node in graph["nodes"] if node["op"] == "call_module"}
     assert set(case.leaves) <= leaves
-    loaded = _exported.load(path)
     rebuilt = harness.rebuild_eager(path, graph, model)
-    arguments = harness.ExportedRun(path, loaded, case.args(), case.kwargs)._leaves(case.args(), case.kwargs)
     with torch.no_grad():
-        actual = rebuilt(*arguments)
+        actual = rebuilt(*case.args(), **case.kwargs)
         expected = model(*case.args(), **case.kwargs)
     for ours, theirs in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

@@ -404,3 +404,30 @@ d=None,  # default left out: "x" is no dtype of torch
 return b
 )");
 }
+
+TEST_CASE("functions of the model's own are parameters", "[fx_writer]") {
+  ModuleGraph graph = module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]())");
+  NodeId value = graph.graph.first();
+  for (const char* target : {"rp.rope.f", "rp.other.f", "rp.rope.f", "rp.torch", "x();y", "rp.rope.class"}) {
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kCallFunction;
+    spec.target = target;
+    spec.args = {value};
+    spec.model_function = true;
+    value = graph.graph.append(std::move(spec));
+  }
+  Graph::NodeSpec output;
+  output.op = Opcode::kOutput;
+  output.target = "output";
+  output.args = {value};
+  graph.graph.append(std::move(output));
+  const std::string source = source_of(collection_of(std::move(graph)));
+  INFO(source);
+  CHECK(contains(source, "\n    Net(model, f=..., class_1=..., f_1=..., torch_1=..., x___y=...)(...)\n"));
+  CHECK(contains(source, "\n# Function of the model: f_1 = rp.rope.f\n"));
+  CHECK(contains(source, "    def __init__(self, model, *, f, class_1, f_1, torch_1, x___y):\n"));
+  CHECK(contains(source, "        self.f = f  # rp.other.f\n        self.class_1 = class_1  # rp.rope.class\n"));
+  CHECK(contains(source, " = self.f_1(x)\n"));
+  CHECK_FALSE(contains(source, "torch.ops"));
+}

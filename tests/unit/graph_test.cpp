@@ -83,6 +83,21 @@ TEST_CASE("a name hint comes before the target", "[graph]") {
   CHECK(graph.node(graph.append(spec)).name == "getattr_1");
 }
 
+TEST_CASE("a function of the model's own gives its last part to the name", "[graph]") {
+  Graph graph;
+  for (const bool own : {false, true}) {
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kCallFunction;
+    spec.target = "rp.rope.applyRotary";
+    spec.model_function = own;
+    graph.append(spec);
+  }
+  CHECK(graph.node(graph.first()).name == "rope");
+  CHECK(graph.node(graph.last()).name == "apply_rotary");
+  CHECK(target_parts(graph.node(graph.first())).kind == TargetKind::kOperator);
+  CHECK(target_parts(graph.node(graph.last())).name == "applyRotary");
+}
+
 TEST_CASE("an argument must be a node of the graph", "[graph]") {
   Graph graph;
   CHECK_THROWS_AS(add_call(graph, "aten.relu.default", {NodeId{0}}), Error);

@@ -85,6 +85,11 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
          auto& graph = c.graphs[0].graph;
          const_cast<Node&>(graph.node(find(graph, "cond"))).target = "pkg.cond.default";
        }},
+      {"calls no function of the model: 'higher_order.cond'",
+       [](auto& c) {
+         auto& graph = c.graphs[0].graph;
+         const_cast<Node&>(graph.node(find(graph, "cond"))).model_function = true;
+       }},
   };
   for (const Case& one : cases) {
     INFO(one.says);

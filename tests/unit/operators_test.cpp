@@ -30,6 +30,26 @@ std::string parts(std::string_view target) {
 
 }  // namespace
 
+TEST_CASE("functions of the model's own may look like operators", "[operators]") {
+  CHECK(parts("rp.rope.f") == "operator: rp rope f");
+  const TargetParts own = function_parts("rp.rope.f");
+  CHECK(own.kind == TargetKind::kPython);
+  CHECK(own.space == "rp.rope");
+  CHECK(own.name == "f");
+  CHECK(function_parts("f").name == "f");
+  CHECK(function_parts("f").space.empty());
+  for (const char* own_name :
+       {"rp.rope.f", "f", "torch.nn.functional._pad", "aten.no_such.f", "mathutils.f"}) {
+    INFO(own_name);
+    CHECK_FALSE(is_reserved_target(own_name));
+  }
+  for (const char* taken : {"aten.add.Tensor", "aten.relu.default", "operator.getitem", "builtins.len",
+                            "math.ceil", "higher_order.cond", "higher_order.a.f"}) {
+    INFO(taken);
+    CHECK(is_reserved_target(taken));
+  }
+}
+
 TEST_CASE("targets are taken apart", "[operators]") {
   CHECK(parts("aten.add_.Tensor") == "operator: aten add_ Tensor");
   CHECK(parts("torchvision.nms.default") == "operator: torchvision nms default");
