@@ -266,8 +266,12 @@ void Interpreter::note_stack(const IrNode* node, std::size_t first) {
         torch::jit::Function* method = type->findMethod(node->s(c10::attr::name));
         if (method != nullptr && method->isGraphFunction())
           stack = stack_inside(*torch::jit::toGraphFunction(*method).graph(), kMaxDepth, nodes);
+        budget_.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
       }
-      budget_.spend(stack.size() + 1);
+      constexpr std::size_t kBytesOfUnit = 16;
+      for (const StackFrame& frame : stack) {
+        budget_.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
+      }
     }
     recorded_calls_->note(id, stack);
   }

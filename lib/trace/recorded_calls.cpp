@@ -14,6 +14,7 @@
 namespace fxtrace {
 namespace {
 
+constexpr std::size_t kMaxMessages = 20;
 constexpr std::string_view kModule = "torch/nn/modules/module.py";  // calls forward
 constexpr std::string_view kTracer = "torch/jit/_trace.py";         // calls the root
 
@@ -99,6 +100,16 @@ std::string RecordedCalls::qualified_name(const StackFrame& frame) const {
   return python_module_of(std::string_view(file).substr(file.rfind('/') + 1)) + "." + frame.function;
 }
 
+const std::string& RecordedCalls::kept_name(const StackFrame& frame) const {
+  const auto [place, is_new] = kept_names_.try_emplace(frame.file + "\n" + frame.function);
+  if (is_new && frame.function != "forward" && is_identifier(frame.function)) {
+    std::string name = qualified_name(frame);
+    const bool is_models_own = !name.starts_with("torch.") && !is_reserved_target(name);
+    if (is_models_own && rules_.keeps(name)) place->second = std::move(name);
+  }
+  return place->second;
+}
+
 RecordedCalls::Place RecordedCalls::place_of(const std::vector<StackFrame>& stack) const {
   Place place;
   const auto is_in = [&](std::size_t i, std::string_view file) { return stack[i].file.ends_with(file); };
@@ -110,9 +121,8 @@ RecordedCalls::Place RecordedCalls::place_of(const std::vector<StackFrame>& stac
   while (forward < root && !is_in(forward, kModule)) ++forward;
   for (std::size_t i = root; i-- > 0;) {
     const StackFrame& frame = stack[i];
-    if (frame.function == "forward" || !is_identifier(frame.function)) continue;
-    const std::string name = qualified_name(frame);
-    if (name.starts_with("torch.") || is_reserved_target(name) || !rules_.keeps(name)) continue;
+    const std::string& name = kept_name(frame);
+    if (name.empty()) continue;
     place.function = name;
     place.key = name + "\n";
     for (std::size_t j = i + 1; j <= root; ++j) place.key += frame_text(stack[j]);
@@ -165,11 +175,15 @@ std::vector<std::string> RecordedCalls::fold(Graph& graph) const {
     const auto why = why_not(graph, each);
     if (!why) {
       replace(graph, each);
-    } else if (told.insert(each.place->key).second) {
+    } else if (told.insert(each.place->key).second && told.size() <= kMaxMessages) {
       const SourceLocation& caller = each.place->caller;
       messages.push_back("--wrap: " + each.place->function + ", called at " + caller.file + ":" +
                          std::to_string(caller.line) + ", is followed: " + *why);
     }
+  }
+  if (told.size() > kMaxMessages) {
+    messages.push_back("--wrap: calls at " + std::to_string(told.size() - kMaxMessages) +
+                       " more places are followed");
   }
   return messages;
 }

@@ -43,7 +43,7 @@ class RecordedCalls {
 
   // `stack` is innermost first.  A node without one belongs to what is around it.
   void note(NodeId node, const std::vector<StackFrame>& stack);
-  // Edits a graph that has its output.  Gives a message for each place where it declines.
+  // Edits a graph that has its output.  Gives a message for each place where it declines, up to a few.
   std::vector<std::string> fold(Graph& graph) const;
 
  private:
@@ -62,13 +62,16 @@ class RecordedCalls {
 
   Place place_of(const std::vector<StackFrame>& stack) const;
   std::string qualified_name(const StackFrame& frame) const;
+  // The function's name when a rule keeps it; else empty.
+  const std::string& kept_name(const StackFrame& frame) const;
   std::optional<std::string> why_not(const Graph& graph, const Run& run) const;
   static void replace(Graph& graph, const Run& run);
 
   const LeafRules& rules_;
-  std::map<std::string, std::string> files_;         // "/pkg/rope.py": "pkg.rope"
-  std::map<std::string, std::string> roots_;         // "/pkg/": "pkg"
-  std::unordered_map<std::uint32_t, Place> places_;  // by node
+  std::map<std::string, std::string> files_;                         // "/pkg/rope.py": "pkg.rope"
+  std::map<std::string, std::string> roots_;                         // "/pkg/": "pkg"
+  mutable std::unordered_map<std::string, std::string> kept_names_;  // by file and function
+  std::unordered_map<std::uint32_t, Place> places_;                  // by node
 };
 
 }  // namespace fxtrace

@@ -427,7 +427,8 @@ TEST_CASE("functions of the model's own are parameters", "[fx_writer]") {
   CHECK(contains(source, "\n    Net(model, f=..., class_1=..., f_1=..., torch_1=..., x___y=...)(...)\n"));
   CHECK(contains(source, "\n# Function of the model: f_1 = rp.rope.f\n"));
   CHECK(contains(source, "    def __init__(self, model, *, f, class_1, f_1, torch_1, x___y):\n"));
-  CHECK(contains(source, "        self.f = f  # rp.other.f\n        self.class_1 = class_1  # rp.rope.class\n"));
+  CHECK(contains(source,
+                 "        self.f = f  # rp.other.f\n        self.class_1 = class_1  # rp.rope.class\n"));
   CHECK(contains(source, " = self.f_1(x)\n"));
   CHECK_FALSE(contains(source, "torch.ops"));
 }
