@@ -172,6 +172,10 @@ IrNode* IrNode::set_attribute(Symbol name, IrAttribute::Value value) {
   return this;
 }
 
+void IrNode::remove_attribute(Symbol name) {
+  std::erase_if(attributes_, [&](const IrAttribute& attribute) { return attribute.name == name; });
+}
+
 namespace {
 
 template <class T>

@@ -105,6 +105,7 @@ class IrNode {
 
   const IrAttribute* find_attribute(Symbol name) const;
   IrNode* set_attribute(Symbol name, IrAttribute::Value value);
+  void remove_attribute(Symbol name);
   const std::vector<IrAttribute>& attributes() const { return attributes_; }
   // Of the attribute, which must be there.
   const std::string& text(Symbol name = Symbol::kAttrName) const;
