@@ -203,8 +203,11 @@ IrValue* Emitter::emit_unary(const Tree& expression) {
 IrValue* Emitter::emit_simple(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
   switch (expression.kind) {
-    case Syntax::kNumber:
-      return constant(number_of(file_, expression), range);
+    case Syntax::kNumber: {
+      IrValue* number = numbers_.get(number_of(file_, expression), range);
+      number->node()->set_attribute(Symbol::kAttrShared, std::int64_t{1});
+      return number;
+    }
     case Syntax::kStringLiteral:
       return constant(Constant(std::string(expression.text)), range);
     case Syntax::kTrue:
