@@ -1,6 +1,7 @@
 #include "script/cleanup.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -8,8 +9,10 @@
 #include <vector>
 
 #include "operators/operators.h"
+#include "script/fold.h"
 #include "script/schema_match.h"
 #include "script/type_relations.h"
+#include "support/identifier.h"
 
 namespace fxtrace::script {
 namespace {
@@ -49,6 +52,69 @@ void lift_closures(IrBlock& block) {
     node->set_attribute(Symbol::kAttrSubgraph, std::move(graph));
   }
 }
+
+// --- loops with a count and a condition ---
+
+// What `break` in a `for` leaves: it becomes a `while` that counts, so that each loop is of one kind.
+class LoopForms {
+ public:
+  explicit LoopForms(IrGraph& graph) : graph_(graph), constants_(graph), matcher_(graph, constants_) {
+    visit(*graph.block());
+  }
+
+ private:
+  void visit(IrBlock& block) {
+    for (IrNode* node : block.nodes()) {
+      for (IrBlock* inner : node->blocks()) visit(*inner);
+      if (node->is(Symbol::kPrimLoop) && is_mixed(*node)) rewrite(*node);
+    }
+  }
+
+  static const bool* flag_of(const IrValue& value) {
+    const Constant* constant = value.node()->constant();
+    return constant == nullptr ? nullptr : constant->get_if<bool>();
+  }
+
+  static bool is_mixed(const IrNode& node) {
+    const IrBlock& body = *node.blocks()[0];
+    const bool* starts = flag_of(*node.input(1));
+    const bool* goes_on = flag_of(*body.outputs()[0]);
+    if (starts != nullptr && goes_on != nullptr && *starts && *goes_on) return false;
+    const Constant* trips = node.input(0)->node()->constant();
+    const auto* count = trips == nullptr ? nullptr : trips->get_if<std::int64_t>();
+    return count == nullptr || *count != std::numeric_limits<std::int64_t>::max() ||
+           body.inputs()[0]->has_uses();
+  }
+
+  void rewrite(IrNode& node) {
+    IrBlock& body = *node.blocks()[0];
+    IrValue* zero = constants_.get(Constant(std::int64_t{0}));
+    IrValue* one = constants_.get(Constant(std::int64_t{1}));
+    IrValue* trips = node.input(0);
+    {
+      const InsertPointGuard guard(graph_, &node);
+      IrValue* starts = matcher_.call(Symbol::kAtenGt, {trips, zero}, {});
+      const bool* certain = flag_of(*node.input(1));
+      if (certain == nullptr || !*certain)
+        starts = matcher_.call(Symbol::kAtenAnd, {starts, node.input(1)}, {});
+      node.replace_input(0, constants_.get(Constant(std::numeric_limits<std::int64_t>::max())));
+      node.replace_input(1, starts);
+    }
+    node.add_output(int_type());
+    node.add_input(zero);
+    IrValue* counter = body.add_input(int_type());
+    body.inputs()[0]->set_name({})->replace_all_uses_with(counter);
+    const InsertPointGuard guard(graph_, &body);
+    IrValue* next = matcher_.call(Symbol::kAtenAdd, {counter, one}, {});
+    body.add_output(next);
+    IrValue* more = matcher_.call(Symbol::kAtenLt, {next, trips}, {});
+    body.return_node()->replace_input(0, matcher_.call(Symbol::kAtenAnd, {more, body.outputs()[0]}, {}));
+  }
+
+  IrGraph& graph_;
+  ConstantPool constants_;
+  SchemaMatcher matcher_;
+};
 
 // --- tuples ---
 
@@ -97,11 +163,63 @@ class Decisions {
         visit_if(*node);
       } else if (node->is(Symbol::kPrimLoop)) {
         visit_loop(*node);
+      } else if (node->is(Symbol::kAtenDevice)) {
+        visit_device(*node);
+      } else if (node->is(Symbol::kPrimTupleConstruct)) {
+        visit_tuple(*node);
+      } else if (auto constant = fold(*node)) {
+        replace(*node, std::move(*constant));
       } else {
         for (IrBlock* inner : node->blocks()) visit(*inner);
       }
       node = next;
     }
+  }
+
+  // torch.device("cpu") is a constant.
+  void visit_device(IrNode& node) {
+    const auto text = node.inputs().size() == 1 ? constant_of<std::string>(*node.input()) : std::nullopt;
+    if (!text || !is_device(*text)) return;
+    replace(node, Constant(Constant::Device{*text}));
+  }
+
+  // A tuple of constants is one, but for what can be written.
+  void visit_tuple(IrNode& node) {
+    if (node.inputs().empty()) return;
+    Constant::Tuple tuple;
+    for (const IrValue* input : node.inputs()) {
+      const Constant* constant = input->node()->constant();
+      if (constant == nullptr || !is_immutable(*constant)) return;
+      tuple.items.push_back(*constant);
+    }
+    replace(node, Constant(std::move(tuple)));
+  }
+
+  void replace(IrNode& node, Constant value) {
+    // A number that a Scalar came out as has its own type; None that of what it may be.
+    TypePtr type = node.output()->type();
+    if (type->kind() != TypeKind::kTuple && !value.is_none()) type = type_of(value, tensor_type());
+    IrNode* constant = node.graph()->create_constant(std::move(value), std::move(type));
+    constant->set_source_range(node.source_range())->insert_before(&node);
+    node.output()->replace_all_uses_with(constant->output());
+    changed_ = true;
+  }
+
+  static bool is_immutable(const Constant& constant) {
+    return !constant.is<Constant::TableEntry>() && !constant.is<Constant::List>() &&
+           !constant.is<Constant::Dict>() && !constant.is<Constant::FunctionValue>();
+  }
+
+  // "cpu", "cuda:0": what any build of LibTorch reads.
+  static bool is_device(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    const std::string_view name = text.substr(0, colon);
+    if (!is_identifier(name)) return false;
+    if (colon == std::string_view::npos) return true;
+    const std::string_view index = text.substr(colon + 1);
+    constexpr std::size_t kMaxDigits = 2;
+    return !index.empty() && index.size() <= kMaxDigits &&
+           std::all_of(index.begin(), index.end(), is_digit) && (index.size() == 1 || index[0] != '0');
   }
 
   void visit_if(IrNode& node) {
@@ -172,7 +290,23 @@ class Decisions {
 
 // --- dead code ---
 
+bool is_inside(const IrNode& node, const IrNode& holder) {
+  for (const IrNode* each = &node; each != nullptr;) {
+    if (each == &holder) return true;
+    const IrBlock* block = each->owning_block();
+    each = block == nullptr ? nullptr : block->owning_node();
+  }
+  return false;
+}
+
 bool has_effect(const IrNode& node) {
+  if (node.is(Symbol::kPrimLoop)) {
+    // A loop that works out whether to go on may not end.
+    const IrNode* producer = node.blocks()[0]->outputs()[0]->node();
+    if (!producer->is(Symbol::kPrimParam) && is_inside(*producer, node)) return true;
+    const Constant* constant = producer->constant();
+    if (constant != nullptr && !(*constant == Constant(true))) return true;
+  }
   if (!node.blocks().empty() && !node.is(Symbol::kPrimClosure)) {
     return std::any_of(node.blocks().begin(), node.blocks().end(), [](const IrBlock* block) {
       return std::any_of(block->nodes().begin(), block->nodes().end(),
@@ -375,6 +509,7 @@ class Order {
 void remove_dead_code(IrGraph& graph) { sweep(*graph.block()); }
 
 void clean_up(IrGraph& graph) {
+  const LoopForms loops(graph);
   normalize_operators(*graph.block());
   lift_closures(*graph.block());
   lower_tuples(*graph.block());

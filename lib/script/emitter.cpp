@@ -42,7 +42,8 @@ Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Funct
       constants_(graph),
       matcher_(graph, constants_),
       environment_(graph, matcher_),
-      max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()) {}
+      max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()),
+      is_archive_code_(!program.is_own(file)) {}
 
 void Emitter::check_size(const SourceRange& range) const {
   if (graph_.node_count() > max_nodes_)
@@ -245,21 +246,17 @@ void Emitter::emit_with(const Tree& statement) {
 void Emitter::emit_raise(const Tree& statement) {
   const Sugared raised = emit_sugared(statement.part(0));
   const SourceRange range = range_of(statement);
-  IrValue* message = nullptr;
   if (raised.is(Sugared::Kind::kExceptionInstance)) {
-    message = raised.value;
+    raise(raised.value, range);
   } else if (raised.is(Sugared::Kind::kException)) {
-    message = constant(Constant(std::string()), range);
+    raise(constant(Constant(raised.text), range), range);
   } else {
     throw source_error(range, "exceptions must derive from BaseException");
   }
-  if (message->type()->kind() != TypeKind::kString)
-    message = call_builtin(Symbol::kAtenStr, {message}, range);
-  raise(message, constant(Constant("builtins." + raised.text), range), range);
 }
 
-void Emitter::raise(IrValue* message, IrValue* class_name, const SourceRange& range) {
-  call_builtin(Symbol::kPrimRaiseException, {message, class_name}, range);
+void Emitter::raise(IrValue* message, const SourceRange& range) {
+  call_builtin(Symbol::kPrimRaiseException, {message, constant(Constant(), range)}, range);
   exits_.insert(environment_.block());
 }
 
@@ -271,9 +268,9 @@ void Emitter::emit_assert(const Tree& statement) {
       [&] {
         IrValue* message =
             statement.part(1).is_there() ? emit(statement.part(1)) : constant(Constant(std::string()), range);
-        if (message->type()->kind() != TypeKind::kString)
-          message = call_builtin(Symbol::kAtenStr, {message}, range);
-        raise(message, constant(Constant(std::string("builtins.AssertionError")), range), range);
+        Sugared exception = of_kind(Sugared::Kind::kException);
+        exception.text = "AssertionError";
+        raise(call(exception, {range, {{range, {}, message}}, {}, {}}).value, range);
       });
 }
 

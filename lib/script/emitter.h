@@ -1,8 +1,8 @@
 // Goes through the syntax of one function and writes its graph, with variables as loads and stores and exits
 // as statements of their own (ssa.h and exits.h take both out).  The parts: emitter.cpp has definitions and
 // statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
-// emitter_expressions.cpp expressions, emitter_calls.cpp calls and attributes, emitter_subscripts.cpp
-// subscripts and assignments to them.
+// emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and what else a
+// sugared value can do, emitter_subscripts.cpp subscripts and assignments to them.
 #pragma once
 
 #include <functional>
@@ -69,7 +69,7 @@ class Emitter {
   IrValue* emit_augmented(const Tree& statement, IrValue* left);
   void emit_return(const SourceRange& range, const Tree* value);
   void emit_raise(const Tree& statement);
-  void raise(IrValue* message, IrValue* class_name, const SourceRange& range);
+  void raise(IrValue* message, const SourceRange& range);
   void emit_assert(const Tree& statement);
   void emit_delete(const Tree& statement);
   void emit_with(const Tree& statement);
@@ -127,6 +127,7 @@ class Emitter {
   Sugared call_function(Function* function, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments, const SourceRange& range);
+  IrValue* emit_inlined(const Function& function, const Match& match, const SourceRange& range);
   Sugared call_cast(const Sugared& cast, Call arguments);
   void require_arguments(const Tree& call, std::size_t count, const char* name) const;
   Sugared attribute(const Sugared& value, std::string_view name, const SourceRange& range);
@@ -188,6 +189,7 @@ class Emitter {
   LoopKind loop_ = LoopKind::kNone;
   std::size_t made_names_ = 0;
   std::size_t max_nodes_;
+  bool is_archive_code_;  // whose operators may be old
 };
 
 }  // namespace fxtrace::script

@@ -1,465 +1,12 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "script/emitter.h"
+#include "script/upgraders.h"
 #include "support/error.h"
-#include "support/identifier.h"
 
 namespace fxtrace::script {
-
-const char* kind_text(const Sugared& value) {
-  switch (value.kind) {
-    case Sugared::Kind::kNothing:
-      return "None";
-    case Sugared::Kind::kValue:
-      return "value";
-    case Sugared::Kind::kBuiltin:
-    case Sugared::Kind::kMagic:
-    case Sugared::Kind::kCast:
-    case Sugared::Kind::kTensorCast:
-    case Sugared::Kind::kPrint:
-      return "builtin";
-    case Sugared::Kind::kMethod:
-      return "method";
-    case Sugared::Kind::kFunction:
-    case Sugared::Kind::kClosure:
-      return "function";
-    case Sugared::Kind::kClass:
-    case Sugared::Kind::kNamedTuple:
-    case Sugared::Kind::kEnumClass:
-      return "class";
-    case Sugared::Kind::kNamespace:
-      return "Class Namespace";
-    case Sugared::Kind::kOperators:
-      return "ops";
-    case Sugared::Kind::kOperatorNamespace:
-      return "builtin module";
-    case Sugared::Kind::kConstants:
-      return "CONSTANTS";
-    case Sugared::Kind::kSpecial:
-      return "special form";
-    case Sugared::Kind::kException:
-    case Sugared::Kind::kExceptionInstance:
-      return "exception";
-    case Sugared::Kind::kRange:
-      return "range";
-    case Sugared::Kind::kIterables:
-      return "iterabletree";
-    case Sugared::Kind::kTuple:
-      return "tuple";
-  }
-  return "value";
-}
-
-// --- what a sugared value can do ---
-
-IrValue* Emitter::as_value(const Sugared& value, const SourceRange& range) {
-  switch (value.kind) {
-    case Sugared::Kind::kValue:
-      return value.value;
-    case Sugared::Kind::kNothing:
-      return constant(Constant(), range);
-    case Sugared::Kind::kFunction: {
-      Constant function(Constant::FunctionValue{value.function});
-      return constants_.get(
-          function, std::make_shared<FunctionType>(value.function->qualified_name(), value.function), range);
-    }
-    case Sugared::Kind::kTuple: {
-      std::vector<IrValue*> items;
-      for (const Sugared& part : value.parts) items.push_back(as_value(part, range));
-      return matcher_.tuple(items);
-    }
-    default:
-      throw source_error(range, std::string(kind_text(value)) + " cannot be used as a value");
-  }
-}
-
-std::vector<Sugared> Emitter::as_tuple(const Sugared& value, const SourceRange& range,
-                                       std::optional<std::size_t> count) {
-  if (value.is(Sugared::Kind::kTuple)) return value.parts;
-  IrValue* tuple = as_value(value, range);
-  std::vector<Sugared> items;
-  if (tuple->type()->kind() == TypeKind::kTuple) {
-    for (IrValue* item : matcher_.unpack(tuple)) items.push_back(sugared(item));
-    return items;
-  }
-  const auto* list = tuple->type()->as<ListType>();
-  if (list == nullptr) throw source_error(range, tuple->type()->repr_str() + " cannot be used as a tuple");
-  if (!count)
-    throw source_error(range, "cannot statically infer the expected size of a list in this context");
-  IrNode* node = create(Symbol::kPrimListUnpack, {tuple}, 0, {});
-  for (std::size_t i = 0; i < *count; ++i) items.push_back(sugared(node->add_output(list->element())));
-  return items;
-}
-
-Sugared Emitter::as_iterable(const Sugared& value, const SourceRange& range) {
-  switch (value.kind) {
-    case Sugared::Kind::kRange:
-    case Sugared::Kind::kIterables:
-    case Sugared::Kind::kTuple:
-      return value;
-    case Sugared::Kind::kEnumClass: {
-      const auto members = std::static_pointer_cast<const EnumType>(value.type);
-      Constant::List list{members, {}};
-      for (std::size_t i = 0; i < members->members().size(); ++i)
-        list.items.emplace_back(Constant::EnumMember{members, i});
-      return sugared(constants_.get(Constant(std::move(list)), list_type(members), range));
-    }
-    default:
-      break;
-  }
-  IrValue* simple = as_value(value, range);
-  switch (simple->type()->kind()) {
-    case TypeKind::kList:
-    case TypeKind::kString:
-    case TypeKind::kTensor:
-      return sugared(simple);
-    case TypeKind::kDict:
-      return sugared(call_builtin(Symbol::kAtenKeys, {simple}, range));
-    case TypeKind::kTuple: {
-      Sugared items = of_kind(Sugared::Kind::kTuple);
-      for (IrValue* item : matcher_.unpack(simple)) items.parts.push_back(sugared(item));
-      return items;
-    }
-    default:
-      throw source_error(range, "'" + simple->type()->repr_str() + "' object is not iterable");
-  }
-}
-
-IrValue* Emitter::length_of(const Sugared& iterable, const SourceRange& range) {
-  if (iterable.is(Sugared::Kind::kRange)) {
-    if (iterable.number != 0) return iterable.values[1];
-    return call_builtin(Symbol::kAtenRangeLength, iterable.values, range);
-  }
-  if (iterable.is(Sugared::Kind::kIterables)) {
-    std::vector<IrValue*> lengths;
-    for (const Sugared& part : iterable.parts) lengths.push_back(length_of(part, range));
-    return call_builtin(Symbol::kPrimMin, {matcher_.list(int_type(), lengths)}, range);
-  }
-  return call_builtin(Symbol::kAtenLen, {as_value(iterable, range)}, range);
-}
-
-Sugared Emitter::item_of(const Sugared& iterable, IrValue* index, const SourceRange& range,
-                         const TypePtr& hint) {
-  switch (iterable.kind) {
-    case Sugared::Kind::kRange:
-      if (iterable.number != 0) return sugared(index);
-      return sugared(
-          call_builtin(Symbol::kAtenDeriveIndex, {index, iterable.values[0], iterable.values[2]}, range));
-    case Sugared::Kind::kIterables: {
-      Sugared items = of_kind(Sugared::Kind::kTuple);
-      for (const Sugared& part : iterable.parts) items.parts.push_back(item_of(part, index, range));
-      return items;
-    }
-    case Sugared::Kind::kTuple: {
-      const Constant* known = index->node()->constant();
-      const auto* at = known == nullptr ? nullptr : known->get_if<std::int64_t>();
-      if (at == nullptr || *at < 0 || static_cast<std::size_t>(*at) >= iterable.parts.size())
-        throw source_error(range, "Expected integer literal for index");
-      return iterable.parts[static_cast<std::size_t>(*at)];
-    }
-    default:
-      break;
-  }
-  IrValue* value = as_value(iterable, range);
-  switch (value->type()->kind()) {
-    case TypeKind::kList:
-    case TypeKind::kString:
-    case TypeKind::kDict:
-      return sugared(call_builtin(Symbol::kAtenGetitem, {value, index}, range));
-    case TypeKind::kTensor:
-      return sugared(call_builtin(Symbol::kAtenSelect, {value, integer(0, range), index}, range));
-    case TypeKind::kClass:
-      if (value->type()->is_module() && hint != nullptr) {
-        IrValue* module = call_builtin(Symbol::kPrimModuleContainerIndex, {value, index}, range);
-        return sugared(module->set_type(hint));
-      }
-      return call_method(value, "__getitem__", {range, {{range, {}, index}}, {}, {}});
-    default:
-      throw source_error(range, "'" + value->type()->repr_str() + "' object is not subscriptable");
-  }
-}
-
-Sugared Emitter::make_range(const std::vector<IrValue*>& inputs, const SourceRange& range) {
-  if (inputs.empty()) throw source_error(range, "range expected at least 1 arguments, got 0");
-  if (inputs.size() > 3)
-    throw source_error(range, "range expected at most 3 arguments, got " + std::to_string(inputs.size()));
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i]->type()->kind() != TypeKind::kInt)
-      throw source_error(range, "all inputs of range must be ints, found " + inputs[i]->type()->repr_str() +
-                                    " in argument " + std::to_string(i));
-  }
-  Sugared result = of_kind(Sugared::Kind::kRange);
-  result.number = inputs.size() == 1 ? 1 : 0;
-  IrValue* start = inputs.size() == 1 ? integer(0, range) : inputs[0];
-  IrValue* step = inputs.size() == 3 ? inputs[2] : integer(1, range);
-  result.values = {start, inputs.size() == 1 ? inputs[0] : inputs[1], step};
-  return result;
-}
-
-Sugared Emitter::make_iterables(std::vector<Sugared> parts, const SourceRange& range) {
-  Sugared result = of_kind(Sugared::Kind::kIterables);
-  const auto length = [](const Sugared& part) -> std::optional<std::int64_t> {
-    if (part.is(Sugared::Kind::kTuple)) return static_cast<std::int64_t>(part.parts.size());
-    return part.static_length;
-  };
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto known = length(parts[i]);
-    if (i > 0 && known.has_value() != result.static_length.has_value())
-      throw source_error(range,
-                         "Can not iterate over a module list or tuple with a value that does not have a "
-                         "statically determinable length");
-    result.static_length = i == 0 || !known ? known : std::min(known, result.static_length);
-  }
-  result.parts = std::move(parts);
-  return result;
-}
-
-// --- attributes ---
-
-Sugared Emitter::attribute(const Sugared& value, std::string_view name, const SourceRange& range) {
-  switch (value.kind) {
-    case Sugared::Kind::kValue:
-      return attribute_of_value(value.value, name, range);
-    case Sugared::Kind::kClass: {
-      const auto& type = *value.type->as<ClassType>();
-      if (Function* hook = type.find_hook(name)) {
-        Sugared result = of_kind(Sugared::Kind::kFunction);
-        result.function = hook;
-        return result;
-      }
-      if (name == "__new__") return sugared_special(SpecialForm::kCreateObject);
-      // A static method is saved as a function of the class.
-      if (Function* method = type.find_method(name)) {
-        Sugared result = of_kind(Sugared::Kind::kFunction);
-        result.function = method;
-        return result;
-      }
-      throw source_error(range, "Tried to lookup unknown attribute on class " + type.annotation_str());
-    }
-    case Sugared::Kind::kEnumClass: {
-      const auto type = std::static_pointer_cast<const EnumType>(value.type);
-      const auto index = type->find_member(name);
-      if (!index)
-        throw source_error(range, type->repr_str() + "' has no attribute '" + std::string(name) + "'");
-      return sugared(constants_.get(Constant(Constant::EnumMember{type, *index}), type, range));
-    }
-    case Sugared::Kind::kNamespace:
-    case Sugared::Kind::kOperators:
-    case Sugared::Kind::kOperatorNamespace:
-    case Sugared::Kind::kConstants:
-      return attribute_of_namespace(value, name, range);
-    default:
-      throw source_error(range, std::string("attribute lookup is not defined on ") + kind_text(value));
-  }
-}
-
-Sugared Emitter::attribute_of_namespace(const Sugared& value, std::string_view name,
-                                        const SourceRange& range) {
-  switch (value.kind) {
-    case Sugared::Kind::kNamespace:
-      return resolve_global(value.text + "." + std::string(name), range);
-    case Sugared::Kind::kOperators: {
-      Sugared space = of_kind(Sugared::Kind::kOperatorNamespace);
-      space.text = name;
-      return space;
-    }
-    case Sugared::Kind::kOperatorNamespace:
-      if (name == "autograd") return value;
-      return sugared_builtin(intern(value.text + "::" + std::string(name)));
-    default: {  // CONSTANTS.c3
-      std::size_t index = 0;
-      const std::string_view digits = name.substr(1);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-      if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-        throw source_error(range, "invalid constant specifier: " + std::string(name));
-      if (index >= program_.constant_types().size())
-        throw source_error(range, "constant index " + std::to_string(index) +
-                                      " is out of bounds (constant table has " +
-                                      std::to_string(program_.constant_types().size()) + " entries)");
-      return sugared(
-          constants_.get(Constant(Constant::TableEntry{index}), program_.constant_types()[index], range));
-    }
-  }
-}
-
-Sugared Emitter::resolve_global(const std::string& qualified, const SourceRange&) {
-  if (const TypePtr type = program_.find_type(qualified)) {
-    Sugared result;
-    result.type = type;
-    if (type->kind() == TypeKind::kClass) result.kind = Sugared::Kind::kClass;
-    if (type->kind() == TypeKind::kTuple) result.kind = Sugared::Kind::kNamedTuple;
-    if (type->kind() == TypeKind::kEnum) result.kind = Sugared::Kind::kEnumClass;
-    if (result.kind != Sugared::Kind::kNothing) return result;
-  }
-  if (Function* function = program_.find_function(qualified)) {
-    Sugared result = of_kind(Sugared::Kind::kFunction);
-    result.function = function;
-    return result;
-  }
-  Sugared space = of_kind(Sugared::Kind::kNamespace);
-  space.text = qualified;
-  return space;
-}
-
-namespace {
-
-// Properties of tensors and devices that are operators.
-bool is_property(TypeKind kind, std::string_view name) {
-  static constexpr std::array<std::string_view, 30> kOfTensors{
-      "H",         "T",       "data",      "device",       "dtype",         "grad",
-      "is_cpu",    "is_cuda", "is_ipu",    "is_maia",      "is_meta",       "is_mkldnn",
-      "is_mps",    "is_mtia", "is_nested", "is_quantized", "is_sparse",     "is_sparse_csr",
-      "is_vulkan", "is_xla",  "is_xpu",    "itemsize",     "layout",        "mH",
-      "mT",        "name",    "nbytes",    "ndim",         "requires_grad", "shape"};
-  if (kind == TypeKind::kDevice) return name == "type" || name == "index";
-  if (kind != TypeKind::kTensor) return false;
-  return std::binary_search(kOfTensors.begin(), kOfTensors.end(), name);
-}
-
-// x.float() is x.to(float32).
-std::optional<std::int64_t> cast_method(std::string_view name) {
-  struct Row {
-    std::string_view name;
-    std::int64_t dtype;
-  };
-  static constexpr std::array kRows{Row{"byte", 0},   Row{"char", 1},    Row{"short", 2}, Row{"int", 3},
-                                    Row{"long", 4},   Row{"half", 5},    Row{"float", 6}, Row{"double", 7},
-                                    Row{"cfloat", 9}, Row{"cdouble", 10}};
-  for (const Row& row : kRows) {
-    if (row.name == name) return row.dtype;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const SourceRange& range) {
-  const Type& type = *value->type();
-  if (type.kind() == TypeKind::kTensor) {
-    if (const auto dtype = cast_method(name)) {
-      Sugared cast = of_kind(Sugared::Kind::kTensorCast);
-      cast.value = value;
-      cast.number = *dtype;
-      return cast;
-    }
-  }
-  if (is_property(type.kind(), name)) {
-    // Those that LibTorch writes in TorchScript itself.
-    struct Row {
-      std::string_view name;
-      const char* symbol;
-    };
-    static constexpr std::array kWritten{Row{"ndim", "aten::dim"},  Row{"shape", "aten::size"},
-                                         Row{"T", "aten::numpy_T"}, Row{"H", "aten::matrix_H"},
-                                         Row{"mT", "aten::mT"},     Row{"mH", "aten::mH"}};
-    for (const Row& row : kWritten) {
-      if (row.name == name) return sugared(call_builtin(intern(row.symbol), {value}, range));
-    }
-    return sugared(call_builtin(intern("prim::" + std::string(name)), {value}, {}));
-  }
-  if (const auto* tuple = type.as<TupleType>()) {
-    for (std::size_t i = 0; i < tuple->fields().size(); ++i) {
-      if (tuple->fields()[i] != name) continue;
-      IrNode* node = create(Symbol::kPrimTupleIndex, {value, integer(static_cast<std::int64_t>(i))}, 1, {});
-      return sugared(node->output()->set_type(tuple->items()[i]));
-    }
-  } else if (const auto* class_type = type.as<ClassType>()) {
-    if (class_type->find_method(name) != nullptr) {
-      Sugared method = of_kind(Sugared::Kind::kMethod);
-      method.value = value;
-      method.text = name;
-      return method;
-    }
-    if (const ClassAttribute* found = class_type->find_attribute(name)) {
-      IrNode* node = create(Symbol::kPrimGetAttr, {value}, 1, {});
-      node->set_attribute(Symbol::kAttrName, std::string(name));
-      node->output()->set_type(found->type);
-      const bool is_number = std::all_of(name.begin(), name.end(), is_digit);
-      node->output()->set_name(is_number ? "_" + std::string(name) : std::string(name));
-      return sugared(node->output());
-    }
-    if (const Constant* found = class_type->find_constant(name)) return sugared(constant(*found, range));
-    if (class_type->is_torchbind()) {
-      if (program_.on_unknown) program_.on_unknown(class_type->name() + "." + std::string(name));
-      if (class_type->find_method(name) != nullptr) return attribute_of_value(value, name, range);
-    }
-  } else if (const auto* interface = type.as<InterfaceType>()) {
-    if (interface->find_method(name) != nullptr) {
-      Sugared method = of_kind(Sugared::Kind::kMethod);
-      method.value = value;
-      method.text = name;
-      return method;
-    }
-  } else if (const auto* enumeration = type.as<EnumType>()) {
-    if (name == "name" || name == "value") {
-      const bool is_name = name == "name";
-      IrNode* node = create(is_name ? Symbol::kPrimEnumName : Symbol::kPrimEnumValue, {value}, 1, {});
-      return sugared(node->output()->set_type(is_name ? string_type() : enumeration->value_type()));
-    }
-  }
-  if (name == "type") {
-    if (auto builtin = find_builtin_method(value, "to")) return *builtin;
-  }
-  if (auto builtin = find_builtin_method(value, name)) return *builtin;
-  if (type.kind() == TypeKind::kTensor && name == "tolist") {
-    Sugared form = sugared_special(SpecialForm::kTolist);
-    form.value = value;
-    return form;
-  }
-  throw source_error(range, "Tried to access nonexistent attribute or method '" + std::string(name) +
-                                "' of type '" + type.repr_str() + "'." +
-                                (type.kind() == TypeKind::kClass
-                                     ? " Did you forget to initialize an attribute in __init__()?"
-                                     : ""));
-}
-
-std::optional<Sugared> Emitter::find_builtin_method(IrValue* self, std::string_view name) {
-  const Symbol symbol = intern("aten::" + std::string(name));
-  for (const OperatorSchema* overload : program_.operators().overloads(symbol)) {
-    const auto at = overload->schema.find_argument("self");
-    if (!at) continue;
-    TypeBindings bindings;
-    const TypePtr& formal = overload->schema.arguments[*at].type;
-    if (match_variables(formal, self->type(), bindings)) continue;
-    const TypePtr type = substitute(formal, bindings);
-    if (type != nullptr && is_subtype(*self->type(), *type)) return sugared_builtin(symbol, self);
-  }
-  return std::nullopt;
-}
-
-bool Emitter::has_attribute(const Sugared& value, const std::string& name, const SourceRange& range) {
-  const IrValue* object = as_value(value, range);
-  if (const auto* type = object->type()->as<ClassType>())
-    return type->find_method(name) != nullptr || type->find_slot(name) ||
-           type->find_constant(name) != nullptr;
-  if (const auto* type = object->type()->as<TupleType>())
-    return std::find(type->fields().begin(), type->fields().end(), name) != type->fields().end();
-  throw source_error(
-      range, "hasattr's first argument must be an object or NamedTuple, but got a normal value instead");
-}
-
-void Emitter::set_attribute(const Sugared& object, std::string_view name, IrValue* value,
-                            const SourceRange& range) {
-  IrValue* holder = as_value(object, range);
-  const auto* type = holder->type()->as<ClassType>();
-  if (type == nullptr)
-    throw source_error(range, "Tried to set an attribute: " + std::string(name) +
-                                  " on a non-class: " + holder->type()->repr_str());
-  const ClassAttribute* wanted = type->find_attribute(name);
-  if (wanted == nullptr)
-    throw source_error(range, "Tried to set nonexistent attribute: " + std::string(name) +
-                                  ". Did you forget to initialize it in __init__()?");
-  if (!is_subtype(*value->type(), *wanted->type))
-    throw source_error(range, "Wrong type for attribute assignment. Expected " + wanted->type->repr_str() +
-                                  " but got " + value->type()->repr_str());
-  create(Symbol::kPrimSetAttr, {holder, value}, 0, {})->set_attribute(Symbol::kAttrName, std::string(name));
-}
-
-// --- calls ---
 
 void Emitter::require_arguments(const Tree& call, std::size_t count, const char* name) const {
   if (call.part(1).count != count)
@@ -544,12 +91,13 @@ Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders
     }
     case Sugared::Kind::kException: {
       Sugared instance = of_kind(Sugared::Kind::kExceptionInstance);
-      instance.text = callee.text;
-      std::vector<IrValue*> parts;
-      for (const NamedValue& each : arguments.arguments) parts.push_back(each.value);
-      instance.value = parts.size() == 1 ? parts[0]
-                       : parts.empty()   ? constant(Constant(std::string()), arguments.range)
-                                         : matcher_.tuple(parts);
+      instance.value = constant(Constant(callee.text + ": "), arguments.range);
+      for (const NamedValue& each : arguments.arguments) {
+        IrValue* part = each.value;
+        if (part->type()->kind() != TypeKind::kString)
+          part = call_builtin(Symbol::kAtenStr, {part}, arguments.range);
+        instance.value = call_builtin(Symbol::kAtenAdd, {instance.value, part}, arguments.range);
+      }
       return instance;
     }
     case Sugared::Kind::kValue:
@@ -635,16 +183,50 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   if (overloads.empty())
     throw source_error(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
   std::vector<const FunctionSchema*> schemas;
-  schemas.reserve(overloads.size());
-  for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
-  const Match match = matcher_.match(schemas, arguments);
-  const OperatorSchema& chosen = *overloads[match.schema];
-  if (chosen.schema.is_varret && match.results.empty()) {
-    IrNode* node = matcher_.emit(chosen, match, arguments.range);
-    return node->add_output();
+  std::vector<Function*> functions;  // what may take the call's place, behind the overloads
+  if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
+    std::vector<const OperatorSchema*> current;
+    std::vector<const FunctionSchema*> old;
+    for (const OperatorSchema* overload : overloads) {
+      const auto* meant =
+          overload->row == nullptr ? nullptr : program_.find_old_operator(overload->row->name);
+      if (meant == nullptr) {
+        current.push_back(overload);
+      } else {
+        old.push_back(&meant->schema);
+        functions.push_back(meant->function);
+      }
+    }
+    overloads = std::move(current);
+    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
+    schemas.insert(schemas.end(), old.begin(), old.end());
+  } else {
+    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
   }
+  for (Function* function : program_.builtin_functions(symbol)) {
+    functions.push_back(function);
+    schemas.push_back(&function->schema());
+  }
+  const Match match = matcher_.match(schemas, arguments);
+  if (match.schema >= overloads.size())
+    return emit_inlined(*functions[match.schema - overloads.size()], match, arguments.range);
+  const OperatorSchema& chosen = *overloads[match.schema];
   IrNode* node = matcher_.emit(chosen, match, arguments.range);
+  if (chosen.schema.is_varret && node->outputs().empty()) return node->add_output();
   return node->outputs().size() == 1 ? node->output() : matcher_.tuple(node->outputs());
+}
+
+IrValue* Emitter::emit_inlined(const Function& function, const Match& match, const SourceRange& range) {
+  const IrGraph& body = function.graph();
+  std::unordered_map<IrValue*, IrValue*> given;
+  for (std::size_t i = 0; i < match.inputs.size(); ++i) given[body.inputs().at(i)] = match.inputs[i];
+  IrNode* before = graph_.insert_point()->previous();
+  IrCloner cloner(graph_, [&](IrValue* value) { return given.at(value); });
+  IrValue* result = cloner.clone_nodes(*body.block(), graph_.insert_point()).at(0);
+  // It is the call's place that counts.
+  for (IrNode* node = before->next(); node != graph_.insert_point(); node = node->next())
+    node->set_source_range(range);
+  return result;
 }
 
 // --- special forms ---

@@ -70,6 +70,9 @@ Condition Emitter::emit_condition(const Tree& expression) {
   }
   Condition result;
   result.value = emit_to_bool(emit(expression), range);
+  // LibTorch has a number here that nobody uses.  It tells a branch that the code has from one that an early
+  // exit made, which is joined with the one before it (exits.h).
+  graph_.insert(graph_.create_constant(Constant(std::int64_t{0}), int_type()));
   // What torch.__isnot__(x, None) says, which saved code has for `is`.
   const IrNode* node = result.value->node();
   if (const Constant* value = node->constant()) {
@@ -195,15 +198,6 @@ void gather_types(const TypeParser& parser, const Tree& tree, std::vector<TypePt
   }
 }
 
-// Whether a value of `type` may be a list or tuple of a kind that is not said.
-bool may_be_of_kind(TypeKind kind, const Type& type) {
-  if (type.kind() == TypeKind::kAny) return true;
-  if (const auto* optional = type.as<OptionalType>()) return optional->element()->kind() == kind;
-  if (type.kind() != TypeKind::kUnion) return false;
-  return std::any_of(type.contained_types().begin(), type.contained_types().end(),
-                     [&](const TypePtr& part) { return part->kind() == kind; });
-}
-
 }  // namespace
 
 Condition Emitter::emit_isinstance(const Tree& call) {
@@ -212,33 +206,44 @@ Condition Emitter::emit_isinstance(const Tree& call) {
   std::vector<TypePtr> types;
   gather_types(types_, call.part(1).part(1), types);
   IrValue* value = emit(object);
-  const TypePtr& actual = value->type();
-  Refinements refinements;
-  if (object.is(Syntax::kName)) {
-    if (actual->kind() == TypeKind::kUnion || actual->kind() == TypeKind::kOptional) {
-      // What is left of the alternatives on either side.
-      std::vector<TypePtr> held, rest;
-      for (const TypePtr& part : actual->contained_types()) {
-        const bool is = std::any_of(types.begin(), types.end(),
-                                    [&](const TypePtr& type) { return is_subtype(*part, *type); });
-        (is ? held : rest).push_back(part);
+  const TypePtr actual = value->type();
+  const bool has_alternatives = actual->kind() == TypeKind::kUnion || actual->kind() == TypeKind::kOptional;
+  const std::vector<TypePtr> alternatives =
+      has_alternatives ? actual->contained_types() : std::vector<TypePtr>{actual};
+  // What the value may be where the answer is yes, and where it is no.
+  std::vector<TypePtr> held, rest;
+  bool always = true;
+  for (const TypePtr& alternative : alternatives) {
+    if (alternative->kind() == TypeKind::kAny) {
+      held.insert(held.end(), types.begin(), types.end());
+      rest.push_back(any_type());
+      always = types.size() == 1 && types[0]->kind() == TypeKind::kAny;
+      break;
+    }
+    bool is_held = false;
+    bool is_certain = false;
+    for (const TypePtr& type : types) {
+      if (is_subtype(*alternative, *type)) {
+        held.push_back(alternative);
+        is_held = is_certain = true;
+      } else if (is_subtype(*type, *alternative)) {
+        held.push_back(type);
+        is_held = true;
       }
-      if (!held.empty()) refinements.if_true.push_back({object.text, union_type(held)});
-      if (!rest.empty()) refinements.if_false.push_back({object.text, union_type(rest)});
-    } else if (types.size() == 1 && is_subtype(*types[0], *actual)) {
-      refinements.if_true.push_back({object.text, types[0]});
+    }
+    if (!is_held) rest.push_back(alternative);
+    if (!is_certain) {
+      always = false;
+      if (is_held) rest.push_back(alternative);
     }
   }
-  const bool always = std::any_of(types.begin(), types.end(),
-                                  [&](const TypePtr& type) { return is_subtype(*actual, *type); });
+  Refinements refinements;
+  if (object.is(Syntax::kName)) {
+    if (!held.empty()) refinements.if_true.push_back({object.text, unify_all(held, nullptr, true)});
+    if (!rest.empty()) refinements.if_false.push_back({object.text, unify_all(rest, nullptr, true)});
+  }
+  if (held.empty()) return constant_condition(false, range_of(object), std::move(refinements));
   if (always) return constant_condition(true, range_of(object), std::move(refinements));
-  const bool never = std::none_of(types.begin(), types.end(), [&](const TypePtr& type) {
-    if (is_subtype(*type, *actual)) return true;
-    if (actual->kind() == TypeKind::kUnion && can_hold(*actual, *type)) return true;
-    return (type->kind() == TypeKind::kAnyList && may_be_of_kind(TypeKind::kList, *actual)) ||
-           (type->kind() == TypeKind::kAnyTuple && may_be_of_kind(TypeKind::kTuple, *actual));
-  });
-  if (never) return constant_condition(false, range_of(object), std::move(refinements));
   IrNode* node = create(Symbol::kPrimIsinstance, {value}, 1, {});
   node->set_attribute(Symbol::kAttrTypes, std::move(types));
   return {node->output()->set_type(bool_type()), std::move(refinements), std::nullopt};

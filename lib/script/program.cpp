@@ -5,8 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "script/builtin_functions.h"
 #include "script/compiler.h"
 #include "script/ir.h"
+#include "script/upgraders.h"
 #include "support/dotted.h"
 #include "support/error.h"
 #include "support/identifier.h"
@@ -189,6 +191,36 @@ Function* Program::define(const std::string& name, std::string text) {
   auto code = std::make_shared<Definition>(*this, *syntax, *parsed.definitions[0], nullptr);
   own_files_.push_back(std::move(syntax));
   return add_function(std::make_unique<Function>(name, std::move(code)));
+}
+
+const std::vector<Function*>& Program::builtin_functions(Symbol name) {
+  const auto [place, is_new] = builtin_functions_.try_emplace(name);
+  if (is_new) {
+    // Their own code calls operators of the name: those do not come back here.
+    std::vector<Function*> functions;
+    for (const std::string_view code : script::builtin_functions(to_text(name)))
+      functions.push_back(define(std::string(to_text(name)), std::string(code)));
+    builtin_functions_[name] = std::move(functions);
+  }
+  return builtin_functions_[name];
+}
+
+const Program::OldOperator* Program::find_old_operator(std::string_view name) {
+  if (source_.operator_version >= kCurrentOperatorVersion) return nullptr;
+  const Upgrader* upgrader = find_upgrader(name, source_.operator_version);
+  if (upgrader == nullptr) return nullptr;
+  const auto [place, is_new] = old_operators_.try_emplace(std::string(name));
+  if (is_new) {
+    place->second.schema =
+        parse_function_schema(std::string(name) + std::string(upgrader->schema), resolver());
+    place->second.function = define(std::string(name), std::string(upgrader->code));
+  }
+  return &place->second;
+}
+
+bool Program::is_own(const SyntaxFile& file) const {
+  return std::any_of(own_files_.begin(), own_files_.end(),
+                     [&](const auto& own) { return own.get() == &file; });
 }
 
 void Program::declare_method(const std::string& class_name, std::string_view schema) {

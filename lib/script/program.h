@@ -65,6 +65,19 @@ class Program {
   // of the archive.  `name` is what it will be called.
   Function* define(const std::string& name, std::string text);
 
+  // What an operator meant when the archive was written: a function with the schema of then.  Null where that
+  // is what it means today.
+  struct OldOperator {
+    FunctionSchema schema;
+    Function* function = nullptr;
+  };
+  const OldOperator* find_old_operator(std::string_view name);
+  // Code of our own means what it says today.
+  bool is_own(const SyntaxFile& file) const;
+
+  // Those of builtin_functions.h, compiled when they are first asked for.
+  const std::vector<Function*>& builtin_functions(Symbol name);
+
   // How deep compiling one function may lead to compiling others, which code without result types needs.
   static constexpr int kMaxCompilations = 40;
   int& open_compilations() { return open_compilations_; }
@@ -97,6 +110,8 @@ class Program {
   std::unordered_map<std::string, Function*> functions_by_name_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<SyntaxFile>> own_files_;
+  std::unordered_map<Symbol, std::vector<Function*>> builtin_functions_;
+  std::map<std::string, OldOperator, std::less<>> old_operators_;
   std::vector<PendingClass> pending_;
   bool is_finishing_ = false;
   int nested_types_ = 0;

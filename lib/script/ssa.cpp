@@ -133,8 +133,7 @@ class ControlFlow {
       IrNode* load = new_load(graph_, name, outer);
       load->insert_before(&node);
       node.add_input(load->output());
-      IrValue* input = body.add_input(carried);
-      if (is_meaningful_name(name)) input->set_name(name);
+      IrValue* input = body.add_input(carried, name);  // even of names that mean nothing elsewhere
       body.prepend(new_store(graph_, name, input));
       add_block_output(body, type, name);
       add_node_output(node, carried, name);

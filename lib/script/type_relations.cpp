@@ -325,9 +325,9 @@ TypePtr without_none(const TypePtr& type) {
 namespace {
 
 TypePtr unify_without_union(const TypePtr& a, const TypePtr& b, const TypePtr& hint, bool default_to_union) {
-  if (hint != nullptr && is_subtype(*a, *hint) && is_subtype(*b, *hint)) return hint;
   if (is_subtype(*a, *b)) return b;
   if (is_subtype(*b, *a)) return a;
+  if (hint != nullptr && is_subtype(*a, *hint) && is_subtype(*b, *hint)) return hint;
   if (a->kind() == TypeKind::kNone) return optional_type(b);
   if (b->kind() == TypeKind::kNone) return optional_type(a);
   if (const auto* optional = a->as<OptionalType>()) {

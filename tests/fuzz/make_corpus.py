@@ -154,6 +154,17 @@ def write_objects() -> None:
         write("objects", kind, hostile.PROTO + value + hostile.STOP)
 
 
+def write_script() -> None:
+    """Code files, each as the one of its archive, and what people write by hand."""
+    for sample in ("containers", "fork_wait", "hooks", "interfaces", "loops", "script_classes", "structures"):
+        with zipfile.ZipFile(SAMPLES / f"{sample}.pt") as zipped:
+            names = [name for name in zipped.namelist() if "/code/__torch__/nets/" in name and name.endswith(".py")]
+            code = b"".join(zipped.read(name) for name in names)
+        write("script", sample, re.sub(rb"__torch__(\.\w+)+\.(\w+)", rb"__torch__.\2", code))
+    for path in sorted((ROOT / "tests" / "script_code").glob("*.py")):
+        write("script", path.stem, path.read_bytes())
+
+
 def write_programs() -> None:
     options = {
         "exported_report": {},
@@ -270,6 +281,7 @@ def main() -> None:
     shutil.rmtree(CORPUS, ignore_errors=True)
     write_files()
     write_objects()
+    write_script()
     write_programs()
     write_collections()
     write_calls()

@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^\s*block\d+\(")
 
 def graphs_of_torch(path: str) -> dict[str, str]:
     """By qualified name, of all functions and methods that loading the archive compiles."""
+
     import torch
 
     unit = torch._C.CompilationUnit()
@@ -44,6 +45,7 @@ def normalized(text: str) -> tuple[list[str], list[str]]:
     names: list[str] = []
     lines: list[str] = []
     # Parameters stand on lines of their own in one of the forms.
+    text = re.sub(r"\[warn_id=\d+\]", "", text)
     text = re.sub(r",\n +%", ", %", text)
     for line in text.splitlines():
         line = PLACE.sub("", line).rstrip()

@@ -2,6 +2,7 @@
 // it:
 //   script_dump FILE [NAME]...     == __torch__.Net.forward
 //                                  graph(...): ...
+// FILE may be code itself (.py), which then is all of "__torch__".
 // What cannot be compiled is one line, "error: ...".  Names choose among the functions; --time prints how
 // long it took instead, --quiet nothing.
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +19,7 @@
 
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
+#include "operators/operators.h"
 #include "script/ir_text.h"
 #include "script/program.h"
 #include "support/error.h"
@@ -29,41 +33,43 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 class Dump {
  public:
-  explicit Dump(const std::string& path) : archive_(ModelFile(path)) {
-    const auto& entries = archive_.entries();
-    root_ = entries.empty() ? "" : entries[0].name.substr(0, entries[0].name.find('/') + 1);
+  explicit Dump(const std::string& path) {
     ProgramSource source;
-    source.read_code = [this](const std::string& qualifier) -> std::optional<std::string> {
-      std::string record = root_ + "code/" + qualifier + ".py";
-      std::replace(record.begin() + static_cast<std::ptrdiff_t>(root_.size()), record.end() - 3, '.', '/');
-      if (!archive_.contains(record)) return std::nullopt;
-      return archive_.read(record, archive_.size(record));
-    };
     constexpr std::size_t kEnough = 100'000;
     source.constant_types.assign(kEnough, tensor_type());
-    if (archive_.contains(root_ + "version"))
-      source.operator_version =
-          static_cast<std::uint64_t>(std::atoi(archive_.read(root_ + "version", 16).c_str()));
-    program_ = std::make_unique<Program>(std::move(source));
-  }
-
-  std::vector<std::string> qualifiers() const {
-    std::vector<std::string> names;
-    const std::string prefix = root_ + "code/";
-    for (const auto& entry : archive_.entries()) {
-      if (!entry.name.starts_with(prefix) || !entry.name.ends_with(".py")) continue;
-      std::string name = entry.name.substr(prefix.size(), entry.name.size() - prefix.size() - 3);
-      std::replace(name.begin(), name.end(), '/', '.');
-      names.push_back(std::move(name));
+    if (path.ends_with(".py")) {
+      qualifiers_.emplace_back("__torch__");
+      source.read_code = [path](const std::string& qualifier) -> std::optional<std::string> {
+        if (qualifier != "__torch__") return std::nullopt;
+        return ModelFile(path).read_whole();
+      };
+    } else {
+      archive_ = std::make_unique<ZipArchive>(path);
+      const auto& entries = archive_->entries();
+      root_ = entries.empty() ? "" : entries[0].name.substr(0, entries[0].name.find('/') + 1);
+      source.read_code = [this](const std::string& qualifier) { return read_code(qualifier); };
+      for (const char* record : {".data/version", "version"}) {
+        if (archive_->contains(root_ + record))
+          source.operator_version =
+              static_cast<std::uint64_t>(std::atoi(archive_->read(root_ + record, 16).c_str()));
+      }
+      find_qualifiers();
     }
-    std::sort(names.begin(), names.end());
-    return names;
+    program_ = std::make_unique<Program>(std::move(source));
+    // Operators of libraries that the table knows, though LibTorch does not.
+    program_->on_unknown = [this](const std::string& name) {
+      for (const Operator& row : extension_operators()) {
+        if (row.base_name() != name) continue;
+        program_->operators().declare(std::string(row.name) + std::string(row.signature),
+                                      program_->resolver());
+      }
+    };
   }
 
   // Calls f(name, function) with every function.
   template <class F>
   void each(const F& f) {
-    for (const std::string& qualifier : qualifiers()) {
+    for (const std::string& qualifier : qualifiers_) {
       const Program::CodeFile* file = program_->find_file(qualifier);
       if (file == nullptr) continue;
       for (const Tree* definition : file->parsed.definitions) {
@@ -87,8 +93,27 @@ class Dump {
   }
 
  private:
-  ZipArchive archive_;
+  std::optional<std::string> read_code(const std::string& qualifier) const {
+    std::string record = root_ + "code/" + qualifier + ".py";
+    std::replace(record.begin() + static_cast<std::ptrdiff_t>(root_.size()), record.end() - 3, '.', '/');
+    if (!archive_->contains(record)) return std::nullopt;
+    return archive_->read(record, archive_->size(record));
+  }
+
+  void find_qualifiers() {
+    const std::string prefix = root_ + "code/";
+    for (const auto& entry : archive_->entries()) {
+      if (!entry.name.starts_with(prefix) || !entry.name.ends_with(".py")) continue;
+      std::string name = entry.name.substr(prefix.size(), entry.name.size() - prefix.size() - 3);
+      std::replace(name.begin(), name.end(), '/', '.');
+      qualifiers_.push_back(std::move(name));
+    }
+    std::sort(qualifiers_.begin(), qualifiers_.end());
+  }
+
+  std::unique_ptr<ZipArchive> archive_;
   std::string root_;
+  std::vector<std::string> qualifiers_;
   std::unique_ptr<Program> program_;
 };
 

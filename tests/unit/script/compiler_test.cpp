@@ -2,32 +2,40 @@
 // stand.
 #include "script/compiler.h"
 
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "catch.h"
+#include "script/ir_check.h"
 #include "script/ir_text.h"
 #include "script/program.h"
+#include "script/type_relations.h"
 #include "support/error.h"
 
 namespace fxtrace::script {
 namespace {
 
 // A program of one file, "__torch__".
-std::unique_ptr<Program> program_of(const std::string& code) {
+std::unique_ptr<Program> program_of(const std::string& code, std::uint64_t version = 10) {
   ProgramSource source;
   source.read_code = [code](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier == "__torch__") return code;
     return std::nullopt;
   };
   source.constant_types = {tensor_type()};
+  source.operator_version = version;
   return std::make_unique<Program>(std::move(source));
 }
 
-std::string graph_of(const std::string& code, const std::string& name = "__torch__.f") {
-  const auto program = program_of(code);
+std::string graph_of(const std::string& code, const std::string& name = "__torch__.f",
+                     std::uint64_t version = 10) {
+  const auto program = program_of(code, version);
   Function* function = program->find_function(name);
   REQUIRE(function != nullptr);
-  return to_text(function->graph());
+  const IrGraph& graph = function->graph();
+  CHECK(find_flaw(graph) == std::nullopt);
+  return to_text(graph);
 }
 
 std::string failure_of(const std::string& code) {
@@ -72,6 +80,32 @@ def f(x: Tensor, n: int) -> Tensor:
 )");
 }
 
+TEST_CASE("script compiler: operators of old archives mean what they meant") {
+  const std::string code = R"(
+def f(x: Tensor) -> Tensor:
+  y = torch.gelu(torch.div(x, 2.))
+  return torch.add(y, torch.linspace(0, 1))
+)";
+  CHECK(graph_of(code, "__torch__.f", 3) == R"(graph(%x : Tensor):
+  %18 : int = prim::Constant[value=0]()
+  %19 : int = prim::Constant[value=1]()
+  %20 : NoneType = prim::Constant()
+  %35 : float = prim::Constant[value=2.]()
+  %15 : str = prim::Constant[value="none"]()
+  %22 : int = prim::Constant[value=100]()
+  %8 : Tensor = aten::div(%x, %35)
+  %y : Tensor = aten::gelu(%8, %15)
+  %25 : Tensor = aten::linspace(%18, %19, %22, %20, %20, %20, %20)
+  %28 : Tensor = aten::add(%y, %25, %19)
+  return (%28)
+)");
+  const std::string integers =
+      graph_of("def f(x: Tensor) -> Tensor:\n  return torch.div(x, x)\n", "__torch__.f", 3);
+  CHECK(integers.find("aten::is_floating_point") != std::string::npos);
+  CHECK(graph_of("def f(x: Tensor) -> Tensor:\n  return torch.div(x, x)\n").find("is_floating_point") ==
+        std::string::npos);
+}
+
 TEST_CASE("script compiler: what cannot be compiled") {
   CHECK(failure_of("def f(x: Tensor) -> Tensor:\n  return y\n").starts_with("undefined value y\n"));
   CHECK(failure_of("def f(x: Tensor) -> Tensor:\n  return torch.nonsense(x)\n")
@@ -79,6 +113,103 @@ TEST_CASE("script compiler: what cannot be compiled") {
   CHECK(failure_of("def f(x: Tensor) -> int:\n  return \"a\"\n")
             .starts_with("Return value was annotated as having type int but is actually of type str"));
   CHECK(failure_of("def f(x: Tensor):\n  return __torch__.f(x)\n").find("recursively") != std::string::npos);
+}
+
+TEST_CASE("script compiler: what people write by hand holds together") {
+  for (const char* name : {"control_flow", "expressions"}) {
+    std::ifstream file(std::string(FXTRACE_SOURCE_DIR "/tests/script_code/") + name + ".py");
+    const std::string code((std::istreambuf_iterator<char>(file)), {});
+    const auto program = program_of(code);
+    const Program::CodeFile* parsed = program->find_file("__torch__");
+    REQUIRE(parsed != nullptr);
+    REQUIRE(parsed->parsed.definitions.size() > 10);
+    for (const Tree* definition : parsed->parsed.definitions) {
+      INFO(definition->text);
+      CHECK(find_flaw(program->find_function("__torch__." + std::string(definition->text))->graph()) ==
+            std::nullopt);
+    }
+  }
+}
+
+TEST_CASE("script compiler: classes") {
+  const std::string code = R"(
+class Net(Module):
+  __parameters__ = ["weight", ]
+  __buffers__ = ["mean", ]
+  __forward_pre_hooks__ = ["before", ]
+  __annotations__ = []
+  __annotations__["0"] = __torch__.Net
+  weight : Tensor
+  mean : Tensor
+  training : bool
+  names : Final[List[str]] = ["a", "b"]
+  def forward(self: __torch__.Net,
+    x: Tensor) -> Tuple[Tensor, __torch__.Pair]:
+    c = __torch__.Color.RED
+    p = __torch__.Pair(x, )
+    y = (getattr(self, "0")).other(c, )
+    return (y, p)
+  def other(self: __torch__.Net,
+    c: __torch__.Color) -> Tensor:
+    return torch.mul(self.weight, c.value)
+  def before(self: __torch__.Net,
+    inputs: Tuple[Tensor]) -> Tuple[Tensor]:
+    return inputs
+class Color(Enum):
+  RED = 1
+  BLUE = 2
+class Pair(NamedTuple):
+  a : Tensor
+  b : int = 3
+)";
+  const auto program = program_of(code);
+  const TypePtr type = program->find_type("__torch__.Net");
+  REQUIRE(type != nullptr);
+  const auto& net = *type->as<ClassType>();
+  CHECK(net.is_module());
+  CHECK(net.attributes().size() == 4);
+  CHECK(net.find_attribute("weight")->is_parameter);
+  CHECK(net.find_attribute("mean")->is_buffer);
+  CHECK(*net.find_attribute("0")->type == *type);
+  CHECK(net.find_constant("names") != nullptr);
+  CHECK(net.methods().size() == 2);
+  CHECK(net.find_hook("before") != nullptr);
+  CHECK(to_text(net.get_method("forward")->graph()) == R"(graph(%self : __torch__.Net,
+      %x : Tensor):
+  %c : Enum<__torch__.Color> = prim::Constant[value=__torch__.Color.RED]()
+  %4 : int = prim::Constant[value=3]()
+  %p : NamedTuple(a : Tensor, b : int) = prim::TupleConstruct(%x, %4)
+  %_0 : __torch__.Net = prim::GetAttr[name="0"](%self)
+  %y : Tensor = prim::CallMethod[name="other"](%_0, %c)
+  %12 : (Tensor, NamedTuple(a : Tensor, b : int)) = prim::TupleConstruct(%y, %p)
+  return (%12)
+)");
+}
+
+TEST_CASE("script compiler: code that unfolds without end is refused") {
+  std::string loops = "def f(x: Tensor) -> Tensor:\n";
+  std::string indent = "  ";
+  for (int i = 0; i < 40; ++i) {
+    loops += indent + "for i" + std::to_string(i) + " in (x, x, x, x):\n";
+    indent += "  ";
+  }
+  CHECK_THROWS_AS(graph_of(loops + indent + "x = x + 1\n  return x\n"), Error);
+  std::string index = "x";
+  for (int i = 0; i < 60; ++i) index = "x[" + index + "]";
+  CHECK(graph_of("def f(x: Tensor) -> Tensor:\n  return " + index + "\n").size() < 20'000);
+  std::string exits = "def f(n: int) -> int:\n";
+  for (int i = 0; i < 2000; ++i) exits += "  if n == 1:\n    return 2\n";
+  CHECK(failure_of(exits + "  return 3\n").find("more early exits") != std::string::npos);
+  std::string chain;
+  for (int i = 0; i < 3000; ++i)
+    chain += "class C" + std::to_string(i) + "(Module):\n  a : __torch__.C" + std::to_string(i + 1) + "\n";
+  const auto program = program_of(chain + "class C3000(Module):\n  b : int\n");
+  CHECK(program->find_type("__torch__.C0") != nullptr);
+  std::string calls;
+  for (int i = 0; i < 3000; ++i)
+    calls +=
+        "def g" + std::to_string(i) + "(x: Tensor):\n  return __torch__.g" + std::to_string(i + 1) + "(x)\n";
+  CHECK_THROWS_AS(graph_of(calls, "__torch__.g0"), Error);
 }
 
 }  // namespace fxtrace::script

@@ -1,0 +1,89 @@
+"""Graphs that lib/script compiles from the code of TorchScript archives, against those that torch.jit.load has."""
+
+import inspect
+import pathlib
+import re
+
+import control_flow_models
+import pytest
+import random_control_flow
+import script_graphs
+import tiers
+import torch
+import zoo
+
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLES = sorted(path.name for path in (ROOT / "sample_models").glob("*.pt"))
+ARCHIVES = sorted(name for name in zoo.MAKERS if name.endswith(("_scripted", "_traced")) and name not in zoo.SHAPES_ONLY)
+CODE = sorted((ROOT / "tests" / "script_code").glob("*.py"))
+
+
+@pytest.fixture(scope="session")
+def dump(program):
+    return str(pathlib.Path(program.path).with_name("script_dump"))
+
+
+def check(dump, path, at_least=1):
+    count, found = script_graphs.differences(dump, str(path))
+    assert found == {}
+    assert count >= at_least
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples(dump, name):
+    check(dump, ROOT / "sample_models" / name)
+
+
+@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "gpt2_traced"], ARCHIVES))
+def test_zoo(dump, zoo_archive, name):
+    check(dump, zoo_archive(name))
+
+
+@pytest.mark.volume
+def test_control_flow(dump, tmp_path):
+    path = tmp_path / "net.pt"
+    for name, module in inspect.getmembers(control_flow_models, inspect.isclass):
+        if not issubclass(module, torch.nn.Module) or len(inspect.signature(module).parameters) > 0:
+            continue
+        torch.jit.script(module()).save(str(path))
+        assert script_graphs.differences(dump, str(path))[1] == {}, name
+
+
+@pytest.mark.parametrize("first", tiers.only([0], range(0, 60, 10)))
+def test_random_control_flow(dump, tmp_path, first):
+    for seed in range(first, first + 10):
+        _, module = random_control_flow.make(seed, str(tmp_path))
+        path = tmp_path / "net.pt"
+        torch.jit.script(module.Net()).save(str(path))
+        check(dump, path)
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: path.stem)
+def test_code(dump, path):
+    """What people write and torch.jit.save does not: early returns, break, subscripts, comprehensions."""
+    functions = re.split(r"\n(?=def )", path.read_text())
+    ours = script_graphs.graphs_of_dump(dump, str(path))
+    assert len(ours) == len(functions) > 10
+    for source in functions:
+        name = re.match(r"\s*def (\w+)", source)[1]
+        unit = torch.jit.CompilationUnit(source)
+        assert script_graphs.first_difference(str(getattr(unit, name).graph), ours[f"__torch__.{name}"]) is None, name
+
+
+def test_order_of_overloads():
+    """What stands in overload_order.inc, and for all others the order of the names."""
+    operators = ROOT / "lib" / "operators" / "registered.inc"
+    orders = ROOT / "lib" / "script" / "overload_order.inc"
+    rows: dict[str, list[str]] = {}
+    for line in operators.read_text().splitlines():
+        base, _, overload = re.match(r'\{"([^"]*)"', line)[1].partition(".")
+        rows.setdefault(base, []).append(overload or "-")
+    for line in orders.read_text().splitlines():
+        base, order = re.match(r'\{"([^"]*)"sv, "([^"]*)"sv\},', line).groups()
+        rows[base] = order.split(" ")
+    wrong = []
+    for base, order in rows.items():
+        theirs = [schema.overload_name or "-" for schema in torch._C._jit_get_schemas_for_operator(base)]
+        if len(order) > 1 and [name for name in theirs if name in order] != order:
+            wrong.append(f'{{"{base}"sv, "{" ".join(theirs)}"sv}},')
+    assert wrong == []
