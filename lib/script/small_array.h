@@ -1,4 +1,4 @@
-// What the implementations of operators on small tensors (small_*.cpp) share.
+// What the implementations of operators on small tensors (small_views.cpp and its like) share.
 #pragma once
 
 #include <cstdint>
@@ -71,11 +71,5 @@ Array combined(const Array& a, const Array& b, ScalarType result,
 
 // Whether the sum of these floats is the same in whatever order they are added: nothing is rounded.
 bool is_sum_exact(std::span<const double> numbers, ScalarType dtype);
-
-// The tables, by file.
-PlainTable elementwise_operators();  // small_elementwise.cpp
-PlainTable view_operators();         // small_views.cpp
-PlainTable reduction_operators();    // small_reductions.cpp
-PlainTable creation_operators();     // small_creation.cpp
 
 }  // namespace fxtrace::script

@@ -1,4 +1,5 @@
-// Small tensors of numbers alone, and numbers of small tensors.
+#include "script/small_creation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

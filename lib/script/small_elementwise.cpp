@@ -1,4 +1,5 @@
-// Elementwise operators on small tensors: those that IEEE 754 or two's complement decide.
+#include "script/small_elementwise.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Sums, products, extremes and orders of small tensors.
+#include "script/small_reductions.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

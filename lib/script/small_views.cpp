@@ -1,4 +1,5 @@
-// Views of small tensors, and copies of their elements in another order.
+#include "script/small_views.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
