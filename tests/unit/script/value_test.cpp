@@ -128,6 +128,12 @@ TEST_CASE("values: keys of dicts") {
   CHECK(dict.find(a)->to_int() == 7);
 }
 
+TEST_CASE("values: keys that have low bits in common are found as quickly as others") {
+  DictValue dict(int_type(), int_type());
+  for (std::int64_t i = 0; i < 100'000; ++i) dict.set(i << 40U, i);
+  for (std::int64_t i = 0; i < 100'000; ++i) REQUIRE(dict.find(i << 40U)->to_int() == i);
+}
+
 TEST_CASE("values: types") {
   CHECK(dynamic_type(make_tuple({1, "a", make_int_list({})}))->repr_str() == "Tuple[int, str, List[int]]");
   CHECK(dynamic_type(make_counted<DictValue>(string_type(), tensor_type()))->repr_str() ==
