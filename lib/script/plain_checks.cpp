@@ -109,16 +109,19 @@ Refused check_width(Arguments arguments) {
   return no_answer("a text of negative width is made");
 }
 
-// Of lists and tuples, as deep as they are compared.
-bool has_nan(const Value& value, std::size_t depth) {
+// Of lists and tuples, as deep as they are compared.  What is too much to look at may have one.
+bool has_nan(const Value& value, std::size_t depth, std::size_t& looked) {
   if (value.is_double()) return std::isnan(value.to_double());
-  if ((!value.is_list() && !value.is_tuple()) || depth == kMaxValueDepth) return false;
-  return std::ranges::any_of(value.items(), [&](const Value& item) { return has_nan(item, depth + 1); });
+  if (!value.is_list() && !value.is_tuple()) return false;
+  if (depth == kMaxValueDepth || ++looked > kMaxPlainSize) return true;
+  return std::ranges::any_of(value.items(),
+                             [&](const Value& item) { return has_nan(item, depth + 1, looked); });
 }
 
 // An order that is none sends std::sort out of the list.
 Refused check_order(Arguments arguments) {
-  if (std::ranges::none_of(arguments, [](const Value& value) { return has_nan(value, 0); }))
+  std::size_t looked = 0;
+  if (std::ranges::none_of(arguments, [&](const Value& value) { return has_nan(value, 0, looked); }))
     return std::nullopt;
   return no_answer("a list with NaN is sorted");
 }

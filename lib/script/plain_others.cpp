@@ -1,4 +1,5 @@
-// Sizes, dtypes, devices and enums, and what the compiler leaves behind.
+#include "script/plain_others.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -143,8 +144,9 @@ Value autocast_dtype(Arguments arguments) {
 
 // --- hash(): of texts and floats that of the C++ library ---
 
-std::size_t hash_of(const Value& value, std::size_t depth) {
-  if (depth == kMaxValueDepth) throw Raised("a value is nested too deep", RefusalKind::kLimit);
+std::size_t hash_of(const Value& value, std::size_t depth, std::size_t& looked) {
+  if (depth == kMaxValueDepth || ++looked > kMaxPlainSize)
+    throw Raised("a value is too large for its hash", RefusalKind::kLimit);
   switch (value.kind()) {
     case ValueKind::kNone:
       return 0;
@@ -160,7 +162,7 @@ std::size_t hash_of(const Value& value, std::size_t depth) {
       constexpr std::size_t kMix = 0x9e3779b9;
       std::size_t seed = 0;
       for (const Value& item : value.items())
-        seed ^= hash_of(item, depth + 1) + kMix + (seed << 6U) + (seed >> 2U);
+        seed ^= hash_of(item, depth + 1, looked) + kMix + (seed << 6U) + (seed >> 2U);
       return seed;
     }
     case ValueKind::kComplex:
@@ -171,7 +173,10 @@ std::size_t hash_of(const Value& value, std::size_t depth) {
       not_supported("the hash of such a value is not known");
   }
 }
-Value hash(Arguments arguments) { return wrapped(hash_of(argument(arguments, 0), 0)); }
+Value hash(Arguments arguments) {
+  std::size_t looked = 0;
+  return wrapped(hash_of(argument(arguments, 0), 0, looked));
+}
 
 constexpr PlainOperator kOtherOperators[] = {
     {"aten::_infer_size", gives<broadcast>},

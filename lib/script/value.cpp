@@ -1,11 +1,13 @@
 #include "script/value.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <string>
 #include <unordered_map>
 
+#include "script/keyed_hash.h"
 #include "script/tensor_value.h"
 #include "script/type_relations.h"
 #include "support/error.h"
@@ -150,28 +152,28 @@ Value make_int_list(const std::vector<std::int64_t>& numbers) {
 
 namespace {
 
-std::size_t mixed(std::size_t hash, std::size_t more) {
-  constexpr std::size_t kGolden = 0x9e3779b97f4a7c15U;
-  return (hash ^ more) * kGolden + (more >> 7U);
-}
-
+// Equal keys have the same, so both zeros do.
 std::size_t hash_of(const Value& key) {
+  const auto of_numbers = [&](std::uint64_t first, std::uint64_t second = 0) {
+    const std::array<std::uint64_t, 3> words{static_cast<std::uint64_t>(key.kind()), first, second};
+    return keyed_hash({reinterpret_cast<const char*>(words.data()), sizeof words});  // NOLINT: as bytes
+  };
+  const auto of_real = [](double number) { return std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number); };
   switch (key.kind()) {
     case ValueKind::kBool:
-      return mixed(1, static_cast<std::size_t>(key.to_bool()));
+      return of_numbers(key.to_bool() ? 1 : 0);
     case ValueKind::kInt:
-      return mixed(2, static_cast<std::size_t>(key.to_int()));
+      return of_numbers(static_cast<std::uint64_t>(key.to_int()));
     case ValueKind::kDouble:
-      return mixed(3, std::hash<double>{}(key.to_double()));
+      return of_numbers(of_real(key.to_double()));
     case ValueKind::kComplex:
-      return mixed(std::hash<double>{}(key.to_complex().real()),
-                   std::hash<double>{}(key.to_complex().imag()));
+      return of_numbers(of_real(key.to_complex().real()), of_real(key.to_complex().imag()));
     case ValueKind::kString:
-      return std::hash<std::string>{}(key.to_string());
+      return keyed_hash(key.to_string());
     case ValueKind::kDevice:
-      return std::hash<std::string>{}(key.to_device().type);
+      return keyed_hash(key.to_device().type);
     default:
-      return std::hash<const void*>{}(key.identity());
+      return of_numbers(reinterpret_cast<std::uintptr_t>(key.identity()));  // NOLINT: an address as a number
   }
 }
 

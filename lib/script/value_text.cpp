@@ -60,6 +60,7 @@ class Printer {
         print_complex(value.to_complex());
         return;
       case ValueKind::kString:
+        count_ += value.to_string().size() / kCharacters;
         out_ << value.to_string();
         return;
       case ValueKind::kDevice:
@@ -112,6 +113,7 @@ class Printer {
     out_ << '}';
   }
 
+  static constexpr std::size_t kCharacters = 16;  // that count as a value
   std::ostream& out_;
   std::size_t depth_ = 0, count_ = 0;
 };
