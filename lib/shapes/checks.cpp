@@ -18,7 +18,7 @@ const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name) 
 
 // ---- Types ----
 
-// CPU kernels that there are for floating types only, whatever their meta kernels say.
+// CPU kernels that there are for floating types only.
 bool is_for_floats(std::string_view name) {
   static const std::unordered_set<std::string_view> names = {
       "_log_softmax",

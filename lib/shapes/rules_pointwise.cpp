@@ -19,6 +19,14 @@ Results unary_float(const RuleArguments& args) {
   return make(info.sizes, float_dtype(info.dtype));
 }
 
+// copy(self, src), fill(self, value)
+Results filled(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  if (args.is_tensor("src")) require_expandable(args.dimensions, args.tensor("src").sizes, self.sizes);
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  return make(self);
+}
+
 // polygamma(n, x)
 Results polygamma(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
@@ -268,7 +276,7 @@ RuleTable pointwise_rules() {
       {"_lazy_clone", same_as_first},
       {"_neg_view", same_as_first},
       {"detach_copy", same_as_first},
-      {"fill", same_as_first},
+      {"fill", filled},
       {"alpha_dropout", same_as_first},
       {"bernoulli", same_as_first},
       {"bitwise_not", same_as_first},
@@ -281,7 +289,7 @@ RuleTable pointwise_rules() {
       {"_conj", same_as_first},
       {"_conj_physical", same_as_first},
       {"contiguous", same_as_first},
-      {"copy", same_as_first},
+      {"copy", filled},
       {"cpu", same_as_first},
       {"cuda", same_as_first},
       {"data", same_as_first},

@@ -30,6 +30,10 @@ OF_VALUES = re.compile(
 )
 
 
+# Types that the CPU has no kernel for, which other devices may have.
+NO_KERNEL = re.compile("not implemented for|not supported for|[Uu]nsupported dtype|INTERNAL ASSERT")
+
+
 @pytest.fixture(scope="module")
 def tool(program) -> str:
     return str(pathlib.Path(program.path).with_name("shape_calls"))
@@ -74,6 +78,8 @@ def compare(tool: str, calls: list[rule_calls.Call]) -> dict[str, list[str]]:
             results = call.run()
         except Exception as error:
             message = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            if NO_KERNEL.search(message) and not said.startswith("raises"):
+                continue
             if not OF_VALUES.search(message):
                 kind = "refused" if said.startswith("raises") or set(said) <= set("? ") else "missed"
                 kinds[kind].append(f"{text}: {said}, but {message[:150]}")
@@ -121,11 +127,10 @@ def check_perturbed(tool: str, calls: list[rule_calls.Call], seed: int) -> None:
     assert not kinds["wrong"] and not kinds["too strict"], "\n".join(kinds["wrong"] + kinds["too strict"])
     untold = [line for line in kinds["untold"] if base_name(line) not in UNTOLD]
     assert len(untold) <= 0.01 * counts["right"], "\n".join(untold)
-    # Most of these are types that the CPU has no kernel for.
-    assert counts["missed"] <= MISSED * (counts["missed"] + counts["refused"]), "\n".join(kinds["missed"])
+    assert counts["missed"] <= 1 + MISSED * (counts["missed"] + counts["refused"]), "\n".join(kinds["missed"])
 
 
-MISSED = 0.25
+MISSED = 0.1  # 5 % when this was written
 
 
 # One after another they take a minute: a part of the operators is in the first tier.
