@@ -31,12 +31,9 @@ std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view nam
 SymInt count_of(const RuleArguments& args, std::string_view name);
 // The first result.
 const TensorInfo& first_result(const Results& results);
-// From behind: 1 is the last.  CannotTell where there are not as many.
-const SymInt& size_from_back(const Sizes& sizes, std::size_t place);
 // Of a dimension, counted from the front or the back.  CannotTell where there is none such.
 std::size_t place_of(std::int64_t dim, std::size_t rank);
 std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t rank);
-Sizes without_last(const Sizes& sizes, std::size_t count);
 // Whether it is 1, as far as one can see: a named dimension is taken to be larger.
 bool is_one(const SymInt& size);
 // What a packed weight was packed from, as lib/shapes/rules_quantized.cpp keeps it.

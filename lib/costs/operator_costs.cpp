@@ -123,11 +123,6 @@ const TensorInfo& first_result(const Results& results) {
   return *results[0].tensor();
 }
 
-const SymInt& size_from_back(const Sizes& sizes, std::size_t place) {
-  if (sizes.size() < place) throw CannotTell{};
-  return sizes[sizes.size() - place];
-}
-
 std::size_t place_of(std::int64_t dim, std::size_t rank) {
   const auto count = static_cast<std::int64_t>(rank);
   if (dim < -count || dim >= count) throw CannotTell{};
@@ -138,11 +133,6 @@ std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t r
   std::vector<bool> places(rank);
   for (const std::int64_t dim : dims) places[place_of(dim, rank)] = true;
   return places;
-}
-
-Sizes without_last(const Sizes& sizes, std::size_t count) {
-  if (sizes.size() < count) throw CannotTell{};
-  return slice_of(sizes, 0, sizes.size() - count);
 }
 
 bool is_one(const SymInt& size) { return is_number(size, 1); }

@@ -26,9 +26,8 @@ Extent extent_of(const RuleArguments& args, Layout layout, const Names& names = 
   const std::size_t length = layout == Layout::kHeadsFirst ? 2 : 3;
   if (layout == Layout::kLengthFirst && query.dim() != 4) throw CannotTell{};
   return {product(without_last(query.sizes, 1)),
-          same_size(size_from_back(key.sizes, length), size_from_back(value.sizes, length)),
-          same_size(size_from_back(query.sizes, 1), size_from_back(key.sizes, 1)),
-          size_from_back(value.sizes, 1)};
+          same_size(from_back(key.sizes, length), from_back(value.sizes, length)),
+          same_size(from_back(query.sizes, 1), from_back(key.sizes, 1)), from_back(value.sizes, 1)};
 }
 
 SymInt forward(const Extent& extent) {

@@ -112,7 +112,7 @@ SymInt short_time(const RuleArguments& args, const Results& results) {
 SymInt inverse_short_time(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, "self");
   if (!is_complex_tensor(args, "self")) throw CannotTell{};
-  const SymInt& frequencies = size_from_back(input.sizes, 2);
+  const SymInt& frequencies = from_back(input.sizes, 2);
   const bool is_real = args.given("onesided")
                            ? args.flag("onesided")
                            : !decided(args.dimensions, Relation::kEqual, frequencies, args.size("n_fft"));

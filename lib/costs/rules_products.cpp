@@ -18,8 +18,7 @@ std::int64_t numbers_in_element(const TensorInfo& info) {
 }
 
 SymInt inner_size(const TensorInfo& a, const TensorInfo& b) {
-  return same_size(size_from_back(a.sizes, 1), size_from_back(b.sizes, b.dim() == 1 ? 1 : 2)) *
-         numbers_in_element(a);
+  return same_size(from_back(a.sizes, 1), from_back(b.sizes, b.dim() == 1 ? 1 : 2)) * numbers_in_element(a);
 }
 
 // Where nothing tells the result, a second factor without a batch leaves nothing open.
@@ -54,7 +53,7 @@ SymInt first_two(const RuleArguments& args, const Results& results) {
 
 // Sums over the batch too, which the result does not have.
 SymInt addbmm(const RuleArguments& args, const Results&) {
-  return product(operand(args, "batch1").sizes) * size_from_back(operand(args, "batch2").sizes, 1);
+  return product(operand(args, "batch1").sizes) * from_back(operand(args, "batch2").sizes, 1);
 }
 
 SymInt dot(const RuleArguments& args, const Results&) {
@@ -70,8 +69,8 @@ SymInt vector_dot(const RuleArguments& args, const Results& results) {
   const std::size_t place = rank - place_of(args.number("dim"), rank);
   SymInt size = 1;
   for (const Sizes* sizes : {&x, &y}) {
-    if (sizes->size() < place || is_one(size_from_back(*sizes, place))) continue;
-    size = is_one(size) ? size_from_back(*sizes, place) : same_size(size, size_from_back(*sizes, place));
+    if (sizes->size() < place || is_one(from_back(*sizes, place))) continue;
+    size = is_one(size) ? from_back(*sizes, place) : same_size(size, from_back(*sizes, place));
   }
   return product(first_result(results).sizes) * size;
 }
@@ -101,7 +100,7 @@ SymInt tensordot(const RuleArguments& args, const Results& results) {
 SymInt linear(const RuleArguments& args, const Results& results) {
   const TensorInfo& input = first_operand(args);
   if (args.given("weight")) operand(args, "weight");
-  return product(first_result(results).sizes) * size_from_back(input.sizes, 1);
+  return product(first_result(results).sizes) * from_back(input.sizes, 1);
 }
 
 // The result may not be known where the weight is packed in a form that tells nothing.
@@ -124,7 +123,7 @@ SymInt grouped(const RuleArguments& args, const Results&) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "mat2");
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
   const SymInt matrix =
-      size_from_back(a.sizes, 1) * size_from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
+      from_back(a.sizes, 1) * from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
   return a.dim() == 3 && b.dim() == 3 ? a.sizes[0] * matrix : matrix;
 }
 
@@ -143,7 +142,7 @@ SymInt each_product(const RuleArguments& args, const Results&) {
   if (left.size() != right.size()) throw CannotTell{};
   SymInt macs = 0;
   for (std::size_t i = 0; i < left.size(); ++i)
-    macs = macs + product(left[i].sizes) * size_from_back(right[i].sizes, 1);
+    macs = macs + product(left[i].sizes) * from_back(right[i].sizes, 1);
   return macs;
 }
 
@@ -195,7 +194,7 @@ SymInt matrix_power(const RuleArguments& args, const Results&) {
   if (power < 2) return 0;
   const auto bits = static_cast<std::uint64_t>(power);
   const std::int64_t products = std::bit_width(bits) - 1 + std::popcount(bits) - 1;
-  return product(sizes) * size_from_back(sizes, 1) * products;
+  return product(sizes) * from_back(sizes, 1) * products;
 }
 
 // ATen/native/Correlation.cpp: of the variables with each other.
@@ -207,7 +206,7 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 
 // ATen/native/AffineGridGenerator.cpp: a product of each place's coordinates and 1 with theta.
 SymInt affine_grid(const RuleArguments& args, const Results& results) {
-  return product(first_result(results).sizes) * size_from_back(operand(args, "theta").sizes, 1);
+  return product(first_result(results).sizes) * from_back(operand(args, "theta").sizes, 1);
 }
 
 // ---- Bilinear forms ----
@@ -261,7 +260,7 @@ SymInt trilinear(const RuleArguments& args, const Results&) {
 
 // ATen/native/Distance.cpp: a product of rows with two features more.
 SymInt euclidean(const RuleArguments& args, const Results& results) {
-  return product(first_result(results).sizes) * (size_from_back(operand(args, "x1").sizes, 1) + 2);
+  return product(first_result(results).sizes) * (from_back(operand(args, "x1").sizes, 1) + 2);
 }
 
 // The same between many rows, or where the call asks for it; else elementwise.
@@ -269,8 +268,7 @@ SymInt distances(const RuleArguments& args, const Results& results) {
   constexpr std::int64_t kIfMany = 0, kAlways = 1, kMany = 25;
   const std::int64_t mode = args.given("compute_mode") ? args.number("compute_mode") : kIfMany;
   if (args.real("p") != 2 || (mode != kAlways && mode != kIfMany)) return 0;
-  const SymInt most =
-      max(size_from_back(operand(args, "x1").sizes, 2), size_from_back(operand(args, "x2").sizes, 2));
+  const SymInt most = max(from_back(operand(args, "x1").sizes, 2), from_back(operand(args, "x2").sizes, 2));
   const bool as_product = mode == kAlways || decided(args.dimensions, Relation::kGreater, most, kMany);
   return as_product ? euclidean(args, results) : SymInt(0);
 }

@@ -37,16 +37,16 @@ std::int64_t gates_of(std::string_view name) {
 }
 
 SymInt hidden_size(const RuleArguments& args) {
-  if (args.is_tensor("hx")) return size_from_back(operand(args, "hx").sizes, 1);
+  if (args.is_tensor("hx")) return from_back(operand(args, "hx").sizes, 1);
   const std::vector<TensorInfo> states = operands(args, "hx");
   if (states.empty()) throw CannotTell{};
-  return size_from_back(states[0].sizes, 1);
+  return from_back(states[0].sizes, 1);
 }
 
 // Without projections, which quantized layers do not have.
 SymInt quantized_layers(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, args.given("data") ? "data" : "input");
-  const SymInt hidden = hidden_size(args), features = size_from_back(input.sizes, 1);
+  const SymInt hidden = hidden_size(args), features = from_back(input.sizes, 1);
   const SymInt directions = args.flag("bidirectional") ? 2 : 1, count = count_of(args, "num_layers");
   const SymInt first = features + hidden, other = directions * hidden + hidden;
   return steps_of(input) * gates_of(args.name()) * hidden * directions * (first + max(count - 1, 0) * other);
@@ -55,7 +55,7 @@ SymInt quantized_layers(const RuleArguments& args, const Results&) {
 SymInt cell(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, "input");
   const SymInt hidden = hidden_size(args);
-  return steps_of(input) * gates_of(args.name()) * hidden * (size_from_back(input.sizes, 1) + hidden);
+  return steps_of(input) * gates_of(args.name()) * hidden * (from_back(input.sizes, 1) + hidden);
 }
 
 constexpr std::pair<std::string_view, CostRule> kRules[] = {

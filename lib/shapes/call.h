@@ -21,7 +21,8 @@ struct Raises {
 };
 
 // TorchScript's numbers of what rules ask for.
-inline constexpr std::int64_t kStridedLayout = 0, kSparseLayout = 1, kContiguousFormat = 0;
+inline constexpr std::int64_t kStridedLayout = 0, kSparseLayout = 1, kContiguousFormat = 0,
+                              kChannelsLastFormat = 2, kChannelsLast3dFormat = 3;
 
 struct CalledOperator {
   std::string name;  // without overload: "aten::cat"

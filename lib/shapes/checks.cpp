@@ -18,7 +18,7 @@ const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name) 
 
 // ---- Types ----
 
-// CPU kernels that there are for floating types only, whatever their meta kernels say.
+// CPU kernels that there are for floating types only.
 bool is_for_floats(std::string_view name) {
   static const std::unordered_set<std::string_view> names = {
       "_log_softmax",
@@ -83,6 +83,87 @@ bool is_for_floats(std::string_view name) {
   return names.contains(name);
 }
 
+// What works with floats and complex numbers of full precision; and the part of it that takes half precision.
+enum class Precision { kAny, kFull };
+
+const Precision* find_precision(std::string_view name) {
+  static const std::unordered_map<std::string_view, Precision> names = {
+      {"cholesky", Precision::kFull},
+      {"cholesky_inverse", Precision::kFull},
+      {"cholesky_solve", Precision::kFull},
+      {"det", Precision::kFull},
+      {"geqrf", Precision::kFull},
+      {"inverse", Precision::kFull},
+      {"linalg_cholesky", Precision::kFull},
+      {"linalg_cholesky_ex", Precision::kFull},
+      {"linalg_cond", Precision::kFull},
+      {"linalg_det", Precision::kFull},
+      {"linalg_eig", Precision::kFull},
+      {"linalg_eigh", Precision::kFull},
+      {"linalg_eigvals", Precision::kFull},
+      {"linalg_eigvalsh", Precision::kFull},
+      {"linalg_householder_product", Precision::kFull},
+      {"linalg_inv", Precision::kFull},
+      {"linalg_inv_ex", Precision::kFull},
+      {"linalg_ldl_factor", Precision::kFull},
+      {"linalg_ldl_factor_ex", Precision::kFull},
+      {"linalg_ldl_solve", Precision::kFull},
+      {"linalg_lstsq", Precision::kFull},
+      {"linalg_lu", Precision::kFull},
+      {"linalg_lu_factor", Precision::kFull},
+      {"linalg_lu_factor_ex", Precision::kFull},
+      {"linalg_lu_solve", Precision::kFull},
+      {"linalg_matrix_exp", Precision::kAny},
+      {"linalg_matrix_rank", Precision::kFull},
+      {"linalg_pinv", Precision::kFull},
+      {"linalg_qr", Precision::kFull},
+      {"linalg_slogdet", Precision::kFull},
+      {"linalg_solve", Precision::kFull},
+      {"linalg_solve_ex", Precision::kFull},
+      {"linalg_solve_triangular", Precision::kFull},
+      {"linalg_svd", Precision::kFull},
+      {"linalg_svdvals", Precision::kFull},
+      {"linalg_tensorinv", Precision::kFull},
+      {"linalg_tensorsolve", Precision::kFull},
+      {"linalg_vecdot", Precision::kAny},
+      {"logdet", Precision::kFull},
+      {"lu_solve", Precision::kFull},
+      {"matrix_exp", Precision::kAny},
+      {"nuclear_norm", Precision::kFull},
+      {"orgqr", Precision::kFull},
+      {"ormqr", Precision::kFull},
+      {"pinverse", Precision::kFull},
+      {"qr", Precision::kFull},
+      {"renorm", Precision::kAny},
+      {"slogdet", Precision::kFull},
+      {"svd", Precision::kFull},
+      {"triangular_solve", Precision::kFull},
+  };
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : &found->second;
+}
+
+void check_precision(const RuleArguments& args, Precision precision) {
+  const TensorInfo* info = find_tensor(args, first_argument(args));
+  if (info == nullptr || !info->dtype) return;
+  // Of nothing, kernels find nothing wrong.
+  if (args.dimensions.decide(Relation::kEqual, product(info->sizes), 0) == true) return;
+  const bool is_short = *info->dtype == ScalarType::kFloat16 || *info->dtype == ScalarType::kBfloat16;
+  if (is_integral(*info->dtype) || (precision == Precision::kFull && is_short && info->device.is_cpu())) {
+    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
+  }
+}
+
+// Channels that come last are those of images or of volumes.
+void check_memory_format(const RuleArguments& args) {
+  if (!args.given("memory_format")) return;
+  const TensorInfo* info = find_tensor(args, first_argument(args));
+  if (info == nullptr) return;
+  const std::int64_t format = args.number("memory_format");
+  if (format == kChannelsLastFormat) require_rank(*info, {4}, "what has its channels last");
+  if (format == kChannelsLast3dFormat) require_rank(*info, {5}, "what has its channels last");
+}
+
 void check_floating(const RuleArguments& args) {
   if (args.given("dtype")) return;
   const TensorInfo* info = find_tensor(args, first_argument(args));
@@ -108,6 +189,7 @@ const Names* find_same_typed(std::string_view name) {
       {"fractional_max_pool3d", {"self", "random_samples"}},
       {"index_add", {"self", "source"}},
       {"index_copy", {"self", "source"}},
+      {"index_reduce", {"self", "source"}},
       {"index_put", {"self", "values"}},
       {"masked_scatter", {"self", "source"}},
       {"matmul", {"self", "other"}},
@@ -176,31 +258,11 @@ void check_layer_norm(const RuleArguments& args) {
   check_mixed(args, "input", "bias");
 }
 
-// `from` must be expandable to `to`.
-void check_expandable(const RuleArguments& args, const Sizes& from, const Sizes& to) {
-  if (from.size() > to.size()) {
-    throw Raises{"a tensor of " + std::to_string(from.size()) + " dimensions cannot be expanded to " +
-                 std::to_string(to.size())};
-  }
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const SymInt &small = from[from.size() - 1 - i], &large = to[to.size() - 1 - i];
-    if (args.dimensions.decide(Relation::kNotEqual, small, 1) == true)
-      require(args.dimensions, Relation::kEqual, small, large, "sizes cannot be expanded");
-  }
-}
-
-void check_addbmm(const RuleArguments& args) {
-  const TensorInfo *self = find_tensor(args, "self"), *a = find_tensor(args, "batch1"),
-                   *b = find_tensor(args, "batch2");
-  if (self != nullptr && a != nullptr && b != nullptr && a->dim() == 3 && b->dim() == 3)
-    check_expandable(args, self->sizes, {a->sizes[1], b->sizes[2]});
-}
-
 // The loss is worked out in the target's place.
 void check_logits_loss(const RuleArguments& args) {
   const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (input == nullptr || target == nullptr) return;
-  check_expandable(args, input->sizes, target->sizes);
+  require_expandable(args.dimensions, input->sizes, target->sizes);
   if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
     throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
   }
@@ -293,7 +355,6 @@ using Check = void (*)(const RuleArguments& args);
 
 Check find_check(std::string_view name) {
   static const std::unordered_map<std::string_view, Check> checks = {
-      {"addbmm", check_addbmm},
       {"binary_cross_entropy_with_logits", check_logits_loss},
       {"dsplit", check_equal_parts},
       {"embedding_bag", check_indices},
@@ -324,6 +385,8 @@ void check_call(const RuleArguments& args) {
   if (name.ends_with('_')) name.remove_suffix(1);
   try {
     if (is_for_floats(name)) check_floating(args);
+    if (const Precision* precision = find_precision(name)) check_precision(args, *precision);
+    check_memory_format(args);
     if (const Names* names = find_same_typed(name)) check_same_type(args, *names);
     if (const Check check = find_check(name)) check(args);
   } catch (const CannotTell&) {

@@ -1,4 +1,4 @@
-// What LibTorch's kernels for the CPU check of their arguments and its meta kernels do not.
+// What LibTorch's kernels for the CPU check of their arguments besides what rules do.
 #pragma once
 
 #include "shapes/rules.h"

@@ -36,15 +36,6 @@ bool changes_shape(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-// Operators whose saved statistics are others on the CPU than their meta kernels say.
-bool differs_from_cpu(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> kNames{"native_batch_norm", "_native_batch_norm_legit",
-                                                          "_batch_norm_with_update", "native_layer_norm"};
-  return std::ranges::find(kNames, name) != kNames.end();
-}
-
-bool returns_list(const Schema& schema) { return std::ranges::any_of(schema.results, &SchemaType::is_list); }
-
 // The argument that the first result is, changed; empty when there is none.
 std::string_view written_argument(const Schema& schema) {
   if (schema.results.empty()) return {};
@@ -78,7 +69,36 @@ bool asks_for_layout(const RuleArguments& args) {
   return layout == nullptr || !is_number(*layout, kStridedLayout);
 }
 
-Results infer(const RuleArguments& args, Kernels& kernels) {
+// A float does not become an integer, a complex number no real one, and nothing but a bool a bool.
+void require_castable(Dtype from, Dtype to) {
+  if (!from || !to) return;
+  const auto rank = [](ScalarType type) {
+    if (is_complex(type)) return 3;
+    if (is_floating(type)) return 2;
+    return type == ScalarType::kBool ? 0 : 1;
+  };
+  if (is_quantized(*from) || is_quantized(*to) || rank(*from) <= rank(*to)) return;
+  throw Raises{dtype_name(*from) + " does not become " + dtype_name(*to)};
+}
+
+// What is worked out has to fit into the tensor that it is written to.
+void check_written(const RuleArguments& args, Rule rule, std::string_view written) {
+  if (rule == nullptr && (args.traits() & traits::kPointwise) == 0) return;
+  try {
+    ShapeEnv dimensions = args.dimensions;  // no name is given to a size that nobody sees
+    const RuleArguments again = args.with_dimensions(dimensions);
+    const Results results = rule != nullptr ? rule(again) : pointwise(again);
+    const TensorInfo* given = results.empty() ? nullptr : results[0].tensor();
+    const TensorInfo& self = args.tensor(written);
+    if (given == nullptr) return;
+    require_equal_sizes(args.dimensions, given->sizes, self.sizes, "sizes of result and tensor differ");
+    require_castable(given->dtype, self.dtype);
+  } catch (const CannotTell&) {
+  } catch (const SymbolicError&) {
+  }
+}
+
+Results infer(const RuleArguments& args) {
   const Schema& schema = args.schema();
   for (const SchemaArgument& argument : schema.arguments) {
     if (argument.keyword_only && argument.is_written()) throw CannotTell{};  // an `out`
@@ -93,39 +113,18 @@ Results infer(const RuleArguments& args, Kernels& kernels) {
   if (asks_for_layout(args) && name.find("sparse") == std::string_view::npos) throw CannotTell{};
   const std::string_view written = written_argument(schema);
   if (!written.empty()) {
-    if (kernels.has_meta_kernel() || kernels.is_composite()) kernels.run_on_meta();
-    if (!changes_shape(without_namespace(name))) return make(args.tensor(written));
     name.remove_suffix(1);
     const Rule rule = find_rule(name);
-    if (rule == nullptr) throw CannotTell{};
-    return rule(args);
-  }
-  const Rule rule = find_rule(name);
-  // A list may be long, and its length a hostile file's choice: a rule has a limit.
-  const bool meta_first = kernels.has_meta_kernel() && !differs_from_cpu(without_namespace(name)) &&
-                          (rule == nullptr || !returns_list(schema));
-  if (meta_first) {
-    if (auto results = kernels.run_on_meta()) return *std::move(results);
-  }
-  if (rule != nullptr) {
-    try {
-      Results results = rule(args);
-      // A rule knows more, but does not check all that torch does.
-      if (!meta_first && kernels.is_composite() && !returns_list(schema)) kernels.run_on_meta();
-      return results;
-    } catch (const CannotTell&) {
-      // Sizes may be numbers that torch knows more about; but it makes every part of a list.
-      if (returns_list(schema)) throw;
+    if (changes_shape(without_namespace(args.name()))) {
+      if (rule == nullptr) throw CannotTell{};
+      return rule(args);
     }
-  } else if ((args.traits() & traits::kPointwise) != 0) {
-    return pointwise(args);
+    check_written(args, rule, written);
+    return make(args.tensor(written));
   }
-  // After the rules: what is composed of other operators takes as many calls.
-  if (!meta_first && kernels.is_composite()) {
-    if (auto results = kernels.run_on_meta()) return *std::move(results);
-  }
-  if (rule == nullptr) return kernels.run_shape_function();
-  throw CannotTell{};
+  if (const Rule rule = find_rule(name)) return rule(args);
+  if ((args.traits() & traits::kPointwise) == 0) throw CannotTell{};
+  return pointwise(args);
 }
 
 // The device that `args` ask for, or that of the first tensor.
@@ -219,9 +218,9 @@ bool assumes_contiguity(const CallArguments& values) {
 
 }  // namespace
 
-Inferred infer_shapes(const RuleArguments& args, Kernels& kernels) {
+Inferred infer_shapes(const RuleArguments& args) {
   try {
-    Results results = infer(args, kernels);
+    Results results = infer(args);
     if (results.size() != args.schema().results.size()) return {unknown_results(args.schema()), {}};
     const Device device = result_device(args).value_or(Device{});
     for (AbstractValue& result : results) finish(result, device, args.dimensions);
@@ -235,14 +234,9 @@ Inferred infer_shapes(const RuleArguments& args, Kernels& kernels) {
     return {unknown_results(args.schema()), raises.message};
   } catch (const CannotTell&) {
   } catch (const std::exception&) {
-    // SymbolicError, or of the kernels: this call cannot be told either.
+    // SymbolicError: this call cannot be told either.
   }
   return {unknown_results(args.schema()), {}};
-}
-
-Inferred infer_shapes(const RuleArguments& args) {
-  Kernels none;
-  return infer_shapes(args, none);
 }
 
 }  // namespace fxtrace

@@ -81,6 +81,57 @@ void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ra
   throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " + expected};
 }
 
+void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what) {
+  if (info.dim() >= least) return;
+  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " +
+               std::to_string(least) + " or more"};
+}
+
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to) {
+  if (from.size() > to.size()) {
+    throw Raises{"a tensor of " + std::to_string(from.size()) + " dimensions cannot be expanded to " +
+                 std::to_string(to.size())};
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const SymInt &small = from[from.size() - 1 - i], &large = to[to.size() - 1 - i];
+    if (dimensions.decide(Relation::kNotEqual, small, 1) == true)
+      require(dimensions, Relation::kEqual, small, large, "sizes cannot be expanded");
+  }
+}
+
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
+                         std::string_view what) {
+  if (left.size() != right.size()) {
+    throw Raises{std::string(what) + ": " + std::to_string(left.size()) + " and " +
+                 std::to_string(right.size()) + " dimensions"};
+  }
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    require(dimensions, Relation::kEqual, left[i], right[i], what);
+  }
+}
+
+std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
+  dims = normalize_dims(std::move(dims), rank);
+  for (auto dim = dims.begin(); dim != dims.end(); ++dim) {
+    if (std::find(dims.begin(), dim, *dim) != dim) {
+      throw Raises{"dimension " + std::to_string(*dim) + " is named twice"};
+    }
+  }
+  return dims;
+}
+
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what) {
+  if (dtype && !is_right(*dtype)) throw Raises{std::string(what) + " cannot be " + dtype_name(*dtype)};
+}
+
+void require_index(const RuleArguments& args, std::string_view name) {
+  if (!args.is_tensor(name)) return;
+  const Dtype dtype = args.tensor(name).dtype;
+  if (dtype && *dtype != ScalarType::kInt64 && *dtype != ScalarType::kInt32) {
+    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*dtype) + ", not int64"};
+  }
+}
+
 void require_same_dtype(Dtype first, Dtype second, std::string_view what) {
   if (!first || !second || *first == *second) return;
   throw Raises{std::string(what) + " differ: " + dtype_name(*first) + " and " + dtype_name(*second)};
@@ -126,6 +177,20 @@ Sizes concatenated(Sizes first, const Sizes& second) {
   return first;
 }
 
+Sizes without_last(const Sizes& sizes, std::size_t count) {
+  if (sizes.size() < count) throw CannotTell{};
+  return slice_of(sizes, 0, sizes.size() - count);
+}
+
+const SymInt& from_back(const Sizes& sizes, std::size_t index) {
+  if (sizes.size() < index) throw CannotTell{};
+  return sizes[sizes.size() - index];
+}
+
+Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions) {
+  return broadcast(without_last(a.sizes, count), without_last(b.sizes, count), dimensions);
+}
+
 // As the operator does not raise, the sizes are equal or one of them is 1.
 SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions) {
   if (a == b || is_number(b, 1)) return a;
@@ -164,6 +229,14 @@ Sizes broadcast_all(const RuleArguments& args) {
   return *std::move(sizes);
 }
 
+Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names) {
+  Sizes sizes;
+  for (const std::string_view name : names) {
+    if (args.is_tensor(name)) sizes = broadcast(sizes, args.tensor(name).sizes, args.dimensions);
+  }
+  return sizes;
+}
+
 SymInt same_size(const SymInt& a, const SymInt& b) { return b.is_number() ? b : a; }
 
 SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions) {
@@ -200,6 +273,8 @@ SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& di
   if (window.ceil_mode) room = size + min(2 * window.padding - reach + window.stride, window.padding) - 1;
   return dimensions.simplify(floordiv(room, window.stride) + 1);
 }
+
+Dtype either(Dtype first, Dtype second) { return first ? first : second; }
 
 Dtype float_dtype(Dtype dtype) {
   if (dtype && is_integral(*dtype)) return kDefaultFloat;

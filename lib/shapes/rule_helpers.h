@@ -25,6 +25,7 @@ RuleTable part_rules();
 RuleTable reduction_rules();
 RuleTable indexing_rules();
 RuleTable linalg_rules();
+RuleTable matrix_rules();
 RuleTable nn_rules();
 RuleTable vision_rules();
 RuleTable quantized_rules();
@@ -57,6 +58,17 @@ bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, 
 void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what);
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
+// Raises for fewer dimensions.
+void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what);
+// Raises where a tensor of sizes `from` cannot be expanded to `to`.
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to);
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
+                         std::string_view what);
+// Dimensions from 0; raises where one of them is named twice.
+std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank);
+// Raises where the type is known and is none of them.
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what);
+void require_index(const RuleArguments& args, std::string_view name);  // int64 or int32
 // Raises where both types are known and differ.
 void require_same_dtype(Dtype first, Dtype second, std::string_view what);
 bool is_number(const SymInt& value, std::int64_t number);
@@ -67,10 +79,16 @@ SymInt product(std::span<const SymInt> sizes, SymInt number = 1);  // and of the
 // [from, to); CannotTell for what is not there.
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);
 Sizes concatenated(Sizes first, const Sizes& second);
+// Both count from the end; CannotTell for what is not there.
+Sizes without_last(const Sizes& sizes, std::size_t count = 1);
+const SymInt& from_back(const Sizes& sizes, std::size_t index);
+// Broadcast of all but the last `count` dimensions.
+Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions);
 // Raises for sizes that cannot be broadcast.  A size that cannot be told, because either of two may be 1, is
 // a fresh one.
 Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions);
 Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
+Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names);  // where given
 SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions);
 // Of two that must be equal, the simpler one: a number if any is.
 SymInt same_size(const SymInt& a, const SymInt& b);
@@ -92,9 +110,10 @@ struct Window {
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions);
 
 // ---- Types ----
-Dtype float_dtype(Dtype dtype);  // of what a function like sin gives: float32 for integers
-Dtype sum_dtype(Dtype dtype);    // int64 for integers and bool
-Dtype real_dtype(Dtype dtype);   // float32 for complex64
+Dtype either(Dtype first, Dtype second);  // the one that is known
+Dtype float_dtype(Dtype dtype);           // of what a function like sin gives: float32 for integers
+Dtype sum_dtype(Dtype dtype);             // int64 for integers and bool
+Dtype real_dtype(Dtype dtype);            // float32 for complex64
 Dtype complex_dtype(Dtype dtype);
 // The argument `name` if it is given, else `otherwise`.  Absent when it is given and not known.
 Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise);

@@ -130,7 +130,7 @@ Rule find_in(const Rules& rules, std::string_view operator_name) {
 Rule find_rule(std::string_view operator_name) {
   static const Rules* const rules = rules_of(
       {pointwise_rules(), creation_rules(), tensor_rules(), part_rules(), reduction_rules(), indexing_rules(),
-       linalg_rules(), nn_rules(), vision_rules(), quantized_rules(), sparse_rules()});
+       linalg_rules(), matrix_rules(), nn_rules(), vision_rules(), quantized_rules(), sparse_rules()});
   return find_in(*rules, operator_name);
 }
 

@@ -18,6 +18,9 @@ class RuleArguments {
   RuleArguments(const CalledOperator& op, const CallArguments& values, ShapeEnv& dims)
       : dimensions(dims), op_(op), values_(values) {}
 
+  // The same call, where what is learned of dimensions goes elsewhere.
+  RuleArguments with_dimensions(ShapeEnv& dims) const { return {op_, values_, dims}; }
+
   bool given(std::string_view name) const;  // the schema has it, and it is not None
   bool is_tensor(std::string_view name) const;
   const TensorInfo& tensor(std::string_view name) const;

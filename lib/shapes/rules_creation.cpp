@@ -48,11 +48,15 @@ Results arange(const RuleArguments& args) {
   if (dtype && is_floating(*dtype)) dtype = kDefaultFloat;
   dtype = dtype_or(args, "dtype", dtype);
   if (!integers) {
+    double start = args.given("start") ? args.real("start") : 0;
+    double step = args.given("step") ? args.real("step") : 1;
+    double end = args.real("end");
     // The numbers are rounded before they are counted.
-    if (dtype == ScalarType::kInt64) throw CannotTell{};
-    const double start = args.given("start") ? args.real("start") : 0;
-    const double step = args.given("step") ? args.real("step") : 1;
-    const double count = std::ceil((args.real("end") - start) / step);
+    if (!dtype || *dtype == ScalarType::kInt64) {
+      if (!dtype) throw CannotTell{};
+      for (double* number : {&start, &step, &end}) *number = std::trunc(*number);
+    }
+    const double count = std::ceil((end - start) / step);
     constexpr double kLimit = 1e15;  // where floats still hold integers
     if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
     return make({static_cast<std::int64_t>(count)}, dtype);
@@ -64,7 +68,22 @@ Results arange(const RuleArguments& args) {
   return make({ceildiv(-distance, -step)}, dtype);
 }
 
+// range(start, end, step): as arange, with the end.
+Results range(const RuleArguments& args) {
+  const Dtype dtype = dtype_or(args, "dtype", kDefaultFloat);
+  if (!dtype || *dtype == ScalarType::kInt64) throw CannotTell{};
+  const double step = args.given("step") ? args.real("step") : 1;
+  const double count = std::floor((args.real("end") - args.real("start")) / step) + 1;
+  constexpr double kLimit = 1e15;
+  if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
+  return make({static_cast<std::int64_t>(count)}, dtype);
+}
+
 Results linspace(const RuleArguments& args) {
+  for (const std::string_view name : {"start", "end"}) {
+    if (args.is_tensor(name)) require_rank(args.tensor(name), {0}, name);
+  }
+  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "number of steps");
   return make({args.size("steps")}, dtype_or(args, "dtype", kDefaultFloat));
 }
 
@@ -135,7 +154,7 @@ Results shape_as_tensor(const RuleArguments& args) {
 // normal(mean, std): either may be a tensor; normal(mean, std, size)
 Results normal(const RuleArguments& args) {
   if (args.given("size")) return of_size(args);
-  return make(broadcast_all(args), promoted(args, {"mean", "std"}));
+  return make(broadcast_all(args), args.tensor(args.is_tensor("mean") ? "mean" : "std").dtype);
 }
 
 Results triangle_indices(const RuleArguments& args) {
@@ -155,11 +174,43 @@ Results triangle_indices(const RuleArguments& args) {
 
 Results one_hot(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
+  require_same_dtype(self.dtype, ScalarType::kInt64, "dtypes of classes");
   const std::optional<std::int64_t> classes = args.size("num_classes").number();
   // -1: as many as the largest element asks for.
   const bool from_data = classes && *classes < 0;
   return make(concatenated(self.sizes, {from_data ? args.dimensions.fresh() : args.size("num_classes")}),
               ScalarType::kInt64);
+}
+
+// Powers of each element, the first `N` or as many as there are elements.
+Results vandermonde(const RuleArguments& args) {
+  TensorInfo x = args.tensor("x");
+  if (args.name() == "aten::vander") require_rank(x, {1}, "what powers are taken of");
+  if (x.sizes.empty()) x.sizes.emplace_back(1);
+  const SymInt count = args.given("N") ? args.size("N") : x.sizes.back();
+  return make(concatenated(x.sizes, {count}), sum_dtype(x.dtype));
+}
+
+// `r` of the elements, in every way.
+Results combinations(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_rank(self, {1}, "what is combined");
+  const std::int64_t picked = args.number("r");
+  if (picked < 0) throw Raises{"a negative number of elements is combined"};
+  if (picked == 0) return make({0}, self.dtype);
+  std::int64_t count = number_of(self.sizes[0]);
+  constexpr std::int64_t kLimit = 1'000'000;
+  if (count > kLimit || picked > kLimit) throw CannotTell{};
+  if (args.flag("with_replacement") && count > 0) count += picked - 1;
+  SymInt ways = 1;
+  for (std::int64_t i = 0; i < std::min(picked, count - picked); ++i) {
+    ways = floordiv(ways * (count - i), i + 1);
+  }
+  return make({picked > count ? SymInt(0) : ways, picked}, self.dtype);
+}
+
+Results from_file(const RuleArguments& args) {
+  return make({args.size("size")}, dtype_or(args, "dtype", kDefaultFloat));
 }
 
 Results multinomial(const RuleArguments& args) {
@@ -180,6 +231,7 @@ Results resize(const RuleArguments& args) { return make(args.sizes("size"), args
 RuleTable creation_rules() {
   static constexpr std::pair<std::string_view, Rule> kRules[] = {
       {"empty", of_size},
+      {"empty_permuted", of_size},
       {"empty_strided", of_size},
       {"ones", of_size},
       {"rand", of_size},
@@ -205,12 +257,15 @@ RuleTable creation_rules() {
       {"arange", arange},
       {"bartlett_window", window},
       {"blackman_window", window},
+      {"combinations", combinations},
       {"eye", eye},
       {"fft_fftfreq", frequencies},
       {"fft_rfftfreq", real_frequencies},
+      {"from_file", from_file},
       {"hamming_window", window},
       {"hann_window", window},
       {"kaiser_window", window},
+      {"linalg_vander", vandermonde},
       {"linspace", linspace},
       {"logspace", linspace},
       {"multinomial", multinomial},
@@ -219,10 +274,12 @@ RuleTable creation_rules() {
       {"one_hot", one_hot},
       {"poisson", same_as_first},
       {"randperm", randperm},
+      {"range", range},
       {"resize", resize},
       {"resize_as", from_template},
       {"tril_indices", triangle_indices},
       {"triu_indices", triangle_indices},
+      {"vander", vandermonde},
 
       {"_list_to_tensor", list_to_tensor},
       {"_shape_as_tensor", shape_as_tensor},

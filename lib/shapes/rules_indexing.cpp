@@ -25,7 +25,17 @@ Results index(const RuleArguments& args) {
     }
     const TensorInfo* tensor = item.tensor();
     if (tensor == nullptr) throw CannotTell{};
+    const std::size_t first = is_picked.size();
+    const auto is_position = [](ScalarType type) {
+      return type == ScalarType::kInt64 || type == ScalarType::kInt32 || type == ScalarType::kUint8 ||
+             type == ScalarType::kBool;
+    };
+    require_dtype(tensor->dtype, is_position, "an index");
     if (is_mask(*tensor)) {
+      for (std::size_t i = 0; i < tensor->sizes.size() && first + i < self.sizes.size(); ++i) {
+        require(args.dimensions, Relation::kEqual, tensor->sizes[i], self.sizes[first + i],
+                "sizes of mask and tensor differ");
+      }
       // One list of positions for each of the mask's dimensions, all of the same length.
       positions =
           broadcast(positions, {fresh_up_to(product(tensor->sizes), args.dimensions)}, args.dimensions);
@@ -37,7 +47,10 @@ Results index(const RuleArguments& args) {
     }
   }
   is_picked.resize(std::max(is_picked.size(), self.sizes.size()), false);
-  if (is_picked.size() != self.sizes.size()) throw CannotTell{};
+  if (is_picked.size() > self.sizes.size()) {
+    throw Raises{std::to_string(is_picked.size()) + " dimensions are indexed of " +
+                 std::to_string(self.dim())};
+  }
   // The positions come where the first of them is, or first when something is between them.
   const auto first = std::ranges::find(is_picked, true);
   if (first == is_picked.end()) return make(self);
@@ -52,27 +65,132 @@ Results index(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
+// What is put there is broadcast to what is there.
+Results index_put(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &values = args.tensor("values");
+  const auto has_mask = [](const AbstractValue& item) {
+    return item.tensor() != nullptr && is_mask(*item.tensor());
+  };
+  const AbstractValue::Sequence* items = args.value("indices").sequence();
+  // How much a mask leaves depends on data.
+  if (items == nullptr || std::ranges::any_of(*items, has_mask)) return make(self);
+  try {
+    require_expandable(args.dimensions, values.sizes, index(args).at(0).tensor()->sizes);
+  } catch (const CannotTell&) {
+    return make(self);
+  }
+  return make(self);
+}
+
+// put: positions in all elements.
+Results put(const RuleArguments& args) {
+  require_same_dtype(args.tensor("index").dtype, ScalarType::kInt64, "dtypes of indices");
+  return same_as_first(args);
+}
+
 Results index_select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const TensorInfo& positions = args.tensor("index");
+  require_rank(positions, {0, 1}, "the index");
+  require_index(args, "index");
   if (!self.sizes.empty()) {
     self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
   }
   return make(std::move(self));
 }
 
-// gather, take: where each element comes from.
+bool is_empty(const RuleArguments& args, const TensorInfo& info) {
+  return std::ranges::any_of(info.sizes, [&](const SymInt& size) {
+    return args.dimensions.decide(Relation::kEqual, size, 0) != false;
+  });
+}
+
+// take: where each element comes from.
 Results sizes_of_index(const RuleArguments& args) {
-  const Dtype dtype = args.tensor("index").dtype;
-  if (dtype && *dtype != ScalarType::kInt64 && *dtype != ScalarType::kInt32)
-    throw Raises{"indices are int64, not " + dtype_name(*dtype)};
-  return make(args.tensor("index").sizes, args.tensor("self").dtype);
+  const TensorInfo& index = args.tensor("index");
+  const bool may_be_int32 = args.name() == "aten::gather" && index.dtype == ScalarType::kInt32;
+  if (index.dtype && *index.dtype != ScalarType::kInt64 && !may_be_int32)
+    throw Raises{"indices are int64, not " + dtype_name(*index.dtype)};
+  return make(index.sizes, args.tensor("self").dtype);
+}
+
+// The index has as many dimensions as `other` and reaches no further, but along `dim`.
+void require_inside(const RuleArguments& args, const TensorInfo& index, const TensorInfo& other,
+                    std::optional<std::int64_t> dim, std::string_view what) {
+  const std::int64_t rank = std::max<std::int64_t>(index.dim(), 1);
+  if (rank != std::max<std::int64_t>(other.dim(), 1)) {
+    throw Raises{std::string(what) + ": " + std::to_string(index.dim()) + " and " +
+                 std::to_string(other.dim()) + " dimensions"};
+  }
+  for (std::size_t i = 0; i < index.sizes.size() && i < other.sizes.size(); ++i) {
+    if (dim == static_cast<std::int64_t>(i)) continue;
+    require(args.dimensions, Relation::kLessEqual, index.sizes[i], other.sizes[i], what);
+  }
+}
+
+Results gather(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
+  const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
+  // Of nothing anything can be gathered.
+  if (!is_empty(args, index)) {
+    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    return sizes_of_index(args);
+  }
+  return make(index.sizes, self.dtype);
+}
+
+Results scatter(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
+  const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
+  require_index(args, "index");
+  if (!is_empty(args, index)) {
+    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    if (args.is_tensor("src")) {
+      require_inside(args, index, args.tensor("src"), {}, "the index does not fit what is scattered");
+    }
+  }
+  return make(self);
+}
+
+// index_add, index_copy, index_reduce: `index` says where the parts of `source` along `dim` go.
+Results put_slices(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &index = args.tensor("index"),
+                   &source = args.tensor("source");
+  const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
+  require_index(args, "index");
+  require_rank(index, {0, 1}, "the index");
+  const SymInt count = product(index.sizes);
+  const auto along = static_cast<std::size_t>(dim);
+  const bool is_copy = args.name().starts_with("aten::index_copy");
+  if (is_copy) require_same_dtype(index.dtype, ScalarType::kInt64, "dtypes of indices");
+  if (self.dim() == source.dim()) {
+    for (std::size_t i = 0; i < self.sizes.size(); ++i) {
+      if (i == along) continue;
+      require(args.dimensions, Relation::kEqual, self.sizes[i], source.sizes[i], "sizes of the two differ");
+    }
+  } else if (!is_copy || (!self.sizes.empty() && !source.sizes.empty())) {
+    throw Raises{"a tensor of " + std::to_string(self.dim()) + " dimensions is changed by one of " +
+                 std::to_string(source.dim())};
+  }
+  require(args.dimensions, Relation::kEqual, source.sizes.empty() ? SymInt(1) : source.sizes.at(along), count,
+          "the index is not one for each part");
+  return make(self);
+}
+
+Results index_fill(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
+  normalize_dim(args.number("dim"), self.dim());
+  require_index(args, "index");
+  require_rank(index, {0, 1}, "the index");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  return make(self);
 }
 
 Results take_along_dim(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &indices = args.tensor("indices");
+  require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
   if (!args.given("dim")) return make({product(indices.sizes)}, self.dtype);
-  if (self.dim() != indices.dim()) throw CannotTell{};
+  require_rank(indices, {self.dim()}, "the tensor of indices");
   const std::size_t dim = dim_index(args.number("dim"), self);
   Sizes sizes = indices.sizes;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -82,6 +200,8 @@ Results take_along_dim(const RuleArguments& args) {
 }
 
 Results masked_select(const RuleArguments& args) {
+  const Dtype mask = args.tensor("mask").dtype;
+  if (mask != ScalarType::kUint8) require_same_dtype(mask, ScalarType::kBool, "dtypes of masks");
   const SymInt count = fresh_up_to(product(broadcast_all(args)), args.dimensions);
   return make({count}, args.tensor("self").dtype);
 }
@@ -174,36 +294,33 @@ Results count_values(const RuleArguments& args) {
 
 RuleTable indexing_rules() {
   static constexpr std::pair<std::string_view, Rule> kRules[] = {
-      {"_index_put_impl", same_as_first},
+      {"_index_put_impl", index_put},
       {"_unique", unique_elements},
       {"_unique2", unique_elements},
       {"_unsafe_index", index},
-      {"_unsafe_index_put", same_as_first},
+      {"_unsafe_index_put", index_put},
       {"argwhere", nonzero},
       {"bincount", count_values},
       {"bucketize", found_positions},
-      {"diagonal_scatter", same_as_first},
-      {"gather", sizes_of_index},
+      {"gather", gather},
       {"index", index},
-      {"index_add", same_as_first},
-      {"index_copy", same_as_first},
-      {"index_fill", same_as_first},
-      {"index_put", same_as_first},
-      {"index_reduce", same_as_first},
+      {"index_add", put_slices},
+      {"index_copy", put_slices},
+      {"index_fill", index_fill},
+      {"index_put", index_put},
+      {"index_reduce", put_slices},
       {"index_select", index_select},
       {"isin", is_in},
       {"masked_select", masked_select},
       {"nonzero", nonzero},
       {"nonzero_numpy", nonzero_lists},
       {"nonzero_static", nonzero_static},
-      {"put", same_as_first},
+      {"put", put},
       {"repeat_interleave", repeat_interleave},
-      {"scatter", same_as_first},
-      {"scatter_add", same_as_first},
-      {"scatter_reduce", same_as_first},
+      {"scatter", scatter},
+      {"scatter_add", scatter},
+      {"scatter_reduce", scatter},
       {"searchsorted", found_positions},
-      {"select_scatter", same_as_first},
-      {"slice_scatter", same_as_first},
       {"take", sizes_of_index},
       {"take_along_dim", take_along_dim},
       {"unique_consecutive", unique_elements},

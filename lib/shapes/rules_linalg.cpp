@@ -1,4 +1,4 @@
-// Rules of matrix products and decompositions.
+// Rules of matrix products.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -8,18 +8,6 @@
 
 namespace fxtrace {
 namespace {
-
-Dtype either(Dtype first, Dtype second) { return first ? first : second; }
-
-Sizes without_last(const Sizes& sizes, std::size_t count) {
-  if (sizes.size() < count) throw CannotTell{};
-  return slice_of(sizes, 0, sizes.size() - count);
-}
-
-const SymInt& from_back(const Sizes& sizes, std::size_t index) {
-  if (sizes.size() < index) throw CannotTell{};
-  return sizes[sizes.size() - index];
-}
 
 // ---- Products ----
 
@@ -66,9 +54,46 @@ Results packed_mm(const RuleArguments& args) {
   return make({self.sizes[0], weight.sizes[0] * Columns}, self.dtype);
 }
 
-Results addmm(const RuleArguments& args) { return multiplied(args, "mat1", "mat2"); }
-Results addmv(const RuleArguments& args) { return multiplied(args, "mat", "vec"); }
-Results baddbmm(const RuleArguments& args) { return multiplied(args, "batch1", "batch2"); }
+// A product to which `self` is added, which may have less precision in the forms that ask for a type.
+Results added_product(const RuleArguments& args, std::string_view first, std::string_view second,
+                      std::int64_t first_rank, std::int64_t second_rank) {
+  const TensorInfo& self = args.tensor("self");
+  require_rank(args.tensor(first), {first_rank}, "the first factor");
+  require_rank(args.tensor(second), {second_rank}, "the second factor");
+  Results results = multiplied(args, first, second);
+  if (!args.given("out_dtype"))
+    require_same_dtype(self.dtype, args.tensor(first).dtype, "dtypes of summand and factor");
+  if (first_rank == 3) {
+    require(args.dimensions, Relation::kEqual, args.tensor(first).sizes[0], args.tensor(second).sizes[0],
+            "numbers of matrices differ");
+  }
+  require_expandable(args.dimensions, self.sizes, results.at(0).tensor()->sizes);
+  return results;
+}
+
+Results addmm(const RuleArguments& args) { return added_product(args, "mat1", "mat2", 2, 2); }
+Results addmv(const RuleArguments& args) { return added_product(args, "mat", "vec", 2, 1); }
+Results baddbmm(const RuleArguments& args) { return added_product(args, "batch1", "batch2", 3, 3); }
+
+Results mm(const RuleArguments& args) {
+  require_rank(args.tensor("self"), {2}, "the first factor");
+  require_rank(args.tensor("mat2"), {2}, "the second factor");
+  return matmul(args);
+}
+
+Results bmm(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
+  require_rank(a, {3}, "the first factor");
+  require_rank(b, {3}, "the second factor");
+  require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
+  return matmul(args);
+}
+
+Results mv(const RuleArguments& args) {
+  require_rank(args.tensor("self"), {2}, "the matrix");
+  require_rank(args.tensor("vec"), {1}, "the vector");
+  return matmul(args);
+}
 
 Results addbmm(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("batch1"), &b = args.tensor("batch2");
@@ -76,7 +101,9 @@ Results addbmm(const RuleArguments& args) {
   require_rank(b, {3}, "the second batch of matrices");
   require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
   require(args.dimensions, Relation::kEqual, a.sizes[2], b.sizes[1], "inner sizes of the product differ");
-  return make({from_back(a.sizes, 2), from_back(b.sizes, 1)}, either(a.dtype, b.dtype));
+  require_same_dtype(args.tensor("self").dtype, a.dtype, "dtypes of summand and factor");
+  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[1], b.sizes[2]});
+  return make({a.sizes[1], b.sizes[2]}, either(a.dtype, b.dtype));
 }
 
 Results dot(const RuleArguments& args) {
@@ -89,6 +116,7 @@ Results dot(const RuleArguments& args) {
 }
 
 Results vector_dot(const RuleArguments& args) {
+  require_same_dtype(args.tensor("x").dtype, args.tensor("y").dtype, "dtypes of the two");
   TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
   both.sizes.erase(both.sizes.begin() + static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), both)));
   return make(std::move(both));
@@ -96,11 +124,16 @@ Results vector_dot(const RuleArguments& args) {
 
 Results outer(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("vec2");
+  require_rank(a, {1}, "the first vector");
+  require_rank(b, {1}, "the second vector");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec2"}));
 }
 
 Results addr(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("vec1"), &b = args.tensor("vec2");
+  require_rank(a, {1}, "the first vector");
+  require_rank(b, {1}, "the second vector");
+  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[0], b.sizes[0]});
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec1", "vec2"}));
 }
 
@@ -116,6 +149,9 @@ Results linear(const RuleArguments& args) {
           "features of the input are not what the weight takes");
   Sizes sizes = without_last(input.sizes, 1);
   if (weight.dim() == 2) sizes.push_back(weight.sizes[0]);
+  if (args.is_tensor("bias") && args.tensor("bias").sizes.size() <= sizes.size()) {
+    require_expandable(args.dimensions, args.tensor("bias").sizes, sizes);
+  }
   return make(std::move(sizes), either(input.dtype, weight.dtype));
 }
 
@@ -123,11 +159,22 @@ Results inner(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
   const Dtype dtype = promoted(args, {"self", "other"});
   if (a.sizes.empty() || b.sizes.empty()) return make(broadcast_all(args), dtype);
+  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "last sizes differ");
   return make(concatenated(without_last(a.sizes, 1), without_last(b.sizes, 1)), dtype);
 }
 
 Results tensordot(const RuleArguments& args) {
   Sizes sizes;
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  const auto dims_a = distinct_dims(args.numbers("dims_self"), a.dim()),
+             dims_b = distinct_dims(args.numbers("dims_other"), b.dim());
+  if (dims_a.size() != dims_b.size()) throw Raises{"not as many dimensions of both are summed over"};
+  for (std::size_t i = 0; i < dims_a.size() && !a.sizes.empty() && !b.sizes.empty(); ++i) {
+    broadcast_size(a.sizes[static_cast<std::size_t>(dims_a[i])], b.sizes[static_cast<std::size_t>(dims_b[i])],
+                   args.dimensions);
+  }
   for (const bool second : {false, true}) {
     const TensorInfo& info = args.tensor(second ? "other" : "self");
     const auto dims = normalize_dims(args.numbers(second ? "dims_other" : "dims_self"), info.dim());
@@ -142,6 +189,19 @@ Results tensordot(const RuleArguments& args) {
 Results multi_dot(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors(first_argument(args));
   if (tensors.empty()) throw CannotTell{};
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool is_end = i == 0 || i + 1 == tensors.size();
+    if (is_end) {
+      require_rank(tensors[i], {1, 2}, "the first or last factor");
+    } else {
+      require_rank(tensors[i], {2}, "a factor");
+    }
+    require_same_dtype(tensors[i].dtype, tensors[0].dtype, "dtypes of the factors");
+    if (i > 0) {
+      require(args.dimensions, Relation::kEqual, tensors[i - 1].sizes.back(), tensors[i].sizes[0],
+              "inner sizes of the product differ");
+    }
+  }
   Sizes sizes;
   if (tensors.front().dim() == 2) sizes.push_back(tensors.front().sizes[0]);
   if (tensors.back().dim() == 2) sizes.push_back(tensors.back().sizes[1]);
@@ -158,12 +218,25 @@ Results kronecker(const RuleArguments& args) {
 }
 
 Results cross(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
+  require_rank(b, {a.dim()}, "the second factor");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  if (args.given("dim") && !a.sizes.empty()) {
+    const std::size_t dim = dim_index(args.number("dim"), a);
+    require(args.dimensions, Relation::kEqual, a.sizes[dim], 3, "size of a vector");
+    require(args.dimensions, Relation::kEqual, b.sizes[dim], 3, "size of a vector");
+  }
   return make(broadcast_all(args), promoted(args, {"self", "other"}));
 }
 
 Results distances(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("x1"), &b = args.tensor("x2");
-  Sizes sizes = broadcast(without_last(a.sizes, 2), without_last(b.sizes, 2), args.dimensions);
+  for (const TensorInfo* points : {&a, &b}) {
+    require_least_rank(*points, 2, "points");
+    require_dtype(points->dtype, is_floating, "points");
+  }
+  require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "points have different sizes");
+  Sizes sizes = common_batch(a, b, 2, args.dimensions);
   sizes.push_back(from_back(a.sizes, 2));
   sizes.push_back(from_back(b.sizes, 2));
   return make(std::move(sizes), promoted(args, {"x1", "x2"}));
@@ -225,115 +298,11 @@ Results einsum(const RuleArguments& args) {
       sizes.push_back(letters.at(label));
     }
   }
+  // Sums of integers are int64 where no product is made of them.
+  const bool sums = std::ranges::any_of(
+      letters, [&](const auto& entry) { return result.find(entry.first) == std::string::npos; });
+  if (sums && dtype != sum_dtype(dtype)) dtype.reset();
   return make(std::move(sizes), dtype);
-}
-
-// ---- Decompositions ----
-
-TensorInfo matrix(const RuleArguments& args) {
-  TensorInfo info = args.tensor(first_argument(args));
-  if (info.dim() < 2) throw CannotTell{};
-  return info;
-}
-
-TensorInfo square_matrix(const RuleArguments& args) {
-  TensorInfo info = args.tensor(first_argument(args));
-  if (info.dim() < 2) throw Raises{"a matrix has " + std::to_string(info.dim()) + " dimensions"};
-  require(args.dimensions, Relation::kEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
-          "the matrix is not square");
-  return info;
-}
-
-// The inverse, a root, a power.
-Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
-
-TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {
-  return {.sizes = concatenated(without_last(info.sizes, 2), last), .dtype = dtype};
-}
-
-Results determinant(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(without_last(info.sizes, 2), info.dtype);
-}
-
-Results log_determinant(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
-}
-
-// linalg_inv_ex: whether each matrix worked comes second.
-Results with_status(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({info, with_last(info, {}, ScalarType::kInt32)});
-}
-
-Results pseudo_inverse(const RuleArguments& args) {
-  TensorInfo info = matrix(args);
-  std::swap(info.sizes[info.sizes.size() - 1], info.sizes[info.sizes.size() - 2]);
-  return make(std::move(info));
-}
-
-Results eigen_symmetric(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({with_last(info, {info.sizes.back()}, real_dtype(info.dtype)), info});
-}
-
-Results eigenvalues_symmetric(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(with_last(info, {info.sizes.back()}, real_dtype(info.dtype)));
-}
-
-Results eigen(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  const Dtype dtype = complex_dtype(info.dtype);
-  return make_many({with_last(info, {info.sizes.back()}, dtype), {.sizes = info.sizes, .dtype = dtype}});
-}
-
-Results eigenvalues(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(with_last(info, {info.sizes.back()}, complex_dtype(info.dtype)));
-}
-
-Results singular_values(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  return make(
-      with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, real_dtype(info.dtype)));
-}
-
-Results singular_decomposition(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1),
-               least = min(rows, columns);
-  const bool is_old = args.given("some");  // torch.svd gives V, torch.linalg.svd its transpose
-  if (is_old && !args.flag("compute_uv")) throw CannotTell{};
-  const bool full = is_old ? !args.flag("some") : args.flag("full_matrices");
-  const SymInt inner_left = full ? rows : least, inner_right = full ? columns : least;
-  return make_many({with_last(info, {rows, inner_left}, info.dtype),
-                    with_last(info, {least}, real_dtype(info.dtype)),
-                    is_old ? with_last(info, {columns, inner_right}, info.dtype)
-                           : with_last(info, {inner_right, columns}, info.dtype)});
-}
-
-Results qr(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1);
-  const bool has_mode = args.given("mode");
-  if (has_mode && args.text("mode") == "r") throw CannotTell{};
-  const bool complete = has_mode ? args.text("mode") == "complete" : !args.flag("some");
-  const SymInt middle = complete ? rows : min(rows, columns);
-  return make_many(
-      {with_last(info, {rows, middle}, info.dtype), with_last(info, {middle, columns}, info.dtype)});
-}
-
-Results solve(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("A"), &b = args.tensor("B");
-  if (a.dim() == 2 && b.dim() == 1) return make(b.sizes, either(b.dtype, a.dtype));
-  // With another rank b may be a vector or a batch of them, depending on sizes.
-  if (a.dim() != b.dim() || b.dim() < 2) throw CannotTell{};
-  Sizes sizes = broadcast(without_last(a.sizes, 2), without_last(b.sizes, 2), args.dimensions);
-  sizes.push_back(from_back(b.sizes, 2));
-  sizes.push_back(from_back(b.sizes, 1));
-  return make(std::move(sizes), either(b.dtype, a.dtype));
 }
 
 }  // namespace
@@ -353,52 +322,25 @@ RuleTable linalg_rules() {
       {"addmv", addmv},
       {"addr", addr},
       {"baddbmm", baddbmm},
-      {"bmm", matmul},
+      {"bmm", bmm},
       {"cdist", distances},
+      {"_cdist_forward", distances},
       {"chain_matmul", multi_dot},
-      {"cholesky", same_square},
-      {"cholesky_inverse", same_square},
       {"cross", cross},
-      {"det", determinant},
       {"dot", dot},
       {"einsum", einsum},
       {"ger", outer},
       {"inner", inner},
-      {"inverse", same_square},
       {"kron", kronecker},
-      {"linalg_cholesky", same_square},
-      {"linalg_cholesky_ex", with_status},
       {"linalg_cross", cross},
-      {"linalg_det", determinant},
-      {"linalg_eig", eigen},
-      {"linalg_eigh", eigen_symmetric},
-      {"linalg_eigvals", eigenvalues},
-      {"linalg_eigvalsh", eigenvalues_symmetric},
-      {"linalg_inv", same_square},
-      {"linalg_inv_ex", with_status},
       {"linalg_matmul", matmul},
-      {"linalg_matrix_exp", same_square},
-      {"linalg_matrix_power", same_square},
       {"linalg_multi_dot", multi_dot},
-      {"linalg_pinv", pseudo_inverse},
-      {"linalg_qr", qr},
-      {"linalg_slogdet", log_determinant},
-      {"linalg_solve", solve},
-      {"linalg_svd", singular_decomposition},
-      {"linalg_svdvals", singular_values},
       {"linalg_vecdot", vector_dot},
       {"linear", linear},
-      {"logdet", determinant},
       {"matmul", matmul},
-      {"matrix_exp", same_square},
-      {"matrix_power", same_square},
-      {"mm", matmul},
-      {"mv", matmul},
+      {"mm", mm},
+      {"mv", mv},
       {"outer", outer},
-      {"pinverse", pseudo_inverse},
-      {"qr", qr},
-      {"slogdet", log_determinant},
-      {"svd", singular_decomposition},
       {"tensordot", tensordot},
       {"vdot", dot},
   };

@@ -25,11 +25,6 @@ TensorInfo tensor_of(Sizes sizes, Dtype dtype) {
 
 Results like_first(const RuleArguments& args) { return first_only(args, args.tensor(first_argument(args))); }
 
-Sizes without_last(const Sizes& sizes) {
-  if (sizes.empty()) throw CannotTell{};
-  return slice_of(sizes, 0, sizes.size() - 1);
-}
-
 Sizes with_last(Sizes sizes, SymInt last) {
   if (sizes.empty()) throw CannotTell{};
   sizes.back() = std::move(last);
@@ -54,6 +49,8 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
 
 Results channel_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
+  // Nothing stays nothing, whatever its shape.
+  if (args.dimensions.decide(Relation::kEqual, product(input.sizes), 0) == true) return like_first(args);
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
   for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
@@ -73,7 +70,7 @@ Results group_norm(const RuleArguments& args) {
 }
 
 // Over the last dimensions.
-Results shape_norm(const RuleArguments& args) {
+void require_normalized(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
   if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
@@ -82,6 +79,16 @@ Results shape_norm(const RuleArguments& args) {
     require(args.dimensions, Relation::kEqual, input.sizes[offset + i], shape[i],
             "sizes of the input are not what is normalized");
   }
+  for (const std::string_view name : {"weight", "bias"}) {
+    if (args.is_tensor(name)) {
+      require_equal_sizes(args.dimensions, args.tensor(name).sizes, shape,
+                          "sizes of " + std::string(name) + " are not what is normalized");
+    }
+  }
+}
+
+Results shape_norm(const RuleArguments& args) {
+  require_normalized(args);
   return like_first(args);
 }
 
@@ -89,7 +96,7 @@ Results shape_norm(const RuleArguments& args) {
 Results native_layer_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const std::size_t count = args.sizes("normalized_shape").size();
-  if (count > input.sizes.size()) throw CannotTell{};
+  require_normalized(args);
   TensorInfo statistics = input;
   std::fill(statistics.sizes.end() - static_cast<std::ptrdiff_t>(count), statistics.sizes.end(), SymInt(1));
   if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
@@ -274,35 +281,59 @@ Results native_multi_head_attention(const RuleArguments& args) {
 // ---- Distances ----
 
 Results cosine_similarity(const RuleArguments& args) {
+  require_dtype(promoted(args, {"x1", "x2"}), is_floating, "a vector");
   TensorInfo result = tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions),
                                 promoted(args, {"x1", "x2"}));
-  result.sizes.erase(result.sizes.begin() +
-                     static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), result)));
+  const std::int64_t dim = normalize_dim(args.number("dim"), result.dim());
+  if (!result.sizes.empty()) result.sizes.erase(result.sizes.begin() + dim);
   return make(std::move(result));
 }
 
 Results pairwise_distance(const RuleArguments& args) {
   Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
   sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
-  Dtype dtype = float_dtype(promoted(args, {"x1", "x2"}));
-  if (dtype && is_complex(*dtype)) dtype.reset();  // a real number, of which the type depends
-  return make(std::move(sizes), dtype);
+  return make(std::move(sizes), real_dtype(float_dtype(promoted(args, {"x1", "x2"}))));
 }
 
 // One for each pair of rows.
 Results pdist(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
-  if (input.dim() != 2) throw CannotTell{};
+  require_rank(input, {2}, "points");
+  require_dtype(input.dtype, is_floating, "points");
   return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
 }
 
 Results bilinear(const RuleArguments& args) {
-  const TensorInfo &input = args.tensor("input1"), &weight = args.tensor("weight");
-  if (weight.dim() != 3) throw CannotTell{};
+  const TensorInfo &input = args.tensor("input1"), &other = args.tensor("input2"),
+                   &weight = args.tensor("weight");
+  require_rank(weight, {3}, "the weight");
+  require_least_rank(input, 1, "the first input");
+  for (const std::string_view name : {"input2", "weight", "bias"}) {
+    if (args.is_tensor(name))
+      require_same_dtype(input.dtype, args.tensor(name).dtype, "dtypes of inputs and weights");
+  }
+  require_rank(other, {input.dim()}, "the second input");
+  require_equal_sizes(args.dimensions, without_last(input.sizes), without_last(other.sizes),
+                      "sizes of the inputs differ");
+  require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
+          "features of the first input are not what the weight takes");
+  require(args.dimensions, Relation::kEqual, other.sizes.back(), weight.sizes[2],
+          "features of the second input are not what the weight takes");
+  if (args.is_tensor("bias")) {
+    require_rank(args.tensor("bias"), {1}, "the bias");
+    require(args.dimensions, Relation::kEqual, args.tensor("bias").sizes[0], weight.sizes[0],
+            "bias and weight differ");
+  }
   return make(with_last(input.sizes, weight.sizes[0]), input.dtype);
 }
 
-// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all. ----
+// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all.  What any other number
+// does depends on whether the loss is made of other operators. ----
+
+bool is_reduced(const RuleArguments& args) {
+  const std::int64_t reduction = args.number("reduction");
+  return reduction == 1 || reduction == 2;
+}
 
 // Where the two floating types differ, so do the losses about which one they take.
 Dtype loss_dtype(Dtype input, Dtype target) {
@@ -316,14 +347,64 @@ Results loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
   return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
 }
 
+// Of a loss that is made of other operators, where integers may stay such: they have no mean.
+Results composed_loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+  if (!is_reduced(args)) return make(std::move(unreduced), dtype);
+  if (args.number("reduction") == 2) return make(Sizes{}, sum_dtype(dtype));
+  if (dtype && is_integral(*dtype)) throw Raises{"mean of " + dtype_name(*dtype)};
+  return make(Sizes{}, dtype);
+}
+
 Dtype loss_dtype_of(const RuleArguments& args) {
   return loss_dtype(args.tensor(first_argument(args)).dtype, args.tensor("target").dtype);
 }
 
 Results broadcast_loss(const RuleArguments& args) {
   const TensorInfo &input = args.tensor(first_argument(args)), &target = args.tensor("target");
-  if (args.number("reduction") != 0) return loss(args, {}, loss_dtype_of(args));
-  return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), loss_dtype_of(args));
+  const Dtype dtype = promoted(args, {first_argument(args), "target"});
+  return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), dtype);
+}
+
+// poisson_nll_loss, kl_div
+Results float_loss(const RuleArguments& args) {
+  const std::string_view first = first_argument(args);
+  if (args.name() == "aten::kl_div") {
+    const auto is_inexact = [](ScalarType type) { return !is_integral(type); };
+    for (const std::string_view name : {first, std::string_view("target")})
+      require_dtype(args.tensor(name).dtype, is_inexact, "what is compared");
+  }
+  // The exponential or logarithm of the input is a float before anything else is done with it.
+  TensorInfo input = args.tensor(first);
+  input.dtype = float_dtype(input.dtype);
+  Promotion promotion;
+  promotion.add(input);
+  promotion.add(args.tensor("target"));
+  return composed_loss(args, broadcast_of(args, {first, "target"}), promotion.result());
+}
+
+// Worked out in the input's place.
+Results huber_loss(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("self").dtype;
+  const bool is_right = dtype == promoted(args, {"self", "target"}) && dtype && is_floating(*dtype);
+  return composed_loss(args, broadcast_of(args, {"self", "target"}), is_right ? dtype : std::nullopt);
+}
+
+Results l1_loss(const RuleArguments& args) {
+  return composed_loss(args, broadcast_of(args, {"self", "target"}),
+                       real_dtype(promoted(args, {"self", "target"})));
+}
+
+Results hinge_embedding_loss(const RuleArguments& args) {
+  return composed_loss(args, broadcast_of(args, {"self", "target"}), args.tensor("self").dtype);
+}
+
+// The target has to fit into the input.
+Results soft_margin_loss(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &target = args.tensor("target");
+  require_expandable(args.dimensions, target.sizes, self.sizes);
+  if (self.dtype && is_integral(*self.dtype))
+    throw Raises{"the loss is a float, and the input " + dtype_name(*self.dtype)};
+  return loss(args, self.sizes, self.dtype);
 }
 
 Results input_shaped_loss(const RuleArguments& args) {
@@ -331,7 +412,7 @@ Results input_shaped_loss(const RuleArguments& args) {
 }
 
 Results target_shaped_loss(const RuleArguments& args) {
-  return loss(args, args.tensor("target").sizes, loss_dtype_of(args));
+  return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
 
 // (samples, classes, ...) or (classes).
@@ -341,7 +422,39 @@ Sizes without_classes(Sizes sizes) {
   return sizes;
 }
 
+// One class for each place of the input; or as many numbers as the input has, which are probabilities.
+void require_classes(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
+  require_least_rank(input, 1, "the input");
+  const bool takes_probabilities = args.name() == "aten::cross_entropy_loss";
+  if (takes_probabilities && input.dim() == target.dim() && input.dim() > 1) {
+    require_equal_sizes(args.dimensions, input.sizes, target.sizes,
+                        "sizes of input and probabilities differ");
+    require_dtype(target.dtype, is_floating, "probabilities");
+    return;
+  }
+  if (takes_probabilities && input.sizes == target.sizes) return;
+  const auto is_class = [](ScalarType type) {
+    return type == ScalarType::kInt64 || type == ScalarType::kUint8;
+  };
+  require_dtype(target.dtype, is_class, "classes");
+  if (args.is_tensor("weight")) {
+    require_rank(args.tensor("weight"), {1}, "the weight");
+    require(args.dimensions, Relation::kEqual, args.tensor("weight").sizes[0],
+            input.sizes[input.dim() > 1 ? 1 : 0], "the weight is not one for each class");
+  }
+  if (input.dim() == 1) {
+    require_rank(target, {0, 1}, "the target");
+    if (target.dim() == 1)
+      require(args.dimensions, Relation::kEqual, target.sizes[0], 1, "targets of one sample");
+    return;
+  }
+  require_equal_sizes(args.dimensions, target.sizes, without_classes(input.sizes),
+                      "sizes of target and input differ");
+}
+
 Results class_loss(const RuleArguments& args) {
+  require_classes(args);
   return loss(args, without_classes(args.tensor("self").sizes), loss_dtype_of(args));
 }
 
@@ -363,43 +476,73 @@ Results multilabel_margin_loss(const RuleArguments& args) {
 }
 
 Results margin_ranking_loss(const RuleArguments& args) {
-  const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
-                   &target = args.tensor("target");
-  const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
-  if (args.number("reduction") != 0) return loss(args, {}, dtype);
-  return loss(args,
-              broadcast(broadcast(one.sizes, two.sizes, args.dimensions), target.sizes, args.dimensions),
-              dtype);
+  return composed_loss(args, broadcast_of(args, {"input1", "input2", "target"}),
+                       float_dtype(promoted(args, {"input1", "input2", "target"})));
 }
 
 Results cosine_embedding_loss(const RuleArguments& args) {
   const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
                    &target = args.tensor("target");
-  const Dtype dtype = one.dtype == two.dtype ? loss_dtype(one.dtype, target.dtype) : Dtype();
-  return loss(args, target.sizes, dtype);
+  require_rank(target, {0, 1}, "the target");
+  require_rank(one, {target.dim() + 1}, "the first input");
+  require_rank(two, {target.dim() + 1}, "the second input");
+  const Sizes samples = without_last(broadcast(one.sizes, two.sizes, args.dimensions));
+  // Squares of integers are summed before they become floats.
+  const Dtype first = float_dtype(one.dtype), second = float_dtype(two.dtype);
+  return composed_loss(args, broadcast(samples, target.sizes, args.dimensions),
+                       first && second ? promote(*first, *second) : std::nullopt);
 }
 
 Results triplet_margin_loss(const RuleArguments& args) {
   const TensorInfo &anchor = args.tensor("anchor"), &positive = args.tensor("positive"),
                    &negative = args.tensor("negative");
-  const bool same = anchor.dtype == positive.dtype && anchor.dtype == negative.dtype;
-  const Dtype dtype = same ? float_dtype(anchor.dtype) : Dtype();
-  if (args.number("reduction") != 0) return loss(args, {}, dtype);
-  return loss(args,
-              without_last(broadcast(broadcast(anchor.sizes, positive.sizes, args.dimensions), negative.sizes,
-                                     args.dimensions)),
-              dtype);
+  require_rank(positive, {anchor.dim()}, "the positive example");
+  require_rank(negative, {anchor.dim()}, "the negative example");
+  // The distances are what is broadcast, and have their types.
+  const auto distance = [&](std::string_view example) {
+    return tensor_of(without_last(broadcast(anchor.sizes, args.tensor(example).sizes, args.dimensions)),
+                     real_dtype(float_dtype(promoted(args, {"anchor", example}))));
+  };
+  const TensorInfo first = distance("positive"), second = distance("negative");
+  const Dtype dtype = first.dtype && second.dtype ? promote(*first.dtype, *second.dtype) : std::nullopt;
+  return composed_loss(args, broadcast(first.sizes, second.sizes, args.dimensions), dtype);
 }
 
 // (time, samples, classes), or of one sample (time, classes).
+void require_lengths(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("log_probs");
+  require_rank(input, {2, 3}, "the input");
+  const SymInt samples = input.dim() == 3 ? input.sizes[1] : SymInt(1);
+  for (const std::string_view name : {"input_lengths", "target_lengths"}) {
+    if (args.is_tensor(name)) continue;
+    require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(args.sizes(name).size()), samples,
+            "lengths are not one for each sample");
+  }
+  const TensorInfo& targets = args.tensor("targets");
+  if (args.is_tensor("target_lengths") || targets.sizes.empty()) return;
+  SymInt sum = 0, longest = 0;
+  for (const SymInt& length : args.sizes("target_lengths")) {
+    sum = sum + length;
+    longest = max(longest, length);
+  }
+  if (targets.dim() == 1) {
+    require(args.dimensions, Relation::kEqual, targets.sizes[0], sum, "targets are not as long as they say");
+  } else {
+    require(args.dimensions, Relation::kGreaterEqual, targets.sizes[1], longest,
+            "targets are longer than there is");
+  }
+}
+
 Results ctc_loss(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
-  return loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
+  require_lengths(args);
+  return composed_loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
 // (losses, what the backward pass needs)
 Results unreduced_ctc_loss(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
+  require_lengths(args);
   return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
 }
 
@@ -526,13 +669,13 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"bilinear", bilinear},
 
     {"mse_loss", broadcast_loss},
-    {"l1_loss", broadcast_loss},
+    {"l1_loss", l1_loss},
     {"smooth_l1_loss", broadcast_loss},
-    {"huber_loss", broadcast_loss},
-    {"kl_div", broadcast_loss},
-    {"poisson_nll_loss", broadcast_loss},
-    {"hinge_embedding_loss", broadcast_loss},
-    {"soft_margin_loss", input_shaped_loss},
+    {"huber_loss", huber_loss},
+    {"kl_div", float_loss},
+    {"poisson_nll_loss", float_loss},
+    {"hinge_embedding_loss", hinge_embedding_loss},
+    {"soft_margin_loss", soft_margin_loss},
     {"binary_cross_entropy", input_shaped_loss},
     {"binary_cross_entropy_with_logits", target_shaped_loss},
     {"margin_ranking_loss", margin_ranking_loss},

@@ -49,6 +49,7 @@ SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t ot
 
 Results slice(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
+  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
   const SymInt step = size_or(args, "step", 1);
   SymInt start, end;
@@ -65,7 +66,15 @@ Results slice(const RuleArguments& args) {
 
 Results narrow(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  self.sizes[dim_index(args.number("dim"), self)] = args.size("length");
+  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
+  SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
+  require(args.dimensions, Relation::kLessEqual, args.size("length"), size, "more than there is");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("length"), 0, "length of a part");
+  if (args.is_tensor("start")) {
+    require_rank(args.tensor("start"), {0}, "the start of a part");
+    require_dtype(args.tensor("start").dtype, is_integral, "the start of a part");
+  }
+  size = args.size("length");
   return make(std::move(self));
 }
 
@@ -127,20 +136,76 @@ Results diag_embed(const RuleArguments& args) {
 Results unfold(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const SymInt window = args.size("size");
+  const std::int64_t dim = normalize_dim(args.number("dimension"), self.dim());
+  require(args.dimensions, Relation::kGreater, args.size("step"), 0, "the step");
+  require(args.dimensions, Relation::kLessEqual, window,
+          self.sizes.empty() ? SymInt(1) : self.sizes[static_cast<std::size_t>(dim)], "more than there is");
   if (!self.sizes.empty()) {
-    SymInt& size = self.sizes[dim_index(args.number("dimension"), self)];
+    SymInt& size = self.sizes[static_cast<std::size_t>(dim)];
     size = floordiv(size - window, args.size("step")) + 1;
   }
   self.sizes.push_back(window);
   return make(std::move(self));
 }
 
-Results as_strided(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
+Results as_strided(const RuleArguments& args) {
+  const Sizes strides = args.sizes("stride");
+  require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(strides.size()),
+          static_cast<std::int64_t>(args.sizes("size").size()), "sizes and strides");
+  for (const SymInt& stride : strides)
+    require(args.dimensions, Relation::kGreaterEqual, stride, 0, "a stride");
+  return make(args.sizes("size"), args.tensor("self").dtype);
+}
 
 // Sums only where the sizes differ, which makes integers int64.
 Results sum_to_size(const RuleArguments& args) {
-  const Dtype dtype = args.tensor("self").dtype;
-  return make(args.sizes("size"), dtype == sum_dtype(dtype) ? dtype : std::nullopt);
+  const TensorInfo& self = args.tensor("self");
+  Sizes sizes = args.sizes("size");
+  require_expandable(args.dimensions, sizes, self.sizes);
+  Dtype dtype = self.dtype;
+  if (dtype != sum_dtype(dtype) && (sizes.empty() || sizes != self.sizes)) {
+    // A dimension in front that is not summed over is none less, and 1 is taken away.
+    bool sums = sizes.empty();
+    const std::size_t offset = self.sizes.size() - sizes.size();
+    for (std::size_t i = 0; i < self.sizes.size(); ++i) {
+      sums = sums || i < offset ||
+             decided(args.dimensions, Relation::kNotEqual, self.sizes[i], sizes[i - offset]);
+    }
+    if (sums) dtype = sum_dtype(dtype);
+  }
+  return make(std::move(sizes), dtype);
+}
+
+// `src` takes the place of a part.
+template <Rule Part>
+Results with_part(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &source = args.tensor("src");
+  const Results part = Part(args);
+  require_equal_sizes(args.dimensions, source.sizes, part.at(0).tensor()->sizes,
+                      "sizes of source and part differ");
+  return make(self);
+}
+
+// The inverse of such: what is as large as `src`.
+Results slice_inverse(const RuleArguments& args) {
+  return make(args.tensor("src").sizes, args.tensor("self").dtype);
+}
+
+Results flatten_tensors(const RuleArguments& args) {
+  const std::vector<TensorInfo> tensors = args.tensors("tensors");
+  if (tensors.empty()) throw CannotTell{};
+  SymInt count = 0;
+  for (const TensorInfo& tensor : tensors) {
+    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    count = count + product(tensor.sizes);
+  }
+  return make({std::move(count)}, tensors[0].dtype);
+}
+
+Results unflatten_tensors(const RuleArguments& args) {
+  std::vector<TensorInfo> tensors = args.tensors("tensors");
+  for (TensorInfo& tensor : tensors) tensor.dtype = args.tensor("flat").dtype;
+  return make_list(std::move(tensors));
 }
 
 Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
@@ -179,7 +244,11 @@ Results split(const RuleArguments& args) {
     require(args.dimensions, Relation::kEqual, sum, self.sizes[dim], "the pieces are not the whole");
     return pieces(self, dim, sizes);
   }
-  return pieces(self, dim, equal_pieces(self.sizes[dim], args.size(name), args.dimensions));
+  const SymInt piece = args.size(name);
+  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "size of a piece");
+  if (is_number(piece, 0))
+    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0, "pieces of nothing");
+  return pieces(self, dim, equal_pieces(self.sizes[dim], piece, args.dimensions));
 }
 
 Results chunk(const RuleArguments& args) {
@@ -233,8 +302,14 @@ Results tensor_split(const RuleArguments& args) {
 Results hsplit(const RuleArguments& args) {
   return tensor_split_along(args, args.tensor("self").dim() == 1 ? 0 : 1);
 }
-Results vsplit(const RuleArguments& args) { return tensor_split_along(args, 0); }
-Results dsplit(const RuleArguments& args) { return tensor_split_along(args, 2); }
+Results vsplit(const RuleArguments& args) {
+  require_least_rank(args.tensor("self"), 2, "what is split");
+  return tensor_split_along(args, 0);
+}
+Results dsplit(const RuleArguments& args) {
+  require_least_rank(args.tensor("self"), 3, "what is split");
+  return tensor_split_along(args, 2);
+}
 
 Results unbind(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
@@ -252,21 +327,27 @@ RuleTable part_rules() {
       {"_reshape_alias", as_strided},
       {"as_strided", as_strided},
       {"as_strided_copy", as_strided},
+      {"as_strided_scatter", with_part<as_strided>},
       {"chunk", chunk},
       {"diag", diag},
       {"diag_embed", diag_embed},
       {"diagflat", flat_diagonal},
       {"diagonal", diagonal},
       {"diagonal_copy", diagonal},
+      {"diagonal_scatter", with_part<diagonal>},
       {"dsplit", dsplit},
+      {"flatten_dense_tensors", flatten_tensors},
       {"hsplit", hsplit},
       {"linalg_diagonal", linalg_diagonal},
       {"narrow", narrow},
       {"narrow_copy", narrow},
       {"select", select},
       {"select_copy", select},
+      {"select_scatter", with_part<select>},
       {"slice", slice},
       {"slice_copy", slice},
+      {"slice_inverse", slice_inverse},
+      {"slice_scatter", with_part<slice>},
       {"split", split},
       {"split_copy", split},
       {"split_with_sizes", split},
@@ -275,6 +356,7 @@ RuleTable part_rules() {
       {"tensor_split", tensor_split},
       {"unbind", unbind},
       {"unbind_copy", unbind},
+      {"unflatten_dense_tensors", unflatten_tensors},
       {"unfold", unfold},
       {"unfold_copy", unfold},
       {"unsafe_chunk", chunk},

@@ -61,8 +61,17 @@ Results reshape(const RuleArguments& args) {
   return make(std::move(sizes), dtype);
 }
 
-Results shape_of_other(const RuleArguments& args) {
-  return make(args.tensor("other").sizes, args.tensor("self").dtype);
+Results reshape_as(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
+  require(args.dimensions, Relation::kEqual, product(self.sizes), product(other.sizes),
+          "numbers of elements differ");
+  return make(other.sizes, self.dtype);
+}
+
+Results expand_as(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
+  require_expandable(args.dimensions, self.sizes, other.sizes);
+  return make(other.sizes, self.dtype);
 }
 
 Results expand(const RuleArguments& args) {
@@ -89,7 +98,10 @@ Results repeat(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Sizes counts = args.sizes(args.given("repeats") ? "repeats" : "dims");
   Sizes sizes = self.sizes;
-  // tile() takes fewer counts than dimensions, repeat() does not.
+  // tile() takes fewer counts than dimensions.
+  if (args.given("repeats") && counts.size() < sizes.size()) {
+    throw Raises{std::to_string(counts.size()) + " dimensions are repeated of " + std::to_string(self.dim())};
+  }
   if (counts.size() < sizes.size()) counts.insert(counts.begin(), sizes.size() - counts.size(), 1);
   sizes.insert(sizes.begin(), counts.size() - sizes.size(), 1);
   for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = sizes[i] * counts[i];
@@ -105,9 +117,15 @@ Results permuted(const TensorInfo& self, const std::vector<std::int64_t>& order)
   return make(std::move(sizes), self.dtype);
 }
 
-Results permute(const RuleArguments& args) { return permuted(args.tensor("self"), args.numbers("dims")); }
+Results permute(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const std::vector<std::int64_t> dims = args.numbers("dims");
+  if (dims.size() == self.sizes.size()) distinct_dims(dims, self.dim());
+  return permuted(self, dims);
+}
 
 Results swapped(TensorInfo info, std::int64_t first, std::int64_t second) {
+  normalize_dims({first, second}, info.dim());
   if (!info.sizes.empty()) std::swap(info.sizes[dim_index(first, info)], info.sizes[dim_index(second, info)]);
   return make(std::move(info));
 }
@@ -120,21 +138,30 @@ Results transpose(const RuleArguments& args) {
 
 Results transpose_matrix(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.dim() < 2) return make(std::move(self));
+  // Numbers work, and are deprecated.
+  if (self.sizes.empty()) return make(std::move(self));
+  require_least_rank(self, 2, "what is transposed");
   return swapped(std::move(self), -1, -2);
 }
 
 Results reverse_dimensions(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
+  const std::string_view name = without_namespace(args.name());
+  if (name == "t" || name == "t_copy" || name == "t_") require_rank(self, {0, 1, 2}, "what is transposed");
+  if (name == "H" || name == "matrix_H") require_rank(self, {0, 2}, "what is transposed");
   std::ranges::reverse(self.sizes);
   return make(std::move(self));
 }
 
 Results move_dimensions(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  const auto source = normalize_dims(args.numbers("source"), self.dim());
-  const auto destination = normalize_dims(args.numbers("destination"), self.dim());
-  if (source.size() != destination.size()) throw CannotTell{};
+  const auto source = distinct_dims(args.numbers("source"), self.dim());
+  const auto destination = distinct_dims(args.numbers("destination"), self.dim());
+  if (source.size() != destination.size()) {
+    throw Raises{std::to_string(source.size()) + " dimensions are moved to " +
+                 std::to_string(destination.size())};
+  }
+  if (self.sizes.empty()) return make(self);
   std::vector<std::int64_t> order(self.sizes.size(), -1);
   for (std::size_t i = 0; i < source.size(); ++i)
     order.at(static_cast<std::size_t>(destination[i])) = source[i];
@@ -301,7 +328,11 @@ Results column_stack(const RuleArguments& args) {
 Results meshgrid(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   Sizes sizes;
-  for (const TensorInfo& tensor : tensors) sizes.push_back(product(tensor.sizes));
+  for (const TensorInfo& tensor : tensors) {
+    require_rank(tensor, {0, 1}, "one of the tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    sizes.push_back(product(tensor.sizes));
+  }
   const bool first_two_swapped = args.given("indexing") && args.text("indexing") == "xy" && sizes.size() >= 2;
   if (first_two_swapped) std::swap(sizes[0], sizes[1]);
   for (TensorInfo& tensor : tensors) tensor.sizes = sizes;
@@ -318,6 +349,10 @@ Results broadcast_tensors(const RuleArguments& args) {
 
 Results cartesian_product(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
+  for (const TensorInfo& tensor : tensors) {
+    require_rank(tensor, {1}, "one of the tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+  }
   if (tensors.size() == 1) return make(tensors[0]);
   SymInt rows = 1;
   for (const TensorInfo& tensor : tensors) rows = rows * product(tensor.sizes);
@@ -328,6 +363,7 @@ Results block_diag(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   SymInt rows = 0, columns = 0;
   for (const TensorInfo& tensor : tensors) {
+    require_rank(tensor, {0, 1, 2}, "one of the tensors");
     rows = rows + (tensor.dim() == 2 ? tensor.sizes[0] : SymInt(1));
     columns = columns + (tensor.sizes.empty() ? SymInt(1) : tensor.sizes.back());
   }
@@ -338,16 +374,19 @@ Results block_diag(const RuleArguments& args) {
 
 Results rot90(const RuleArguments& args) {
   const std::vector<std::int64_t> dims = args.numbers("dims");
-  if (dims.size() != 2) throw CannotTell{};
+  if (dims.size() != 2) throw Raises{"not two dimensions are rotated"};
+  distinct_dims(dims, args.tensor("self").dim());
   if (args.number("k") % 2 == 0) return same_as_first(args);
   return swapped(args.tensor("self"), dims[0], dims[1]);
 }
 
 Results pixel_shuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.dim() < 3) throw CannotTell{};
+  require_least_rank(self, 3, "an image");
   const SymInt factor = args.size("upscale_factor");
+  require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
   SymInt* const last = &self.sizes.back();
+  require(args.dimensions, Relation::kEqual, mod(last[-2], factor * factor), 0, "channels are left over");
   last[-2] = floordiv(last[-2], factor * factor);
   last[-1] = last[-1] * factor;
   last[0] = last[0] * factor;
@@ -356,9 +395,13 @@ Results pixel_shuffle(const RuleArguments& args) {
 
 Results pixel_unshuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.dim() < 3) throw CannotTell{};
+  require_least_rank(self, 3, "an image");
   const SymInt factor = args.size("downscale_factor");
+  require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
   SymInt* const last = &self.sizes.back();
+  for (const SymInt* size : {last - 1, last}) {
+    require(args.dimensions, Relation::kEqual, mod(*size, factor), 0, "rows or columns are left over");
+  }
   last[-2] = last[-2] * factor * factor;
   last[-1] = floordiv(last[-1], factor);
   last[0] = floordiv(last[0], factor);
@@ -367,12 +410,15 @@ Results pixel_unshuffle(const RuleArguments& args) {
 
 Results view_as_real(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
+  require_dtype(self.dtype, is_complex, "what is seen as pairs");
   return make(concatenated(self.sizes, {2}), real_dtype(self.dtype));
 }
 
 Results view_as_complex(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.sizes.empty()) throw CannotTell{};
+  require_least_rank(self, 1, "what is seen as complex");
+  require_dtype(self.dtype, is_floating, "what is seen as complex");
+  require(args.dimensions, Relation::kEqual, self.sizes.back(), 2, "last size of what is seen as complex");
   self.sizes.pop_back();
   return make(std::move(self.sizes), complex_dtype(self.dtype));
 }
@@ -384,7 +430,6 @@ RuleTable tensor_rules() {
       {"H", reverse_dimensions},
       {"T", reverse_dimensions},
       {"adjoint", transpose_matrix},
-      {"as_strided_scatter", same_as_first},
       {"atleast_1d", at_least<1>},
       {"atleast_2d", at_least<2>},
       {"atleast_3d", at_least<3>},
@@ -398,7 +443,7 @@ RuleTable tensor_rules() {
       {"concatenate", cat},
       {"dstack", dstack},
       {"expand", expand},
-      {"expand_as", shape_of_other},
+      {"expand_as", expand_as},
       {"expand_copy", expand},
       {"flatten", flatten},
       {"hstack", hstack},
@@ -416,7 +461,7 @@ RuleTable tensor_rules() {
       {"ravel", ravel},
       {"repeat", repeat},
       {"reshape", reshape},
-      {"reshape_as", shape_of_other},
+      {"reshape_as", reshape_as},
       {"rot90", rot90},
       {"row_stack", vstack},
       {"squeeze", squeeze},
@@ -434,7 +479,7 @@ RuleTable tensor_rules() {
       {"unsqueeze", unsqueeze},
       {"unsqueeze_copy", unsqueeze},
       {"view", reshape},
-      {"view_as", shape_of_other},
+      {"view_as", reshape_as},
       {"view_as_complex", view_as_complex},
       {"view_as_complex_copy", view_as_complex},
       {"view_as_real", view_as_real},

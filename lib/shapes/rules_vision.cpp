@@ -46,6 +46,16 @@ Results convolve(const RuleArguments& args, bool transposed) {
   require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
           "channels of the input are not what the weight takes");
 
+  if (args.is_tensor("bias")) {
+    const TensorInfo& bias = args.tensor("bias");
+    require_rank(bias, {1}, "the bias of a convolution");
+    require(args.dimensions, Relation::kEqual, bias.sizes[0],
+            transposed ? weight.sizes[1] * groups : weight.sizes[0], "bias and weight differ");
+    // Less precision than that of the input is converted.
+    if (!transposed && bias.dtype == ScalarType::kFloat64)
+      require_same_dtype(input.dtype, bias.dtype, "dtypes of input and bias");
+  }
+
   const bool mode = args.given("padding") && args.value("padding").get_if<std::string>() != nullptr;
   const bool same = mode && args.text("padding") == "same";
   const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1);
@@ -90,6 +100,13 @@ Results conv_tbc(const RuleArguments& args) {
 
 // ---- Pooling ----
 
+// Only a batch may be empty.
+void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count) {
+  for (std::size_t i = image.sizes.size() - count; i < image.sizes.size(); ++i) {
+    require(args.dimensions, Relation::kGreater, image.sizes[i], 0, "size of an image");
+  }
+}
+
 template <std::size_t Count>
 Results pool(const RuleArguments& args) {
   TensorInfo result = first_tensor(args);
@@ -100,9 +117,14 @@ Results pool(const RuleArguments& args) {
   const Sizes stride = strides ? spread(args.sizes("stride"), Count) : kernel;
   const Sizes padding = each_dim(args, "padding", Count, 0), dilation = each_dim(args, "dilation", Count, 1);
   const bool ceil_mode = args.flag("ceil_mode");
+  require_image(args, result, Count + 1);
   for (std::size_t i = 0; i < Count; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
     const SymInt before = size;
+    require(args.dimensions, Relation::kGreater, stride[i], 0, "stride of a window");
+    require(args.dimensions, Relation::kGreaterEqual, padding[i], 0, "padding");
+    require(args.dimensions, Relation::kLessEqual, padding[i], floordiv(dilation[i] * (kernel[i] - 1) + 1, 2),
+            "padding is more than half of a window");
     size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
     if (args.dimensions.decide(Relation::kGreater, size, 0) == false) {
       throw Raises{"nothing is left of " + before.text() + " by windows of " + kernel[i].text()};
@@ -116,6 +138,7 @@ template <std::size_t Count>
 Results resize(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);
   require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
+  if (Count > 1) require_image(args, first_tensor(args), Count);
   if (args.is_tensor("indices")) {
     const TensorInfo &input = first_tensor(args), &indices = args.tensor("indices");
     require_rank(indices, {input.dim()}, "the tensor of indices");
@@ -158,12 +181,33 @@ Results col2im(const RuleArguments& args) {
 
 // ---- Padding: pairs (before, after), the last dimension first. ----
 
+enum class Filling { kConstant, kReflection, kReplication, kCircle };
+
+Filling filling_of(const RuleArguments& args) {
+  const std::string_view name = without_namespace(args.name());
+  const std::string_view mode = args.given("mode") && name == "pad" ? args.text("mode") : name;
+  if (mode.starts_with("reflect")) return Filling::kReflection;
+  if (mode.starts_with("replica")) return Filling::kReplication;
+  return mode.ends_with("circular") ? Filling::kCircle : Filling::kConstant;
+}
+
 Results pad(const RuleArguments& args) {
   TensorInfo result = args.tensor("self");
   const Sizes pairs = args.sizes(args.given("pad") ? "pad" : "padding");
+  const Filling filling = filling_of(args);
+  if (filling != Filling::kConstant && result.sizes.size() > pairs.size() / 2) {
+    require_image(args, result, pairs.size() / 2);
+  }
   if (pairs.size() % 2 != 0 || pairs.size() / 2 > result.sizes.size()) throw CannotTell{};
   for (std::size_t i = 0; i < pairs.size() / 2; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - 1 - i];
+    for (const SymInt* more : {&pairs[2 * i], &pairs[2 * i + 1]}) {
+      if (filling == Filling::kReflection) {
+        require(args.dimensions, Relation::kLess, *more, size, "more is padded than can be reflected");
+      } else if (filling == Filling::kCircle) {
+        require(args.dimensions, Relation::kLessEqual, *more, size, "more is padded than there is");
+      }
+    }
     size = size + pairs[2 * i] + pairs[2 * i + 1];
   }
   return make(std::move(result));
@@ -207,6 +251,13 @@ SymInt scaled(const SymInt& size, double factor) {
 
 Results interpolate_to(const RuleArguments& args, std::string_view size_name, std::string_view factor_name) {
   TensorInfo result = first_tensor(args);
+  // upsample_nearest2d
+  const std::string_view name = args.name();
+  const std::size_t digit = name.find_first_of("123");
+  if (digit != std::string_view::npos && name.substr(digit + 1).starts_with('d')) {
+    require_rank(result, {name[digit] - '0' + 2}, "what is resized");
+    require_image(args, result, result.sizes.size() - 2);
+  }
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
   const std::size_t count = result.sizes.size() - 2;
   if (args.given(size_name)) return make(with_last(std::move(result), spread(args.sizes(size_name), count)));
@@ -227,6 +278,9 @@ Results grid_sampler(const RuleArguments& args) {
   require_rank(grid, {input.dim()}, "the grid of a sampler");
   require_same_dtype(input.dtype, grid.dtype, "dtypes of input and grid");
   require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2, "positions in the grid");
+  require(args.dimensions, Relation::kEqual, grid.sizes[0], input.sizes[0],
+          "batches of input and grid differ");
+  require_image(args, input, input.sizes.size() - 2);
   return make(concatenated(slice_of(input.sizes, 0, 2), slice_of(grid.sizes, 1, grid.sizes.size() - 1)),
               input.dtype);
 }
@@ -301,6 +355,8 @@ constexpr std::pair<std::string_view, Rule> kRules[] = {
     {"conv_transpose2d", transposed_convolution},
     {"conv_transpose3d", transposed_convolution},
     {"cudnn_convolution_transpose", transposed_convolution},
+    {"slow_conv_transpose2d", transposed_convolution},
+    {"slow_conv_transpose3d", transposed_convolution},
     {"conv_tbc", conv_tbc},
 
     {"max_pool1d", pool<1>},

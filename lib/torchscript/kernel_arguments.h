@@ -1,5 +1,4 @@
-// Arguments of LibTorch's kernels, which are called on small tensors and on the device meta to learn what a
-// graph's values are.
+// Arguments of LibTorch's kernels, which are called on small tensors to learn what a graph's values are.
 #pragma once
 
 #include <ATen/core/function_schema.h>

@@ -79,6 +79,7 @@ TensorInfo tensor_of(std::string_view text, std::size_t bracket) {
 }
 
 bool is_float(std::string_view text) {
+  if (text == "inf" || text == "-inf" || text == "nan") return true;
   return text.find_first_of(".e") != std::string_view::npos &&
          text.find_first_not_of("0123456789.e-") == std::string_view::npos;
 }

@@ -74,10 +74,10 @@ def _sample(operator: Any, given: Any) -> Sample | None:
 
 
 def samples(
-    count: int, seed: int = 0, dtypes: tuple = (torch.float32, torch.int64, torch.bool)
+    count: int, seed: int = 0, dtypes: tuple = (torch.float32, torch.int64, torch.bool), part: slice = slice(None)
 ) -> Iterator[Sample]:
-    """At most `count` of each operator and dtype, spread over those that torch has."""
-    for operator in operators():
+    """At most `count` of each operator and dtype, spread over those that torch has; of a part of its table, if asked."""
+    for operator in operators()[part]:
         if operator.name in SKIPPED or operator.name.startswith(("_refs", "sparse", "masked.", "jiterator")):
             continue
         for dtype in dtypes:

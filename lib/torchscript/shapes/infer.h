@@ -1,6 +1,5 @@
 // The questions of lib/shapes, asked of the interpreter's values: plain ones, tensors of the archive (sizes
-// and dtype only), proxies (value.h) and containers of them.  Where LibTorch's kernels for meta tensors and
-// its shape functions tell what rules do not, they are asked too.
+// and dtype only), proxies (value.h) and containers of them.
 #pragma once
 
 #include <ATen/core/function_schema.h>
