@@ -216,7 +216,7 @@ class Decisions {
   static bool is_device(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
-    if (!is_identifier(name)) return false;
+    if (!fxtrace::is_identifier(name)) return false;
     if (colon == std::string_view::npos) return true;
     const std::string_view index = text.substr(colon + 1);
     constexpr std::size_t kMaxDigits = 2;
