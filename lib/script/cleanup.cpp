@@ -19,7 +19,8 @@ namespace {
 
 // --- bodies of fork ---
 
-// Values from around the closure become inputs, in the order in which they are met; constants are copied.
+// Values from around the closure become inputs, in the order in which they are met; constants are copied, but
+// for numbers that the code has, as in LibTorch.
 void lift_closures(IrBlock& block) {
   for (IrNode* node : block.nodes()) {
     for (IrBlock* inner : node->blocks()) {
@@ -34,7 +35,8 @@ void lift_closures(IrBlock& block) {
     IrCloner cloner(*graph, [&](IrValue* value) {
       IrValue*& mine = inside[value];
       if (mine == nullptr) {
-        if (const Constant* constant = value->node()->constant()) {
+        const Constant* constant = value->node()->constant();
+        if (constant != nullptr && value->node()->find_attribute(Symbol::kAttrShared) == nullptr) {
           IrNode* copy = graph->create_constant(*constant, value->type());
           graph->block()->prepend(copy);
           mine = copy->output();
@@ -214,7 +216,7 @@ class Decisions {
   static bool is_device(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
-    if (!is_identifier(name)) return false;
+    if (!fxtrace::is_identifier(name)) return false;
     if (colon == std::string_view::npos) return true;
     const std::string_view index = text.substr(colon + 1);
     constexpr std::size_t kMaxDigits = 2;

@@ -40,6 +40,7 @@ Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Funct
       function_(function),
       types_(file, program.resolver()),
       constants_(graph),
+      numbers_(graph),
       matcher_(graph, constants_),
       environment_(graph, matcher_),
       max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()),

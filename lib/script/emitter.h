@@ -182,6 +182,7 @@ class Emitter {
   Function& function_;
   TypeParser types_;
   ConstantPool constants_;
+  ConstantPool numbers_;  // literals, which stand outside of what is forked, and are handed in
   SchemaMatcher matcher_;
   Environment environment_;
   std::vector<OpenDefinition> definitions_;

@@ -40,19 +40,19 @@ Sugared Emitter::emit_sugared(const Tree& expression, std::size_t binders, const
 
 namespace {
 
-struct Global {
+struct GlobalName {
   std::string_view name;
   Sugared value;
 };
 
 // Names of the language; those of what was imported follow below.
-const std::vector<Global>& globals() {
+const std::vector<GlobalName>& globals() {
   using Kind = Sugared::Kind;
   static const auto table = [] {
     const auto builtin = [](const char* name) { return sugared_builtin(intern(name)); };
     Sugared assertion = of_kind(Kind::kException);
     assertion.text = "AssertionError";
-    std::vector<Global> rows{
+    std::vector<GlobalName> rows{
         {"AssertionError", assertion},
         {"_to_tensor", sugared_cast(tensor_type(), Symbol::kPrimNumToTensor)},
         {"abs", builtin("prim::abs")},
@@ -101,7 +101,8 @@ const std::vector<Global>& globals() {
     rows.push_back({"annotate", sugared_special(SpecialForm::kAnnotate)});
     rows.push_back({"unchecked_cast", sugared_special(SpecialForm::kUncheckedCast)});
     rows.push_back({"uninitialized", sugared_special(SpecialForm::kUninitialized)});
-    std::sort(rows.begin(), rows.end(), [](const Global& a, const Global& b) { return a.name < b.name; });
+    std::sort(rows.begin(), rows.end(),
+              [](const GlobalName& a, const GlobalName& b) { return a.name < b.name; });
     return rows;
   }();
   return table;
@@ -112,8 +113,9 @@ const std::vector<Global>& globals() {
 Sugared Emitter::emit_name(std::string_view name, const SourceRange& range) {
   if (auto variable = environment_.find(name)) return std::move(*variable);
   const auto& table = globals();
-  const auto found = std::lower_bound(table.begin(), table.end(), name,
-                                      [](const Global& row, std::string_view key) { return row.name < key; });
+  const auto found =
+      std::lower_bound(table.begin(), table.end(), name,
+                       [](const GlobalName& row, std::string_view key) { return row.name < key; });
   if (found != table.end() && found->name == name) return found->value;
   if (name == "inf") return sugared(constant(Constant(std::numeric_limits<double>::infinity()), range));
   if (name == "nan") return sugared(constant(Constant(std::numeric_limits<double>::quiet_NaN()), range));
@@ -203,8 +205,11 @@ IrValue* Emitter::emit_unary(const Tree& expression) {
 IrValue* Emitter::emit_simple(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
   switch (expression.kind) {
-    case Syntax::kNumber:
-      return constant(number_of(file_, expression), range);
+    case Syntax::kNumber: {
+      IrValue* number = numbers_.get(number_of(file_, expression), range);
+      number->node()->set_attribute(Symbol::kAttrShared, std::int64_t{1});
+      return number;
+    }
     case Syntax::kStringLiteral:
       return constant(Constant(std::string(expression.text)), range);
     case Syntax::kTrue:

@@ -172,6 +172,10 @@ IrNode* IrNode::set_attribute(Symbol name, IrAttribute::Value value) {
   return this;
 }
 
+void IrNode::remove_attribute(Symbol name) {
+  std::erase_if(attributes_, [&](const IrAttribute& attribute) { return attribute.name == name; });
+}
+
 namespace {
 
 template <class T>
@@ -233,14 +237,14 @@ IrGraph::IrGraph() {
 IrGraph::~IrGraph() = default;
 
 IrNode* IrGraph::new_node(Symbol kind) {
-  IrNode& node = nodes_.emplace_back();
+  IrNode& node = nodes_.add();
   node.kind_ = kind;
   node.graph_ = this;
   return &node;
 }
 
 IrValue* IrGraph::new_value(IrNode* node, TypePtr type) {
-  IrValue& value = values_.emplace_back();
+  IrValue& value = values_.add();
   value.node_ = node;
   value.type_ = std::move(type);
   value.id_ = static_cast<std::uint32_t>(values_.size() - 1);
@@ -248,7 +252,7 @@ IrValue* IrGraph::new_value(IrNode* node, TypePtr type) {
 }
 
 IrBlock* IrGraph::new_block(IrNode* owner) {
-  IrBlock& block = blocks_.emplace_back();
+  IrBlock& block = blocks_.add();
   block.owning_node_ = owner;
   block.param_node_ = new_node(Symbol::kPrimParam);
   block.return_node_ = new_node(Symbol::kPrimReturn);

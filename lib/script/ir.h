@@ -6,8 +6,8 @@
 // nothing dangles and nothing recurses at the end.  Source texts outlive the graph.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -105,6 +105,7 @@ class IrNode {
 
   const IrAttribute* find_attribute(Symbol name) const;
   IrNode* set_attribute(Symbol name, IrAttribute::Value value);
+  void remove_attribute(Symbol name);
   const std::vector<IrAttribute>& attributes() const { return attributes_; }
   // Of the attribute, which must be there.
   const std::string& text(Symbol name = Symbol::kAttrName) const;
@@ -206,6 +207,28 @@ class IrBlock {
   IrNode* owning_node_ = nullptr;
 };
 
+// Things that stay where they are until all go: some at a time, so that small graphs stay small.
+template <class T>
+class IrArena {
+ public:
+  T& add() {
+    if (used_ == capacity_) {
+      constexpr std::size_t kMost = 256;
+      capacity_ = capacity_ == 0 ? 8 : std::min(capacity_ * 2, kMost);
+      chunks_.push_back(std::make_unique<T[]>(capacity_));
+      used_ = 0;
+    }
+    ++size_;
+    return chunks_.back()[used_++];
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t used_ = 0, capacity_ = 0;  // of the last chunk
+  std::size_t size_ = 0;
+};
+
 class IrGraph {
  public:
   IrGraph();
@@ -237,9 +260,9 @@ class IrGraph {
   IrValue* new_value(IrNode* node, TypePtr type);
   IrBlock* new_block(IrNode* owner);
 
-  std::deque<IrNode> nodes_;
-  std::deque<IrValue> values_;
-  std::deque<IrBlock> blocks_;
+  IrArena<IrNode> nodes_;
+  IrArena<IrValue> values_;
+  IrArena<IrBlock> blocks_;
   IrBlock* block_ = nullptr;
   IrNode* insert_point_ = nullptr;
 };

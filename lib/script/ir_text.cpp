@@ -14,7 +14,7 @@ namespace {
 
 // --- printing ---
 
-class Printer {
+class GraphPrinter {
  public:
   std::string print(const IrGraph& graph) {
     print_graph(graph);
@@ -475,8 +475,8 @@ class IrParser {
 
 }  // namespace
 
-std::string to_text(const IrGraph& graph) { return Printer().print(graph); }
-std::string to_text(const IrNode& node) { return Printer().print_line(node); }
+std::string to_text(const IrGraph& graph) { return GraphPrinter().print(graph); }
+std::string to_text(const IrNode& node) { return GraphPrinter().print_line(node); }
 
 std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& resolve) {
   return IrParser(text, resolve).parse();

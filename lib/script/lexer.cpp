@@ -45,52 +45,64 @@ constexpr std::array kWords{
     Word{"with", TokenKind::kWith},
 };
 
-// Longer ones in front of their starts.
+// By their first character, longer ones in front of their starts.
 constexpr std::array kSigns{
-    Word{"**=", TokenKind::kPowerAssign},
-    Word{"<<=", TokenKind::kShiftLeftAssign},
-    Word{">>=", TokenKind::kShiftRightAssign},
-    Word{"...", TokenKind::kEllipsis},
-    Word{"->", TokenKind::kArrow},
     Word{"!=", TokenKind::kNotEqual},
-    Word{"==", TokenKind::kEqual},
-    Word{"<=", TokenKind::kLessEqual},
-    Word{">=", TokenKind::kGreaterEqual},
-    Word{"//", TokenKind::kSlashSlash},
-    Word{"<<", TokenKind::kShiftLeft},
-    Word{">>", TokenKind::kShiftRight},
-    Word{"+=", TokenKind::kPlusAssign},
-    Word{"-=", TokenKind::kMinusAssign},
-    Word{"*=", TokenKind::kStarAssign},
-    Word{"/=", TokenKind::kSlashAssign},
     Word{"%=", TokenKind::kPercentAssign},
-    Word{"|=", TokenKind::kBarAssign},
-    Word{"&=", TokenKind::kAmpersandAssign},
-    Word{"^=", TokenKind::kCaretAssign},
-    Word{"**", TokenKind::kPower},
-    Word{"+", TokenKind::kPlus},
-    Word{"-", TokenKind::kMinus},
-    Word{"*", TokenKind::kStar},
-    Word{"/", TokenKind::kSlash},
     Word{"%", TokenKind::kPercent},
-    Word{"@", TokenKind::kAt},
+    Word{"&=", TokenKind::kAmpersandAssign},
+    Word{"&", TokenKind::kAmpersand},
     Word{"(", TokenKind::kLeftParenthesis},
     Word{")", TokenKind::kRightParenthesis},
+    Word{"**=", TokenKind::kPowerAssign},
+    Word{"*=", TokenKind::kStarAssign},
+    Word{"**", TokenKind::kPower},
+    Word{"*", TokenKind::kStar},
+    Word{"+=", TokenKind::kPlusAssign},
+    Word{"+", TokenKind::kPlus},
+    Word{",", TokenKind::kComma},
+    Word{"->", TokenKind::kArrow},
+    Word{"-=", TokenKind::kMinusAssign},
+    Word{"-", TokenKind::kMinus},
+    Word{"...", TokenKind::kEllipsis},
+    Word{".", TokenKind::kDot},
+    Word{"//", TokenKind::kSlashSlash},
+    Word{"/=", TokenKind::kSlashAssign},
+    Word{"/", TokenKind::kSlash},
+    Word{":", TokenKind::kColon},
+    Word{"<<=", TokenKind::kShiftLeftAssign},
+    Word{"<=", TokenKind::kLessEqual},
+    Word{"<<", TokenKind::kShiftLeft},
+    Word{"<", TokenKind::kLess},
+    Word{"==", TokenKind::kEqual},
+    Word{"=", TokenKind::kAssign},
+    Word{">>=", TokenKind::kShiftRightAssign},
+    Word{">=", TokenKind::kGreaterEqual},
+    Word{">>", TokenKind::kShiftRight},
+    Word{">", TokenKind::kGreater},
+    Word{"@", TokenKind::kAt},
     Word{"[", TokenKind::kLeftBracket},
     Word{"]", TokenKind::kRightBracket},
-    Word{"{", TokenKind::kLeftBrace},
-    Word{"}", TokenKind::kRightBrace},
-    Word{":", TokenKind::kColon},
-    Word{",", TokenKind::kComma},
-    Word{"=", TokenKind::kAssign},
-    Word{"<", TokenKind::kLess},
-    Word{">", TokenKind::kGreater},
-    Word{".", TokenKind::kDot},
-    Word{"&", TokenKind::kAmpersand},
-    Word{"|", TokenKind::kBar},
+    Word{"^=", TokenKind::kCaretAssign},
     Word{"^", TokenKind::kCaret},
+    Word{"{", TokenKind::kLeftBrace},
+    Word{"|=", TokenKind::kBarAssign},
+    Word{"|", TokenKind::kBar},
+    Word{"}", TokenKind::kRightBrace},
     Word{"~", TokenKind::kTilde},
 };
+
+// By character: the first sign that starts with it.
+constexpr auto kFirstSigns = [] {
+  std::array<std::size_t, 128> first{};
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    first[c] = kSigns.size();
+    for (std::size_t i = kSigns.size(); i-- > 0;) {
+      if (kSigns[i].text[0] == static_cast<char>(c)) first[c] = i;
+    }
+  }
+  return first;
+}();
 
 class Lexer {
  public:
@@ -168,7 +180,10 @@ class Lexer {
     if (c == '"' || c == '\'') return string();
     if (is_letter(c)) return word();
     const std::string_view rest = text_.substr(at_);
-    for (const Word& sign : kSigns) {
+    const auto byte = static_cast<unsigned char>(c);
+    for (std::size_t i = byte < kFirstSigns.size() ? kFirstSigns[byte] : kSigns.size(); i < kSigns.size();
+         ++i) {
+      const Word& sign = kSigns[i];
       if (!rest.starts_with(sign.text)) continue;
       switch (c) {
         case '(':

@@ -250,8 +250,8 @@ TypePtr Program::find_type(const std::string& name) {
 TypePtr Program::torchbind_class(const std::string& name) {
   const std::string_view rest = std::string_view(name).substr(kTorchBind.size());
   const auto dot = rest.find('.');
-  if (dot == std::string_view::npos || !is_identifier(rest.substr(0, dot)) ||
-      !is_identifier(rest.substr(dot + 1)))
+  if (dot == std::string_view::npos || !fxtrace::is_identifier(rest.substr(0, dot)) ||
+      !fxtrace::is_identifier(rest.substr(dot + 1)))
     return nullptr;
   auto type = std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
   types_[name] = type;

@@ -56,6 +56,7 @@ IrValue* ConstantPool::get(const Constant& value, TypePtr type, const SourceRang
 }
 
 void ConstantPool::adopt(IrNode* constant) {
+  constant->remove_attribute(Symbol::kAttrShared);
   const std::size_t hash = hash_of(*constant->constant());
   if (IrValue* known = find(*constant->constant(), constant->output()->type(), hash)) {
     constant->output()->replace_all_uses_with(known);

@@ -12,37 +12,37 @@
 namespace fxtrace::script {
 namespace {
 
-struct Row {
+struct TypeName {
   std::string_view name;
   TypeKind kind;
 };
 
-constexpr std::array kNames{
-    Row{"Any", TypeKind::kAny},
-    Row{"AnyClassType", TypeKind::kAnyClass},
-    Row{"AnyEnumType", TypeKind::kAnyEnum},
-    Row{"Capsule", TypeKind::kCapsule},
-    Row{"Device", TypeKind::kDevice},
-    Row{"Generator", TypeKind::kGenerator},
-    Row{"None", TypeKind::kNone},
-    Row{"NoneType", TypeKind::kNone},
-    Row{"PyObject", TypeKind::kPyObject},
-    Row{"QScheme", TypeKind::kQScheme},
-    Row{"Storage", TypeKind::kStorage},
-    Row{"Stream", TypeKind::kStream},
-    Row{"Tensor", TypeKind::kTensor},
-    Row{"bool", TypeKind::kBool},
-    Row{"complex", TypeKind::kComplex},
-    Row{"float", TypeKind::kFloat},
-    Row{"int", TypeKind::kInt},
-    Row{"list", TypeKind::kAnyList},
-    Row{"number", TypeKind::kNumber},
-    Row{"str", TypeKind::kString},
-    Row{"torch.Generator", TypeKind::kGenerator},
-    Row{"torch.Tensor", TypeKind::kTensor},
-    Row{"torch.device", TypeKind::kDevice},
-    Row{"torch.dtype", TypeKind::kInt},
-    Row{"tuple", TypeKind::kAnyTuple},
+constexpr std::array kTypeNames{
+    TypeName{"Any", TypeKind::kAny},
+    TypeName{"AnyClassType", TypeKind::kAnyClass},
+    TypeName{"AnyEnumType", TypeKind::kAnyEnum},
+    TypeName{"Capsule", TypeKind::kCapsule},
+    TypeName{"Device", TypeKind::kDevice},
+    TypeName{"Generator", TypeKind::kGenerator},
+    TypeName{"None", TypeKind::kNone},
+    TypeName{"NoneType", TypeKind::kNone},
+    TypeName{"PyObject", TypeKind::kPyObject},
+    TypeName{"QScheme", TypeKind::kQScheme},
+    TypeName{"Storage", TypeKind::kStorage},
+    TypeName{"Stream", TypeKind::kStream},
+    TypeName{"Tensor", TypeKind::kTensor},
+    TypeName{"bool", TypeKind::kBool},
+    TypeName{"complex", TypeKind::kComplex},
+    TypeName{"float", TypeKind::kFloat},
+    TypeName{"int", TypeKind::kInt},
+    TypeName{"list", TypeKind::kAnyList},
+    TypeName{"number", TypeKind::kNumber},
+    TypeName{"str", TypeKind::kString},
+    TypeName{"torch.Generator", TypeKind::kGenerator},
+    TypeName{"torch.Tensor", TypeKind::kTensor},
+    TypeName{"torch.device", TypeKind::kDevice},
+    TypeName{"torch.dtype", TypeKind::kInt},
+    TypeName{"tuple", TypeKind::kAnyTuple},
 };
 
 }  // namespace
@@ -61,13 +61,13 @@ TypePtr TypeParser::find(const Tree& expression) const {
   if (expression.is(Syntax::kNone)) return none_type();
   if (expression.is(Syntax::kSubscript)) return subscript(expression);
   if (expression.is(Syntax::kName)) {
-    for (const Row& row : kNames) {
+    for (const TypeName& row : kTypeNames) {
       if (row.name == expression.text) return simple_type(row.kind);
     }
   }
   const std::string name = dotted_name(expression);
   if (name.empty()) return nullptr;
-  for (const Row& row : kNames) {
+  for (const TypeName& row : kTypeNames) {
     if (row.name == name) return simple_type(row.kind);
   }
   return resolve_ ? resolve_(name) : nullptr;

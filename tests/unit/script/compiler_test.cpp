@@ -63,9 +63,9 @@ def f(x: Tensor, n: int) -> Tensor:
   return y
 )") == R"(graph(%x : Tensor,
       %n : int):
+  %9 : int = prim::Constant[value=2]()
   %5 : int = prim::Constant[value=1]()
   %6 : bool = prim::Constant[value=1]()
-  %9 : int = prim::Constant[value=2]()
   %y : Tensor = prim::Loop(%n, %6, %x)
     block0(%i : int, %y.1 : Tensor):
       %10 : bool = aten::gt(%i, %9)
@@ -87,17 +87,17 @@ def f(x: Tensor) -> Tensor:
   return torch.add(y, torch.linspace(0, 1))
 )";
   CHECK(graph_of(code, "__torch__.f", 3) == R"(graph(%x : Tensor):
-  %18 : int = prim::Constant[value=0]()
-  %19 : int = prim::Constant[value=1]()
   %20 : NoneType = prim::Constant()
-  %35 : float = prim::Constant[value=2.]()
+  %28 : int = prim::Constant[value=1]()
+  %18 : int = prim::Constant[value=0]()
+  %36 : float = prim::Constant[value=2.]()
   %15 : str = prim::Constant[value="none"]()
-  %22 : int = prim::Constant[value=100]()
-  %8 : Tensor = aten::div(%x, %35)
+  %21 : int = prim::Constant[value=100]()
+  %8 : Tensor = aten::div(%x, %36)
   %y : Tensor = aten::gelu(%8, %15)
-  %25 : Tensor = aten::linspace(%18, %19, %22, %20, %20, %20, %20)
-  %28 : Tensor = aten::add(%y, %25, %19)
-  return (%28)
+  %25 : Tensor = aten::linspace(%18, %28, %21, %20, %20, %20, %20)
+  %29 : Tensor = aten::add(%y, %25, %28)
+  return (%29)
 )");
   const std::string integers =
       graph_of("def f(x: Tensor) -> Tensor:\n  return torch.div(x, x)\n", "__torch__.f", 3);
