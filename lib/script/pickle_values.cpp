@@ -31,7 +31,8 @@ Value PickleValues::run() {
     if (at_ == bytes_.size()) damaged("it has no end");
     step(static_cast<unsigned char>(bytes_[at_++]));
   }
-  if (stack_.size() != 1 || !marks_.empty() || stack_.back().is_handle()) damaged("it does not end with one value");
+  if (stack_.size() != 1 || !marks_.empty() || stack_.back().is_handle())
+    damaged("it does not end with one value");
   return std::move(stack_.back());
 }
 
