@@ -287,7 +287,8 @@ Results householder_product(const RuleArguments& args) {
 
 Results times_reflections(const RuleArguments& args) {
   const TensorInfo& other = args.tensor("input3");
-  matrix(args);
+  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, "dtypes of reflections and factors");
+  require_same_dtype(other.dtype, args.tensor("input2").dtype, "dtypes of factors and what is multiplied");
   require_least_rank(other, 2, "what is multiplied");
   return make(other);
 }

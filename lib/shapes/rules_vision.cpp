@@ -52,7 +52,8 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require(args.dimensions, Relation::kEqual, bias.sizes[0],
             transposed ? weight.sizes[1] * groups : weight.sizes[0], "bias and weight differ");
     // Less precision than that of the input is converted.
-    if (!transposed && bias.dtype == ScalarType::kFloat64)
+    const bool is_integer = bias.dtype == ScalarType::kInt64;
+    if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
       require_same_dtype(input.dtype, bias.dtype, "dtypes of input and bias");
   }
 
