@@ -159,7 +159,8 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value() || options_.defaults == Defaults::kNever) continue;
-      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true, may_hold_tensor(*formal.type())});
+      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true,
+                                        may_hold_tensor(*formal.type())});
     } else if (tracer_->is_fixed(name)) {
       bound[i].value = known->second;
       tracer_->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);

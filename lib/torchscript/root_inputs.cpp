@@ -231,7 +231,8 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
   const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
   if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type(), place);
   // Dummy inputs stand for a call with them: what it leaves out has its default.
-  if (!decision.named && default_value != nullptr && (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
+  if (!decision.named && default_value != nullptr &&
+      (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {

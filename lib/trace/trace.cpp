@@ -165,12 +165,14 @@ class RecursiveTrace {
     }
   }
 
-  // Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises where it gets none, or makes a graph without
-  // inputs: then the first that might be a tensor is given, and the rest is asked anew.  Once for a graph.
+  // Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises where it gets none, or makes
+  // a graph without inputs: then the first that might be a tensor is given, and the rest is asked anew.  Once
+  // for a graph.
   static bool give_an_input(std::vector<FixedInput>& fixed) {
     if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
-    const auto first = std::ranges::find_if(
-        fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default && input.value == "None"; });
+    const auto first = std::ranges::find_if(fixed, [](const FixedInput& input) {
+      return input.may_be_tensor && input.is_default && input.value == "None";
+    });
     if (first == fixed.end()) return false;
     FixedInput given = *first;
     given.is_given = true;
@@ -221,9 +223,8 @@ class RecursiveTrace {
     for (const ModuleId root : order_) {
       for (const FixedInput& input : traced_.at(root).fixed) {
         if (!input.is_default) continue;
-        const std::string text =
-            input.name + (input.is_given ? " is given: nothing is without it"
-                                         : " has its default, " + input.value);
+        const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
+                                                              : " has its default, " + input.value);
         if (root.index == 0) {
           notes.push_back(text + (input.is_given ? "; --input-names says otherwise"
                                                  : "; --concrete or --input gives it another"));
