@@ -112,10 +112,12 @@ void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Si
 
 std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
   dims = normalize_dims(std::move(dims), rank);
-  for (auto dim = dims.begin(); dim != dims.end(); ++dim) {
-    if (std::find(dims.begin(), dim, *dim) != dim) {
-      throw Raises{"dimension " + std::to_string(*dim) + " is named twice"};
+  std::vector<bool> seen(static_cast<std::size_t>(std::max<std::int64_t>(rank, 1)));
+  for (const std::int64_t dim : dims) {
+    if (seen[static_cast<std::size_t>(dim)]) {
+      throw Raises{"dimension " + std::to_string(dim) + " is named twice"};
     }
+    seen[static_cast<std::size_t>(dim)] = true;
   }
   return dims;
 }
