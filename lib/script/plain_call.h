@@ -1,4 +1,4 @@
-// What the implementations of plain operators (plain_*.cpp) share.
+// What the implementations of plain operators (plain_math.cpp and its like) share.
 #pragma once
 
 #include <array>
@@ -60,12 +60,5 @@ inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_
 
 // Throws Raised where values are not to be compared.
 bool equal(const Value& a, const Value& b);
-
-// The tables, by file; not in order of their names.
-PlainTable number_operators();     // plain_numbers.cpp
-PlainTable math_operators();       // plain_math.cpp
-PlainTable text_operators();       // plain_text.cpp
-PlainTable container_operators();  // plain_containers.cpp
-PlainTable other_operators();      // plain_others.cpp
 
 }  // namespace fxtrace::script

@@ -1,4 +1,5 @@
-// Lists, dicts and tuples.
+#include "script/plain_containers.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Functions of the modules math and cmath.
+#include "script/plain_math.h"
+
 #include <cmath>
 #include <complex>
 #include <cstdint>

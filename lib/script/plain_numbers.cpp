@@ -1,4 +1,3 @@
-// Arithmetic and comparisons, and what makes one kind of number of another.
 #include "script/plain_numbers.h"
 
 #include <algorithm>
@@ -8,8 +7,6 @@
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
-
-#include "script/plain_call.h"
 
 namespace fxtrace::script {
 namespace {

@@ -1,11 +1,14 @@
-// Arithmetic that other files need; sums of lists and strings are in plain_containers.cpp.
+// Arithmetic, comparisons and conversions of numbers: a table of plain operators (plain_operators.h), and
+// what other tables need of it.
 #pragma once
 
 #include <complex>
 
-#include "script/value.h"
+#include "script/plain_call.h"
 
 namespace fxtrace::script {
+
+PlainTable number_operators();
 
 // Integers wrap around.  Throw Raised (plain_call.h) for what is no number.
 Value sum_of(const Value& a, const Value& b);

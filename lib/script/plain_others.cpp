@@ -1,4 +1,5 @@
-// Sizes, dtypes, devices and enums, and what the compiler leaves behind.
+#include "script/plain_others.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>

@@ -1,4 +1,5 @@
-// Strings: bytes, as LibTorch has them, which knows letters of ASCII only.
+#include "script/plain_text.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>

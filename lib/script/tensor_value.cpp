@@ -136,6 +136,7 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   result->requires_grad = tensor.requires_grad;
   result->sizes = tensor.sizes;
   result->strides = tensor.strides;
+  if (count == 0) result->strides = contiguous_strides(tensor.sizes).value_or(tensor.strides);
   constexpr std::int64_t kMaxSpread = 4096;  // elements between the first and the last
   std::vector<TensorElement> elements;
   if (count > 0 && last - first <= kMaxSpread) {

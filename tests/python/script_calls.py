@@ -151,8 +151,88 @@ def calls(signature: Signature, limit: int) -> list[tuple]:
     return [tuple(draw.choice(some) for some in possible) for _ in range(limit)]
 
 
+def samples() -> list[torch.Tensor]:
+    """Small tensors of every dtype that has elements there, of several shapes and layouts."""
+    i64, f32, f64 = torch.int64, torch.float32, torch.float64
+    found = [torch.tensor(value, dtype=dtype) for dtype in (i64, f32, torch.bool) for value in (0, 1)]
+    found += [torch.tensor(-3), torch.tensor(2.5), torch.tensor(-0.5, dtype=f64), torch.tensor(7, dtype=torch.uint8)]
+    for dtype in (i64, torch.int32, torch.int16, torch.int8, f32, f64):
+        found += [torch.tensor([1, -2, 3], dtype=dtype), torch.tensor([[1, -2, 3], [4, 0, -6]], dtype=dtype)]
+    found += [torch.tensor([LEAST, MOST, -1]), torch.tensor([-(2**31), 2**31 - 1], dtype=torch.int32), torch.tensor([2**53 + 1, 5])]
+    found += [torch.tensor([0.1, -2.5, 1e30], dtype=dtype) for dtype in (f32, f64)]
+    found += [torch.tensor([NAN, 1.0, INF]), torch.tensor([0.0, -0.0, -INF]), torch.tensor([0.5, 1.5, 2.5, -0.5]), torch.tensor([3.0, 1.0, 3.0, 2.0])]
+    found += [torch.tensor([True, False, True]), torch.tensor([[True], [False]]), torch.tensor([200, 100, 0], dtype=torch.uint8)]
+    found += [torch.arange(6).view(2, 3).t(), torch.arange(8)[1::3], torch.arange(24.0).view(2, 3, 4), torch.arange(24.0).view(2, 3, 4).permute(2, 0, 1), torch.arange(12).view(3, 4)[1:, ::2]]
+    found += [torch.empty(0), torch.empty(0, dtype=i64), torch.empty(2, 0), torch.ones(1, 1, 1), torch.tensor([5]).expand(3), torch.arange(4).view(2, 2), torch.tensor([2, 0, 1]), torch.tensor([[0, 1], [1, 0]])]
+    return found  # fmt: skip
+
+
+TENSOR_VALUES: dict[str, list] = {
+    "Tensor": samples(),
+    "Scalar": [0, 1, -1, 2, 3, 0.5, -1.5, 2.0, True, 1e10, 1e300, 2**40, LEAST, NAN, INF, -0.0],
+    "int": [0, 1, -1, 0, 1, 2, -1, 0, 1, 2, -2, 3, 4, 64, 65, MOST, LEAST],
+    "float": [0.0, 1e-5, 1.0],
+    "bool": [False, True],
+    "ScalarType": [4, 3, 6, 7, 11, 0, 1, 5],
+    "int[]": [[], [0], [1], [0, 1], [1, 0], [-1], [2, 3], [3, 2], [6], [2, -1], [0, 1, 2], [2, 0, 1], [2], [3], [1, 2], [2, 1, 1], [-1, -2], [65], [2**40, 2**40], [0, 0], [1, 1], [2, 2]],
+    "str": ["floor", "trunc", "ij", "xy", ""],
+    "Layout": [0],
+    "MemoryFormat": [0, 1],
+    "Device": [],
+    "float[]": [[], [0.5, -1.5], [1e300]],
+    "bool[]": [[], [True, False]],
+    "int[][]": [[[1, 2], [3, 4]], [[1], [2, 3]], [[], []]],
+    "float[][]": [[[0.5, 1.0]], []],
+}  # fmt: skip
+TENSOR_VALUES["Tensor[]"] = [[], [TENSOR_VALUES["Tensor"][0]], *([a, b] for a in samples()[6:40:3] for b in samples()[6:40:4])]
+# What `t` stands for.
+TENSOR_ELEMENTS = ["int", "float", "bool", "int[]", "float[]"]
+
+
+def tensor_signatures(rows: dict[str, str], names: set[str]) -> list[Signature]:
+    """Of the overloads that take or make tensors, and change none."""
+    found = []
+    for name, schema in sorted(rows.items()):
+        if name.split(".")[0] not in names or "!" in schema or "Tensor" not in schema or "..." in schema:
+            continue
+        arguments, results = read_schema(schema)
+        for element in TENSOR_ELEMENTS if any(re.search(r"\bt\b", part) for part, _ in arguments) else TENSOR_ELEMENTS[:1]:
+            types = tuple(bind(part, element).replace("SymInt", "int") for part, _ in arguments)
+            if all(part.rstrip("?") in TENSOR_VALUES for part in types):
+                found.append(Signature(name, types, tuple(re.sub(r" \w+$", "", bind(r, element)) for r in results)))
+    return found
+
+
+def tensor_calls(signature: Signature, limit: int) -> list[tuple]:
+    # Pinned memory is something else.
+    possible = []
+    for part in signature.types:
+        some = TENSOR_VALUES[part.rstrip("?")]
+        possible.append([None, False] if part == "bool?" else [None] * (len(some) // 2 + 1) + some if part.endswith("?") else some)
+    draw = random.Random(str(signature))
+    if math.prod(map(len, possible)) <= limit:
+        return list(itertools.product(*possible))
+    return [tuple(draw.choice(some) for some in possible) for _ in range(limit)]
+
+
+def tensor_to_json(value: torch.Tensor) -> dict:
+    last = value.storage_offset() + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
+    memory = value.as_strided((last + 1,), (1,), 0).tolist() if value.numel() else []
+    return {
+        "tensor": {
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "sizes": list(value.shape),
+            "strides": list(value.stride()),
+            "offset": value.storage_offset(),
+            "elements": [to_json(item, "") for item in memory],
+        }
+    }
+
+
 def to_json(value: Any, type_text: str) -> Any:
     type_text = type_text.rstrip("?")
+    if isinstance(value, torch.Tensor):
+        return tensor_to_json(value)
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
@@ -180,6 +260,8 @@ def from_json(value: Any) -> Any:
     """As Python has it; for comparisons, so that nan is nan: floats as their hexadecimal text."""
     if isinstance(value, dict):
         ((key, part),) = value.items()
+        if key == "tensor":
+            return ("tensor", part["dtype"], part["sizes"], part["strides"], [from_json(item) for item in part["elements"]])
         if key == "float":
             return ("float", comparable(float.fromhex(part)))
         if key == "complex":
@@ -211,6 +293,9 @@ def from_torch(value: Any) -> Any:
         return ("complex", comparable(value.real), comparable(value.imag))
     if isinstance(value, torch.device):
         return ("device", str(value))
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return ("tensor", dtype, list(value.shape), list(value.stride()), [from_torch(item) for item in value.flatten().tolist()])
     if isinstance(value, tuple):
         return ("tuple", *map(from_torch, value))
     if isinstance(value, dict):
@@ -222,11 +307,11 @@ class Tool:
     def __init__(self, program_path: str) -> None:
         self.path = pathlib.Path(program_path).with_name("script_calls")
 
-    def answers(self, some: list[tuple[Signature, tuple]]) -> list[dict]:
+    def answers(self, some: list[tuple[Signature, tuple]], **options: bool) -> list[dict]:
         lines = []
         for signature, arguments in some:
             given = [to_json(value, part) for value, part in zip(arguments, signature.types)]
-            lines.append(json.dumps({"op": signature.name, "arguments": given}))
+            lines.append(json.dumps({"op": signature.name, "arguments": given, **options}))
         done = subprocess.run([self.path], input="\n".join(lines) + "\n", capture_output=True, text=True)
         assert done.returncode == 0, f"{done.stderr} after {lines[done.stdout.count(chr(10))]}"
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -239,7 +324,7 @@ class Reference:
         self.signature = signature
         base = signature.name.split(".")[0]
         names = [f"%a{i}" for i in range(len(signature.types))]
-        types = [part.replace("ScalarType", "int") for part in signature.types]
+        types = [re.sub("ScalarType|Layout|MemoryFormat", "int", part) for part in signature.types]
         results = [part.replace("ScalarType", "int") for part in signature.results]
         text = "graph({}):\n  {}{}({})\n  %all : ({}) = prim::TupleConstruct({})\n  return (%all)".format(
             ", ".join(f"{name} : {part}" for name, part in zip(names, types)),
@@ -255,7 +340,7 @@ class Reference:
         self.function = torch._C._create_function_from_graph("f", graph)
 
     def __call__(self, arguments: tuple) -> tuple[list, list]:
-        given = [torch.device(v) if part == "Device" else v for v, part in zip(arguments, self.signature.types)]
+        given = [torch.device(v) if part == "Device" and v is not None else v for v, part in zip(arguments, self.signature.types)]
         outputs = [from_torch(value) for value in self.function(*given)]
         return outputs[: len(given)], outputs[len(given) :]
 

@@ -83,3 +83,46 @@ def test_plain_operators(program, rows, simple_executor, limit):
         if found:
             wrong.append(f"{signature.name}{arguments}: LibTorch {found}, not {answer}")
     assert not wrong, "\n".join([f"{len(wrong)} differences", *wrong[:20]])
+
+
+# What floats have no exact answer for, and what nobody has written down.
+NEVER_KNOWN = {
+    *(f"aten::{name}" for name in "acos acosh angle asin asinh atan atan2 atanh cos cosh erf erfc exp exp2 expm1 lgamma log log10 log1p log2 polar sigmoid sin sinh tan tanh".split()),
+    *(f"aten::Complex.{kinds}" for kinds in "Tensor_Tensor Tensor_bool Tensor_float Tensor_int bool_Tensor float_Tensor int_Tensor".split()),
+    *(f"aten::{name}" for name in "ComplexImplicit copy count.Tensor dict eq.Tensor_list frexp.Tensor gcd index.Tensor_hacked_twin index.list_Tensor ldexp.Tensor".split()),
+    *(f"aten::{name}" for name in "linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor narrow.Tensor ne.Tensor_list round.decimals sorted.Tensor to.prim_other values".split()),
+}  # fmt: skip
+
+
+def is_same(ours, theirs) -> bool:
+    """Strides may be unknown."""
+    if isinstance(ours, tuple) and ours[:1] == ("tensor",):
+        return theirs[:1] == ("tensor",) and ours[1:3] == theirs[1:3] and ours[4] == theirs[4] and ours[3] in (None, theirs[3])
+    if isinstance(ours, (tuple, list)):
+        return isinstance(theirs, type(ours)) and len(ours) == len(theirs) and all(map(is_same, ours, theirs))
+    return ours == theirs
+
+
+@pytest.mark.parametrize("limit", [100, pytest.param(2500, marks=pytest.mark.volume)])
+def test_small_tensors(program, rows, simple_executor, limit):
+    names = set().union(*map(group, ("kPlainValues", "kElementMovers", "kTensorMakers", "kSmallTensorFunctions")))
+    calls, references = [], {}
+    for signature in script_calls.tensor_signatures(rows, names):
+        references[signature] = script_calls.Reference(signature)
+        if references[signature].is_right:
+            calls += [(signature, arguments) for arguments in script_calls.tensor_calls(signature, limit)]
+    wrong, known = [], set()
+    for (signature, arguments), answer in zip(calls, script_calls.Tool(program.path).answers(calls, small=True)):
+        if answer.get("unknown"):
+            continue
+        known.add(signature.name)
+        try:
+            _, expected = references[signature](arguments)
+        except Exception as error:
+            wrong.append(f"{signature.name}{arguments}: LibTorch raises {script_calls.message(error)!r}, not {answer}")
+            continue
+        if not is_same(list(map(script_calls.from_json, answer["results"])), expected):
+            wrong.append(f"{signature.name}{arguments}: LibTorch gives {expected}, not {answer}")
+    assert not wrong, "\n".join([f"{len(wrong)} differences", *wrong[:20]])
+    if limit > 1000:
+        assert {signature.name for signature, _ in calls} - known <= NEVER_KNOWN

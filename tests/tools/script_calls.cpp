@@ -1,7 +1,8 @@
 // Carries out operators of lib/script, a call a line, for tests that hold what they give against LibTorch:
 //   {"op": "aten::add.int", "arguments": [1, 2]}  ->  {"results": [3], "arguments": [1, 2]}
 // A call that is refused gives {"refusal": "raised", "why": "...", "before": true}: `before` when it was not
-// begun. Floats are hexadecimal texts, strings have a character for each byte.
+// begun.  With "small": true the operator is one of small tensors, and {"unknown": true} where its result is
+// not known.  Values are as script_json.h has them.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +11,7 @@
 #include "operators/operators.h"
 #include "script/plain_checks.h"
 #include "script/plain_operators.h"
+#include "script/small_tensors.h"
 #include "script/value.h"
 #include "script_json.h"
 
@@ -31,6 +33,10 @@ Json answer(const Json& call) {
   const std::string overload = base.size() == name.size() ? "" : name.substr(base.size() + 1);
   const Traits traits = traits_of(find_operator(base, overload));
   const std::vector<Value> arguments = read_values(call["arguments"]);
+  if (call.contains("small")) {
+    const auto results = compute_small(name, arguments);
+    return results ? Json{{"results", write_values(*results)}} : Json{{"unknown", true}};
+  }
   const PlainOperator* op = find_plain_operator(name);
   if (op == nullptr) return {{"missing", true}};
   if (const auto refusal = find_refusal(base, traits, arguments)) return write_refusal(*refusal, true);

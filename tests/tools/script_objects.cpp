@@ -16,6 +16,7 @@
 #include "archive/zip_archive.h"
 #include "script/objects.h"
 #include "script/program.h"
+#include "script/tensor_elements.h"
 #include "script/tensor_value.h"
 #include "script_json.h"
 #include "support/error.h"
@@ -101,8 +102,9 @@ class Objects {
       json["device"] = tensor.storage->device.text();
       const std::string record = root_ + tensor.storage->record;
       if (tensor.numel() <= kMaxKnownElements && archive_.contains(record)) {
-        const auto read = with_elements(tensor, archive_.read(record, archive_.size(record)));
-        if (read) json["elements"] = write_value(read)["tensor"]["elements"];
+        const auto elements =
+            find_elements(tensor, archive_.read(record, archive_.size(record)), kMaxKnownElements);
+        if (elements) json["elements"] = write_values(*elements);
       }
     }
     return {{"tensor", json}};

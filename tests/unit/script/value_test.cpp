@@ -1,10 +1,15 @@
 #include "script/value.h"
 
+#include <cmath>
 #include <complex>
+#include <limits>
 #include <string>
 
 #include "catch.h"
+#include "script/constant_value.h"
+#include "script/tensor_elements.h"
 #include "script/tensor_value.h"
+#include "script/value_extent.h"
 #include "script/value_text.h"
 #include "support/error.h"
 
@@ -161,6 +166,70 @@ TEST_CASE("tensors: elements of the bytes of a record") {
   tensor->sizes = {65};
   tensor->strides = {0};
   CHECK_FALSE(with_elements(*tensor, bytes));
+}
+
+TEST_CASE("tensors: elements of every dtype") {
+  const auto read = [](ScalarType dtype, const std::string& bytes) {
+    TensorValue tensor;
+    tensor.dtype = dtype;
+    const auto elements = find_elements(tensor, bytes, 1);
+    return elements ? elements->at(0) : Value();
+  };
+  using namespace std::string_literals;
+  CHECK(read(ScalarType::kFloat16, "\x00\x3c"s).to_double() == 1);
+  CHECK(read(ScalarType::kFloat16, "\x01\x80"s).to_double() == -5.9604644775390625e-08);
+  CHECK(read(ScalarType::kFloat16, "\x00\x7c"s).to_double() == std::numeric_limits<double>::infinity());
+  CHECK(read(ScalarType::kBfloat16, "\x80\x3f"s).to_double() == 1);
+  CHECK(read(ScalarType::kFloat8E4m3fn, "\x7e"s).to_double() == 448);
+  CHECK(std::isnan(read(ScalarType::kFloat8E4m3fn, "\x7f"s).to_double()));
+  CHECK(read(ScalarType::kFloat8E5m2fnuz, "\x7f"s).to_double() == 57344);
+  CHECK(std::isnan(read(ScalarType::kFloat8E4m3fnuz, "\x80"s).to_double()));
+  CHECK(read(ScalarType::kUint16, "\xff\xff"s).to_int() == 65535);
+  CHECK(read(ScalarType::kInt8, "\xff"s).to_int() == -1);
+  CHECK(read(ScalarType::kComplex32, "\x00\x3c\x00\xc0"s).to_complex() == std::complex<double>(1, -2));
+  CHECK(read(ScalarType::kFloat32, "\x00\x00\x80"s).is_none());
+  CHECK(read(ScalarType::kBits8, "\x00"s).is_none());
+}
+
+TEST_CASE("tensors: as lists") {
+  const TensorRef tensor = make_tensor(ScalarType::kInt64, {2, 2},
+                                       {{.integer = 1}, {.integer = 2}, {.integer = 3}, {.integer = 4}});
+  const auto list = find_list(*tensor, int_type());
+  REQUIRE(list.has_value());
+  CHECK(printed(*list) == "[[1, 2], [3, 4]]");
+  CHECK(dynamic_type(*list)->repr_str() == "List[List[int]]");
+  CHECK_FALSE(find_list(*tensor, float_type()).has_value());
+  CHECK(printed(find_list(*make_tensor(ScalarType::kBool, {}, {{.integer = 1}}), bool_type()).value()) ==
+        "True");
+  CHECK_FALSE(find_list(*make_tensor(ScalarType::kInt64, {1 << 20, 1 << 20, 0}, {}), int_type()).has_value());
+}
+
+TEST_CASE("values: extent") {
+  CHECK(extent_of(make_int_list({1, 2, 3})).size == 4);
+  CHECK(is_plain(make_tuple({1, "a", make_int_list({})})));
+  CHECK_FALSE(is_plain(make_list(tensor_type(), {make_tensor(ScalarType::kInt64, {}, {{.integer = 1}})})));
+  Value wide = make_int_list({1});
+  for (int i = 0; i < 200; ++i) wide = make_list(any_type(), {wide, wide});
+  CHECK(extent_of(wide).size == Extent::kEndless);
+  CHECK(extent_of(wide).looked < 1000);
+  const Value self = make_list(any_type());
+  self.to_list().items.push_back(self);
+  CHECK(extent_of(self).size >= Extent::kEndless);
+  self.to_list().items.clear();
+  CHECK_FALSE(extent_of(nested_list(1000)).is_plain);
+}
+
+TEST_CASE("values: constants of code") {
+  const Constant list(
+      Constant::Variant(Constant::List{int_type(), {Constant(std::int64_t{1}), Constant(std::int64_t{2})}}));
+  const Value value = value_of(list);
+  CHECK(dynamic_type(value)->repr_str() == "List[int]");
+  CHECK(printed(value) == "[1, 2]");
+  CHECK_FALSE(value.is(value_of(list)));
+  const std::vector<Value> table{make_int_list({7})};
+  const Constant entry(Constant::Variant(Constant::TableEntry{0}));
+  CHECK(value_of(entry, table).is(table[0]));
+  CHECK_THROWS_AS(value_of(entry), Error);
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+// Values of what stands in code.
+#pragma once
+
+#include <span>
+
+#include "script/constant.h"
+#include "script/value.h"
+
+namespace fxtrace::script {
+
+// A new value, which shares nothing but entries of the archive's table.  Throws Error(kInput) for an entry
+// that the table does not have.
+Value value_of(const Constant& constant, std::span<const Value> table = {});
+
+}  // namespace fxtrace::script
