@@ -30,10 +30,11 @@ ALLOWED = {
     "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
+    "torchscript_reader": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
     "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "script", "torchscript"},
 }
-ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript"}
-ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
+ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "torchscript_reader"}
+ALLOWED["app"] = set(ALLOWED) - {"torchscript", "torchscript_reader", "execute"}
 WITH_LIBTORCH = {"torchscript", "execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 # Who opens the shared library includes its interface and nothing else of it; the rest is hidden in there.

@@ -1,8 +1,12 @@
 #include "fxtrace/front_ends.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "exported/front_end.h"
 #include "fxtrace/torchscript_loader.h"
 #include "support/error.h"
+#include "torchscript_reader/front_end.h"
 
 namespace fxtrace {
 
@@ -15,6 +19,11 @@ TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const Tra
   }
   if (options.model) {
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
+  }
+  // For comparing the two readers while both are there.
+  if (const char* reader = std::getenv("FXTRACE_READER"); reader != nullptr && std::string_view(reader) == "own") {
+    stages.all_is_open();
+    return torchscript::trace_torchscript(file, info, options, wanted, listener);
   }
   stages.begins(Stage::kLoadLibTorch);
   load_torchscript_plugin(listener);

@@ -45,6 +45,8 @@ class Program {
 
   OperatorTable& operators() { return operators_; }
   const std::vector<TypePtr>& constant_types() const { return source_.constant_types; }
+  // Before any code is compiled: types of constants may be classes of the program itself.
+  void set_constant_types(std::vector<TypePtr> types) { source_.constant_types = std::move(types); }
   std::uint64_t operator_version() const { return source_.operator_version; }
 
   // Called before "Unknown builtin op" would be said of an operator, or the like of a method of a class of

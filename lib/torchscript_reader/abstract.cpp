@@ -1,0 +1,177 @@
+#include "torchscript_reader/abstract.h"
+
+#include <utility>
+
+#include "torchscript_reader/value.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+std::optional<TensorInfo> tensor_info(const TensorValue& tensor) {
+  TensorInfo info;
+  if (tensor.layout == TensorLayout::kSparseCoo) {
+    if (tensor.parts.empty() || tensor.parts[0]->sizes.empty()) return std::nullopt;
+    info.sparse_dim = tensor.parts[0]->sizes[0];
+  } else if (tensor.layout != TensorLayout::kStrided) {
+    return std::nullopt;
+  }
+  info.sizes.assign(tensor.sizes.begin(), tensor.sizes.end());
+  info.dtype = tensor.dtype;
+  // The reader takes tensors for those of the CPU, wherever they were saved; those without bytes aside.
+  if (tensor.device().type == "meta") info.device = tensor.device();
+  info.requires_grad = tensor.requires_grad;
+  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
+  return info;
+}
+
+constexpr int kMaxNesting = 16;  // objects may hold themselves
+constexpr std::size_t kMaxValues = std::size_t{1} << 16;
+
+// Whoever holds too many others: nothing is known of it.
+struct TooMany {};
+
+// With literals the value is an argument of a call.  Without, it is what the interpreter remembers of values
+// that depend on inputs: sizes, tensors and what they are in.
+AbstractValue converted(const Value& value, bool with_literals, int depth, std::size_t& room) {
+  if (room-- == 0) throw TooMany{};
+  if (value.is_handle()) return known_of(value);
+  if (value.is_none()) return {NoneValue{}};
+  if (value.is_int()) return {SymInt(value.to_int())};
+  if (value.is_device()) return {value.to_device()};
+  if (value.is_tensor()) {
+    auto info = tensor_info(value.to_tensor());
+    return info ? AbstractValue{std::move(*info)} : AbstractValue{};
+  }
+  if (depth >= kMaxNesting) return {};
+  const auto sequence = [&](const auto& items) {
+    AbstractValue::Sequence result;
+    result.reserve(items.size());
+    for (const Value& item : items) result.push_back(converted(item, with_literals, depth + 1, room));
+    return AbstractValue{std::move(result)};
+  };
+  if (value.is_tuple()) return sequence(value.items());
+  if (value.is_list()) return sequence(value.items());
+  if (value.is_dict()) {
+    AbstractValue::Dict dict;
+    for (const auto& entry : value.to_dict().entries()) {
+      dict.keys.push_back(literal_value(entry.key));
+      if (dict.keys.back().is_unknown()) return {};  // a tensor
+      dict.values.push_back(converted(entry.value, with_literals, depth + 1, room));
+    }
+    return {std::move(dict)};
+  }
+  if (value.is_object() && !value.to_object().type->is_module()) {
+    return sequence(value.to_object().slots);
+  }
+  return with_literals ? literal_value(value) : AbstractValue{};
+}
+
+AbstractValue converted(const Value& value, bool with_literals) {
+  std::size_t room = kMaxValues;
+  try {
+    return converted(value, with_literals, 0, room);
+  } catch (const TooMany&) {
+    return {};
+  }
+}
+
+ValueType::Kind kind_of(TypeKind kind) {
+  using Kind = ValueType::Kind;
+  switch (kind) {
+    case TypeKind::kTensor:
+      return Kind::kTensor;
+    case TypeKind::kInt:
+    case TypeKind::kSymInt:
+      return Kind::kInt;
+    case TypeKind::kFloat:
+      return Kind::kFloat;
+    case TypeKind::kBool:
+      return Kind::kBool;
+    case TypeKind::kComplex:
+      return Kind::kComplex;
+    default:
+      return Kind::kAny;
+  }
+}
+
+ValueType value_type(const Type& type) {
+  const auto* list = type.as<ListType>();
+  if (list == nullptr) return {kind_of(type.kind())};
+  ValueType result = value_type(*list->element());
+  ++result.lists;
+  return result;
+}
+
+}  // namespace
+
+std::shared_ptr<const void> content_of(TensorRef tensor) {
+  return std::make_shared<const TensorRef>(std::move(tensor));
+}
+
+TensorRef tensor_of(const TensorContent& content) {
+  return content.constant ? *static_cast<const TensorRef*>(content.constant.get()) : TensorRef();
+}
+
+AbstractValue known_of_value(const Value& value) { return converted(value, false); }
+
+std::optional<TensorInfo> find_tensor_info(const Value& value) {
+  if (const TensorInfo* info = known_of(value).tensor()) return *info;
+  return value.is_tensor() ? tensor_info(value.to_tensor()) : std::nullopt;
+}
+
+AbstractValue literal_value(const Value& value) {
+  if (value.is_int()) return {SymInt(value.to_int())};
+  if (value.is_bool()) return {value.to_bool()};
+  if (value.is_double()) return {value.to_double()};
+  if (value.is_string()) return {value.to_string()};
+  if (value.is_complex()) {
+    return {value.to_complex()};
+  }
+  return {};
+}
+
+Value plain_value(const AbstractValue& value) {
+  if (const SymInt* integer = value.integer()) return integer->number().value();
+  if (const auto* flag = value.get_if<bool>()) return *flag;
+  if (const auto* number = value.get_if<double>()) return *number;
+  if (const auto* text = value.get_if<std::string>()) return *text;
+  if (const auto* number = value.get_if<std::complex<double>>()) return *number;
+  return {};
+}
+
+ValueType InterpreterArguments::type(std::size_t i) const {
+  using Kind = ValueType::Kind;
+  const Value& argument = values_[i];
+  if (const Proxy* proxy = find_proxy(argument)) return value_type(*proxy->static_type);
+  if (argument.is_none()) return {Kind::kNone};
+  if (argument.is_tensor()) return {Kind::kTensor};
+  if (argument.is_int()) return {Kind::kInt};
+  if (argument.is_double()) return {Kind::kFloat};
+  if (argument.is_bool()) return {Kind::kBool};
+  if (argument.is_complex()) return {Kind::kComplex};
+  if (!argument.is_list()) return {};
+  ValueType type = value_type(*argument.to_list().element_type);
+  ++type.lists;
+  return type;
+}
+
+bool InterpreterArguments::is_literal(std::size_t i) const { return is_plain(values_[i]); }
+
+const AbstractValue& InterpreterArguments::value(std::size_t i) const {
+  const Value& argument = values_[i];
+  if (argument.is_handle()) return known_of(argument);
+  if (converted_.empty()) converted_.resize(values_.size());
+  std::optional<AbstractValue>& place = converted_[i];
+  if (place) return *place;
+  place = converted(argument, true);
+  auto* info = std::get_if<TensorInfo>(&place->value);
+  if (info != nullptr && read_constant_) {
+    if (auto element = read_constant_(argument.to_tensor())) {
+      info->content = std::make_shared<TensorContent>(
+          TensorContent{std::move(element), nullptr, std::make_shared<const bool>(true)});
+    }
+  }
+  return *place;
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,43 @@
+// A TorchScript program in one trace: its options, and what its runs find out.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "torchscript_reader/budget.h"
+#include "torchscript_reader/seen_calls.h"
+#include "torchscript_reader/torchscript_program.h"
+#include "trace/options.h"
+#include "trace/program.h"
+
+namespace fxtrace::torchscript {
+
+class BoundTorchScriptProgram : public BoundProgram {
+ public:
+  BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options)
+      : program_(program), options_(options), budget_(options.limits) {}
+
+  std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+  bool inputs_changed(ModuleId root) const override { return calls_.changed(root); }
+  std::vector<std::string> warnings() const override;
+
+  // --- for the interpreter ---
+  SeenCalls& calls() { return calls_; }
+  void report_skipped_hook() { has_skipped_hooks_ = true; }
+  // An operator that torch would not carry out for what is known of its arguments: told once for each place.
+  void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
+
+ private:
+  const TorchScriptProgram& program_;
+  const TraceOptions& options_;
+  Budget budget_;
+  SeenCalls calls_;
+  std::set<std::pair<ModuleId, const IrNode*>> invalid_;
+  std::string first_invalid_;
+  bool has_skipped_hooks_ = false;
+};
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,358 @@
+// An `if` that depends on data, as a node higher_order.cond with a subgraph for each way.
+#include <algorithm>
+#include <array>
+
+#include "support/restore.h"
+#include "torchscript_reader/abstract.h"
+#include "torchscript_reader/convert.h"
+#include "torchscript_reader/interpreter.h"
+#include "torchscript_reader/structure.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// In one of its blocks.
+bool is_inside(const IrValue* value, const IrNode* node) {
+  const IrNode* owner = value->node()->owning_block()->owning_node();
+  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
+  return owner == node;
+}
+
+bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
+
+// Everything that can be reached from the values and can be changed in place.
+std::unordered_set<const void*> mutable_values(std::vector<Value> pending) {
+  std::unordered_set<const void*> found;
+  while (!pending.empty()) {
+    const Value value = std::move(pending.back());
+    pending.pop_back();
+    if (is_mutable(value) && !found.insert(value.identity()).second) continue;
+    const auto add = [&](const Value& part) {
+      if (is_mutable(part) || part.is_tuple()) pending.push_back(part);
+    };
+    if (value.is_list()) {
+      for (const Value& item : value.items()) add(item);
+    } else if (value.is_tuple()) {
+      std::ranges::for_each(value.items(), add);
+    } else if (value.is_dict()) {
+      for (const auto& entry : value.to_dict().entries()) add(entry.value);
+    } else if (value.is_object()) {
+      std::ranges::for_each(value.to_object().slots, add);
+    }
+  }
+  return found;
+}
+
+bool has_nodes(const Graph& graph) {
+  return graph.last().valid() && graph.node(graph.last()).op != Opcode::kPlaceholder;
+}
+
+}  // namespace
+
+Interpreter::Attempt Interpreter::begin_attempt() {
+  const std::size_t first_node = tracer_->graph().mark().ids;
+  return {tracer_->mark(), checkpoint(), first_node};
+}
+
+void Interpreter::undo(const Attempt& attempt) {
+  tracer_->undo_to(attempt.recorded);
+  back_to(attempt.before);
+}
+
+// What is assumed and found out inside holds nowhere else; but names of sizes are not given twice.
+GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, const IrBlock& block,
+                                                       const std::vector<NodeId>& operands,
+                                                       const std::function<void()>& run) {
+  std::vector<NodeRef> captured;
+  captured.reserve(operands.size());
+  for (const NodeId operand : operands) captured.push_back(tracer_->ref(operand));
+  tracer_->begin_subgraph(name);
+  for (const NodeRef& operand : captured) tracer_->use(operand);
+  bodies_.push_back({block.owning_node(), frames_.size() - 1, {}, std::nullopt, {}});
+  const Restore restore([this, call_mark = std::exchange(call_mark_, changes_.mark()), known = dimensions_,
+                         assumed = assumed_]() mutable {
+    bodies_.pop_back();
+    call_mark_ = call_mark;
+    assumed_ = std::move(assumed);
+    const auto before = known.ranges();
+    for (const auto& [dimension, range] : dimensions_.ranges()) {
+      if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
+        known.narrow(dimension, range);
+      }
+    }
+    dimensions_ = std::move(known);
+  });
+  run();
+  return tracer_->suspend_subgraph();
+}
+
+std::unordered_set<const void*> Interpreter::containers_around(const IrNode* node, std::size_t frame,
+                                                               Values more) const {
+  for (std::size_t i = 0; i <= frame; ++i) {
+    for (const auto& [name, value] : frames_[i].values) {
+      if (i < frame || !is_inside(name, node)) more.push_back(value);
+    }
+  }
+  return mutable_values(std::move(more));
+}
+
+bool Interpreter::is_from_around(const Value& container) {
+  if (bodies_.empty()) return false;
+  Body& body = bodies_.back();
+  if (!body.around) body.around = containers_around(body.node, body.frame, body.handed_in);
+  return body.around->contains(container.identity());
+}
+
+void Interpreter::check_change(const Value& container, const std::string& what, const IrNode* node) {
+  if (may_be_other_.contains(container.identity())) {
+    fail(FailureKind::kDataDependentControlFlow,
+         what + ", which is one or another as an `if` or a loop has it that depends on an input", node);
+  }
+  if (is_from_around(container)) {
+    fail(FailureKind::kDataDependentControlFlow, what + " inside an `if` or a loop that depends on an input",
+         node);
+  }
+}
+
+void Interpreter::note_change(const Value& container, const std::string& name, const IrNode* node) {
+  if (!is_from_around(container)) return check_change(container, name + " is changed", node);
+  auto& changed = bodies_.back().changed;
+  if (std::ranges::any_of(changed, [&](const auto& known) { return known.container.is(container); })) return;
+  changed.push_back({name, container, copy_of(container), {}});
+}
+
+void Interpreter::change(const Value& container, const Value& content, const std::string& name,
+                         const IrNode* node) {
+  note_change(container, name, node);
+  remember(container);
+  set_content(container, content);
+}
+
+std::vector<Interpreter::ChangedContainer> Interpreter::take_changes() {
+  std::vector<ChangedContainer> changed = std::move(bodies_.back().changed);
+  for (ChangedContainer& change : changed) {
+    change.after = copy_of(change.container);
+    set_content(change.container, change.before);
+  }
+  return changed;
+}
+
+// Where one of `others` can be seen from elsewhere, neither it nor the container may change from now on.
+void Interpreter::may_be_another(const Value& container, const Values& others, const IrNode* node) {
+  const auto around = containers_around(node, frames_.size() - 1, {});
+  const auto add = [&](const Value& value) {
+    const void* identity = value.identity();
+    if (!may_be_other_.emplace(identity, value).second) return;
+    changes_.add([this, identity] { may_be_other_.erase(identity); });
+  };
+  for (const Value& other : others) {
+    if (!around.contains(other.identity())) continue;
+    add(other);
+    add(container);
+  }
+}
+
+Argument Interpreter::unread_value(const TypePtr& type, const AbstractValue& known) {
+  switch (leaf_kind(*type)) {
+    case LeafKind::kInt:
+      return 0;
+    case LeafKind::kBool:
+      return false;
+    case LeafKind::kFloat:
+      return 0.0;
+    default:
+      break;
+  }
+  const TensorInfo* info = known.tensor();
+  const bool is_known = info != nullptr && info->is_static() && info->dtype;
+  Argument::List sizes;
+  Kwargs kwargs;
+  if (is_known) {
+    for (const SymInt& size : info->sizes) sizes.items.emplace_back(*size.number());
+    kwargs.emplace_back("dtype", Argument::Dtype{dtype_name(*info->dtype)});
+  } else {
+    sizes.items.emplace_back(0);
+  }
+  return tracer_->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
+                                meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
+}
+
+Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
+                                      const IrNode* node) {
+  if (is_uninitialized(value)) return unread_value(type, known);
+  Argument result = argument(value, node);
+  const auto* id = result.get_if<NodeId>();
+  if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
+  const fxtrace::Node& given = tracer_->graph().node(*id);
+  if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
+  return tracer_->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
+}
+
+Value Interpreter::combined(const Value& first, const Value& second, const std::string& name,
+                            const IrNode* node,
+                            const std::function<Value(const Value&, const Value&)>& on_difference) {
+  if (is_same(first, second)) return first;
+  measure(first, node);
+  measure(second, node);
+  const bool is_first_missing = is_uninitialized(first);
+  if (is_first_missing || is_uninitialized(second)) {
+    const Value& there = is_first_missing ? second : first;
+    if (is_plain(there)) return there;
+    const Value missing = Value::uninitialized();
+    return map_leaves(there, [&](const Value& leaf) {
+      return is_plain(leaf)     ? leaf
+             : is_first_missing ? on_difference(missing, leaf)
+                                : on_difference(leaf, missing);
+    });
+  }
+  const auto refuse = [&] {
+    fail(FailureKind::kDataDependentControlFlow,
+         "an `if` depends on an input: " + describe(value(node->input(0))) + ", and " + name + " is " +
+             kind_text(first) + " or " + kind_text(second) + " after it: only tensors and numbers can differ",
+         node);
+  };
+  auto parts = matching_parts(first, second);
+  if (parts) {
+    Values items;
+    items.reserve(parts->size());
+    for (const auto& [one, other] : *parts) items.push_back(combined(one, other, name, node, on_difference));
+    Value result = with_parts(first, std::move(items));
+    if (is_mutable(result)) may_be_another(result, {first, second}, node);
+    return result;
+  }
+  const LeafKind kind = leaf_kind(*dynamic_type(first));
+  if (kind == LeafKind::kOther || kind != leaf_kind(*dynamic_type(second))) refuse();
+  return on_difference(first, second);
+}
+
+// A tensor where the question is one of a tensor, which compilers prefer to a bool of Python's.
+Argument Interpreter::predicate(const IrNode* node, const Value& condition) {
+  const NodeId asked = tracer_->use(find_proxy(condition)->ref);
+  const fxtrace::Node& question = tracer_->graph().node(asked);
+  const bool is_question =
+      question.target == "builtins.bool" && question.args.size() == 1 && question.args[0].is<NodeId>();
+  if (!is_question || !question.users.empty() || node->input(0)->uses().size() != 1) return asked;
+  const NodeId tensor = *question.args[0].get_if<NodeId>();
+  const fxtrace::Node& made_by = tracer_->graph().node(tensor);
+  const bool gives_bool =
+      made_by.op == Opcode::kCallFunction &&
+      fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
+  if (!gives_bool && made_by.meta->dtype != "bool") return asked;
+  tracer_->erase(asked);
+  return tensor;
+}
+
+void Interpreter::record_branches(const IrNode* node, const Value& condition) {
+  const Attempt attempt = begin_attempt();
+  const std::array<std::string, 2> names{tracer_->next_subgraph("true"), tracer_->next_subgraph("false")};
+  std::array<Values, 2> results;
+  std::array<std::vector<ChangedContainer>, 2> changes;
+  std::vector<GraphTracer::OpenSubgraph> bodies;
+  std::optional<std::unordered_set<const void*>> around;  // the same for both
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const bool branch = i == 0;
+    const IrBlock& block = *node->blocks()[i];
+    try {
+      bodies.push_back(
+          record_subgraph(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
+            expect(condition, branch);
+            bodies_.back().around = std::move(around);
+            run_block(block);
+            results[i] = outputs(block);
+            changes[i] = take_changes();
+            around = std::move(bodies_.back().around);
+          }));
+    } catch (const TraceFailure& thrown) {
+      if (thrown.failure.kind != FailureKind::kRaised) throw;
+      // Whatever comes after the `if` has taken the other way.
+      undo(attempt);
+      assume_that(node, condition, !branch);
+      return choose(node, !branch);
+    }
+  }
+
+  struct Difference {
+    std::array<Value, 2> values;
+    TypePtr type;
+    AbstractValue known;
+  };
+  std::vector<Difference> differences;
+  bool gives_condition = false;
+  const auto is_condition = [&](const Value& first, const Value& second) {
+    return first.is_bool() && second.is_bool();
+  };
+  // Containers that either way changes, with what each leaves in them.
+  std::vector<ChangedContainer> containers = std::move(changes[0]);
+  for (ChangedContainer& container : containers)
+    container.before = std::exchange(container.after, container.before);
+  for (ChangedContainer& change : changes[1]) {
+    const auto known = std::ranges::find_if(
+        containers, [&](const auto& container) { return container.container.is(change.container); });
+    (known == containers.end() ? containers.emplace_back(change) : *known).after = change.after;
+  }
+  const auto for_each_result = [&](bool is_final, const auto& on_difference) {
+    for (const ChangedContainer& container : containers) {
+      const Value content = combined(container.before, container.after, container.name, node, on_difference);
+      if (is_final) change(container.container, content, container.name, node);
+    }
+    for (std::size_t i = 0; i < node->outputs().size(); ++i) {
+      const IrValue* output = node->outputs()[i];
+      if (!output->has_uses()) continue;
+      set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
+    }
+  };
+  for_each_result(false, [&](const Value& first, const Value& second) {
+    if (is_condition(first, second)) {
+      gives_condition = true;
+    } else {
+      differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
+      if (!shapes_) return Value();
+      AbstractValue& known = differences.back().known;
+      known = is_uninitialized(first)    ? known_of_value(second)
+              : is_uninitialized(second) ? known_of_value(first)
+                                         : merged(first, second);
+      forget_contents(known);
+    }
+    return Value();
+  });
+  const auto condition_as = [&](bool when_true) {
+    if (when_true) return condition;
+    return record_call("operator.not_", {argument(condition, node)}, {}, bool_type(), node);
+  };
+  const bool is_empty =
+      std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
+  if (is_empty && differences.empty()) {
+    undo(attempt);
+    for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
+    return;
+  }
+
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    tracer_->resume_subgraph(bodies[i]);
+    Argument::Tuple items;
+    for (const Difference& difference : differences) {
+      items.items.push_back(subgraph_result(difference.values[i], difference.type, difference.known, node));
+    }
+    tracer_->output(std::move(items), Meta{});
+    bodies[i] = tracer_->suspend_subgraph();
+  }
+  const std::vector<NodeId> operands = tracer_->end_subgraphs(bodies);
+  const Argument asked = gives_condition ? argument(condition, node) : predicate(node, condition);
+  Argument::List given;
+  for (const NodeId operand : operands) given.items.emplace_back(operand);
+  std::vector<TypePtr> types;
+  for (const Difference& difference : differences) types.push_back(difference.type);
+  const NodeId cond = tracer_->call_with_subgraphs(
+      "higher_order.cond",
+      {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
+      meta(tuple_type(types)), location(node), "", operands);
+  std::size_t next = 0;
+  for_each_result(true, [&](const Value& first, const Value& second) {
+    if (is_condition(first, second)) return condition_as(first.to_bool());
+    const Difference& difference = differences[next];
+    return record_call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, {}, difference.type,
+                       node, difference.known);
+  });
+}
+
+}  // namespace fxtrace::torchscript

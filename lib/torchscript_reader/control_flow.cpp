@@ -1,0 +1,383 @@
+// Branches, loops and exceptions: followed where plain values decide, assumed where only an exception hangs
+// on them.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "support/restore.h"
+#include "torchscript_reader/abstract.h"
+#include "torchscript_reader/convert.h"
+#include "torchscript_reader/interpreter.h"
+#include "torchscript_reader/pure_code.h"
+#include "trace/condition.h"
+
+namespace fxtrace::torchscript {
+
+namespace {
+
+bool always_raises(const IrBlock& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](const IrNode* node) {
+    if (node->kind() == Symbol::kPrimRaiseException) return true;
+    return node->kind() == Symbol::kPrimIf && always_raises(*node->blocks()[0]) &&
+           always_raises(*node->blocks()[1]);
+  });
+}
+
+// The constant that the block gives back as its only result, when it does nothing else.
+std::optional<bool> constant_result(const IrBlock& block) {
+  if (block.outputs().size() != 1) return std::nullopt;
+  return constant_bool(block.outputs()[0]);
+}
+
+// The branch of an `if` that is left when an exception is all that the other one is for.
+std::optional<bool> branch_without_raise(const IrNode* node) {
+  const bool first = always_raises(*node->blocks()[0]);
+  const bool second = always_raises(*node->blocks()[1]);
+  if (first == second) return std::nullopt;
+  return second;
+}
+
+// How `a and b`, `a or b` are written: an `if` with one boolean result, one branch a constant.
+struct ShortCircuit {
+  bool is_and;
+};
+std::optional<ShortCircuit> short_circuit(const IrNode* node) {
+  if (node->outputs().size() != 1 || node->output()->type()->kind() != TypeKind::kBool) return std::nullopt;
+  if (constant_result(*node->blocks()[1]) == false) return ShortCircuit{true};
+  if (constant_result(*node->blocks()[0]) == true) return ShortCircuit{false};
+  return std::nullopt;
+}
+
+// What the value must be for no exception to be raised, when nothing but that hangs on it.
+std::optional<bool> required(const IrValue* value) {
+  if (value->uses().size() != 1) return std::nullopt;
+  const IrNode* user = value->uses()[0].user;
+  if (user->kind() == Symbol::kAtenNot) {
+    const auto negated = required(user->output());
+    return negated ? std::optional<bool>(!*negated) : std::nullopt;
+  }
+  // Result of a block: what the `if` around it must give.
+  if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+    const IrNode* outer = user->owning_block()->owning_node();
+    if (outer->kind() == Symbol::kPrimIf && short_circuit(outer)) return required(outer->output());
+    return std::nullopt;
+  }
+  if (user->kind() != Symbol::kPrimIf) return std::nullopt;
+  if (const auto branch = branch_without_raise(user)) return branch;
+  const auto circuit = short_circuit(user);
+  if (!circuit) return std::nullopt;
+  const auto result = required(user->output());
+  if (!result) return std::nullopt;
+  if (circuit->is_and && *result) return true;
+  if (!circuit->is_and && !*result) return false;
+  return std::nullopt;
+}
+
+// Whether the value only decides, through any `and` and `or`, about exceptions.
+bool only_guards(const IrValue* value) {
+  return std::all_of(value->uses().begin(), value->uses().end(), [](const IrUse& use) {
+    const IrNode* user = use.user;
+    if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+      const IrNode* outer = user->owning_block()->owning_node();
+      return outer->kind() == Symbol::kPrimIf && short_circuit(outer) && only_guards(outer->output());
+    }
+    if (user->kind() != Symbol::kPrimIf) return false;
+    return branch_without_raise(user).has_value() || (short_circuit(user) && only_guards(user->output()));
+  });
+}
+
+}  // namespace
+
+// Through what Python computes of them: what a tensor or a module gives depends on data too.
+void Interpreter::ask(const Value& value) const {
+  // What a leaf asks is its own business.
+  const Proxy* proxy = fixable_.empty() || !records() ? nullptr : find_recorded(value);
+  if (proxy == nullptr) return;
+  std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::vector<NodeRef> pending{proxy->ref};
+  while (!pending.empty()) {
+    const NodeRef at = pending.back();
+    pending.pop_back();
+    if (!seen.emplace(at.graph.index, at.node.index).second) continue;
+    const auto& made_by = tracer_->graph_of(at).node(at.node);
+    if (made_by.op == Opcode::kPlaceholder) {
+      const NodeRef outer = tracer_->captured_by(at);
+      if (outer.valid()) pending.push_back(outer);
+      const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
+      if (input != fixable_.end()) asked.insert(*input);
+    }
+    if (made_by.op != Opcode::kCallFunction || made_by.meta->kind() == ValueKind::kTensor) continue;
+    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
+  }
+  if (asked.empty()) return;
+  std::vector<FixedInput> inputs;
+  for (auto& [index, input] : asked) inputs.push_back(std::move(input));
+  throw InputsAsked(std::move(inputs));
+}
+
+void Interpreter::choose(const IrNode* node, bool branch) {
+  const IrBlock& block = *node->blocks()[branch ? 0 : 1];
+  run_block(block);
+  Values results = outputs(block);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    set(node->outputs()[i], std::move(results[i]));
+    const auto left_out = left_out_.find(block.outputs()[i]);
+    if (left_out != left_out_.end())
+      left_out_.insert_or_assign(node->outputs()[i], Expression(left_out->second));
+  }
+}
+
+void Interpreter::run_if(const IrNode* node) {
+  const Value condition = value(node->input(0));
+  if (condition.is_bool()) return choose(node, condition.to_bool());
+  bool opposite = false;
+  const auto assumed = assumed_.find(condition_key(condition, opposite));
+  if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
+  if (const auto decided = decide(condition)) return choose(node, *decided);
+  if (assume(node, condition)) return;
+  ask(condition);
+  if (mode_ == Mode::kAbstract && run_both(node)) return;
+  if (makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
+  fail(FailureKind::kDataDependentControlFlow,
+       "an `if` depends on " + what_decides(condition) + ": " + describe(condition) + explain(condition),
+       node);
+}
+
+std::optional<Comparison> Interpreter::comparison(const Value& condition) {
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return std::nullopt;
+  return comparison_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
+}
+
+// What the code and earlier guards leave no choice about.
+std::optional<bool> Interpreter::decide(const Value& condition) {
+  const auto asked = comparison(condition);
+  return asked ? dimensions_.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+}
+
+// Of what runs from now on.
+void Interpreter::expect(const Value& condition, bool holds) {
+  if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
+    dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                       comparison->right);
+  }
+  if (const auto asked = comparison(condition)) {
+    dimensions_.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
+  }
+  bool opposite = false;
+  if (std::string key = condition_key(condition, opposite); !key.empty()) {
+    assumed_[std::move(key)] = holds != opposite;
+  }
+}
+
+void Interpreter::assume_that(const IrNode* node, const Value& condition, bool holds) {
+  if (!records()) return;
+  expect(condition, holds);
+  const auto source = location(node);
+  std::optional<Expression> expr = find_condition(node->input(0), condition);
+  if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
+  if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
+}
+
+// Takes the branch that raises nothing, when the `if` is there for an exception only.
+bool Interpreter::assume(const IrNode* node, const Value& condition) {
+  const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
+  if (const auto branch = branch_without_raise(node)) {
+    assume_that(node, condition, *branch);
+    choose(node, *branch);
+    return true;
+  }
+  const auto circuit = short_circuit(node);
+  if (!circuit) return false;
+  const auto result = required(node->output());
+  if (known && result && *result == circuit->is_and) {
+    // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
+    assume_that(node, condition, circuit->is_and);
+    choose(node, circuit->is_and);
+    return true;
+  }
+  if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1]))
+    return false;
+  // Which half decides is not known, and need not be: the guard is the whole expression.
+  leave_out(node, condition, circuit->is_and);
+  set(node->output(), Value::uninitialized());
+  return true;
+}
+
+// As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be told.
+std::optional<Expression> Interpreter::find_condition(const IrValue* name, const Value& condition) const {
+  if (condition.is_bool()) return Expression::boolean(condition.to_bool());
+  if (find_proxy(condition) != nullptr) return condition_of(condition);
+  const auto found = left_out_.find(name);
+  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
+void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_and) {
+  left_out_.erase(node->output());
+  std::optional<Expression> first = find_condition(node->input(0), condition);
+  if (!first || !records()) return;
+  const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
+  std::optional<Expression> second;
+  Checkpoint before = checkpoint();
+  const Restore restore([&] { back_to(std::move(before)); });
+  try {
+    tracer_->look_at([&] {
+      run_block(rest);
+      second = find_condition(rest.outputs()[0], value(rest.outputs()[0]));
+    });
+  } catch (const TraceFailure&) {
+    return;
+  } catch (const InputsAsked&) {
+    return;
+  }
+  if (!second) return;
+  std::vector<Expression> halves{*std::move(first), *std::move(second)};
+  left_out_.insert_or_assign(
+      node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
+}
+
+std::string Interpreter::condition_key(const Value& condition, bool& opposite) const {
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return {};
+  std::string key = fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
+  // Nodes of different graphs may have the same names.
+  return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
+}
+
+// `x is None`: control flow of torch has no operand that may be None.
+bool Interpreter::asks_for_none(const Value& condition) const {
+  const Proxy* proxy = find_recorded(condition);
+  if (proxy == nullptr) return false;
+  const Graph& graph = tracer_->graph_of(proxy->ref);
+  const fxtrace::Node* node = &graph.node(proxy->ref.node);
+  while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
+    node = &graph.node(*node->args[0].get_if<NodeId>());
+  }
+  return node->target == "operator.is_" || node->target == "operator.is_not";
+}
+
+// Both ways of an `if`, when nothing but its results can tell which was taken.
+bool Interpreter::run_both(const IrNode* node) {
+  const Checkpoint before = checkpoint();
+  const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
+  std::array<Values, 2> results;
+  std::array<bool, 2> raises{};
+  std::array<CostLog::Mark, 2> costs;
+  for (std::size_t branch = 0; branch < results.size(); ++branch) {
+    const IrBlock& block = *node->blocks()[branch];
+    if (costs_ != nullptr) costs[branch] = costs_->mark();
+    try {
+      run_block(block);
+    } catch (const TraceFailure& thrown) {
+      // Whatever comes after the `if` has taken the other branch.
+      if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
+      raises[branch] = true;
+      back_to(before);
+      if (costs_ != nullptr) costs_->undo_to(costs[branch]);
+      continue;
+    }
+    if (changes_.mark() != before.changes) return false;
+    results[branch] = outputs(block);
+  }
+  if (raises[0] || raises[1]) {
+    Values& left = results[raises[0] ? 1 : 0];
+    for (std::size_t i = 0; i < left.size(); ++i) set(node->outputs()[i], std::move(left[i]));
+    return true;
+  }
+  if (costs_ != nullptr) costs_->choose(costs[0], costs[1]);
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    const Value& first = results[0][i];
+    const Value& second = results[1][i];
+    set(node->outputs()[i], is_plain(first) && is_plain(second) && are_equal(first, second)
+                                ? first
+                                : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
+  }
+  return true;
+}
+
+// What is known of a value that is one of the two.
+AbstractValue Interpreter::merged(const Value& first, const Value& second) {
+  AbstractValue known = known_of_value(first);
+  const AbstractValue other = known_of_value(second);
+  if (known == other) return known;
+  auto* info = std::get_if<TensorInfo>(&known.value);
+  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
+  info->content = nullptr;
+  if (info->dtype != other.tensor()->dtype) info->dtype.reset();
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = dimensions_.fresh();
+  }
+  return known;
+}
+
+void Interpreter::run_loop(const IrNode* node) {
+  Value limit = value(node->input(0));
+  Value condition = value(node->input(1));
+  if (const Proxy* proxy = find_recorded(limit)) {
+    const auto known =
+        integer_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
+    if (const auto number = known ? dimensions_.simplify(*known).number() : std::nullopt) limit = *number;
+  }
+  if (!limit.is_int()) {
+    ask(limit);
+    if (makes_subgraphs()) return record_while(node);
+    fail(FailureKind::kDataDependentControlFlow,
+         "the length of a loop depends on " + what_decides(limit) + ": " + describe(limit) + explain(limit),
+         node);
+  }
+  const IrBlock& body = *node->blocks()[0];
+  std::optional<Attempt> start;
+  if (makes_subgraphs()) start = begin_attempt();
+  Values carried;
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
+  for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
+    if (!condition.is_bool()) {
+      ask(condition);
+      if (start) {
+        undo(*start);
+        return record_while(node);
+      }
+      fail(FailureKind::kDataDependentControlFlow,
+           "whether a loop goes on depends on " + what_decides(condition) + ": " + describe(condition) +
+               explain(condition),
+           node);
+    }
+    if (!condition.to_bool()) break;
+    count_step(node);
+    set(body.inputs()[0], trip);
+    for (std::size_t i = 0; i < carried.size(); ++i) set(body.inputs()[i + 1], std::move(carried[i]));
+    run_block(body);
+    Values results = outputs(body);
+    condition = std::move(results[0]);
+    carried.assign(std::make_move_iterator(results.begin() + 1), std::make_move_iterator(results.end()));
+  }
+  for (std::size_t i = 0; i < carried.size(); ++i) set(node->outputs()[i], std::move(carried[i]));
+}
+
+void Interpreter::count_step(const IrNode* node) {
+  if (++steps_ <= options_.limits.iterations) return;
+  fail(FailureKind::kLimit,
+       "more than " + std::to_string(options_.limits.iterations) +
+           " loop iterations and function calls in one module call (--max-iterations)",
+       node);
+}
+
+void Interpreter::raise(const IrNode* node) {
+  const Value& message = value(node->input(0));
+  std::string type = "Exception";
+  if (node->inputs().size() > 1 && value(node->input(1)).is_string()) {
+    type = value(node->input(1)).to_string();
+    type = type.substr(type.rfind('.') + 1);
+  }
+  std::string text = message.is_string() ? message.to_string() : "";
+  if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
+    fail(FailureKind::kRaised, readable_message(text), node);
+  }
+  fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
+}
+
+}  // namespace fxtrace::torchscript

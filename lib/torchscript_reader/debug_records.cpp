@@ -1,0 +1,174 @@
+#include "torchscript_reader/debug_records.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "script/pickle_values.h"
+#include "support/error.h"
+#include "torchscript_reader/names.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  const auto last = text.find_last_not_of(" \t\r");
+  return std::string(text.substr(first, last - first + 1));
+}
+
+// All text of one record: what its pieces amount to is not bounded by the file.
+constexpr std::size_t kMaxText = std::size_t{64} << 20;
+// Of what stands at a node: a longer line says no more.
+constexpr std::size_t kMaxLine = 1000;
+
+std::string cut(std::string text) {
+  if (text.size() <= kMaxLine) return text;
+  std::size_t size = kMaxLine;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  text.resize(size);
+  return text + "\u2026";
+}
+
+// torch.jit.trace keeps Python's stack as text instead: "net.py(12): forward" and so on, innermost first.
+bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& number, std::string& function) {
+  const auto close = line.find("): ");
+  if (close == std::string_view::npos) return false;
+  const auto open = line.rfind('(', close);
+  if (open == std::string_view::npos || open == 0) return false;
+  const char* end = line.data() + close;
+  const auto [stop, error] = std::from_chars(line.data() + open + 1, end, number);
+  if (error != std::errc{} || stop != end) return false;
+  file = line.substr(0, open);
+  function = trimmed(line.substr(close + 3));
+  return true;
+}
+
+// Knows the names that lists of numbers are made by, and no others.
+class PlainHost final : public script::PickleValues::Host {
+ public:
+  Value global(const std::string& /*module*/, const std::string& /*name*/) override {
+    return make_counted<Maker>();
+  }
+  Value call(script::Handle& /*callable*/, const Value& arguments) override {
+    return arguments.items().at(0);
+  }
+  Value build(script::Handle& /*type*/, const Value& /*state*/) override { throw input_error("an object"); }
+  Value persistent(const script::TupleValue& /*id*/) override { throw input_error("a storage"); }
+
+ private:
+  struct Maker : script::Handle {
+    TypePtr type() const override { return script::any_type(); }
+  };
+};
+
+}  // namespace
+
+DebugRecords::Source DebugRecords::read_source(const Value& value, const std::vector<std::string>& strings,
+                                               std::size_t max_text) {
+  const auto& fields = value.items();
+  Source source;
+  if (fields.at(0).is_string()) {
+    source.text = fields[0].to_string();
+    if (fields.at(1).is_string()) source.file = fields[1].to_string();
+  } else {  // in pieces, as the table of strings has it
+    for (const Value& piece : fields.at(0).items()) {
+      source.text += strings.at(static_cast<std::size_t>(piece.to_int()));
+      if (source.text.size() > max_text) break;
+    }
+    const std::int64_t file = fields.at(1).to_int();
+    if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
+  }
+  if (source.text.size() + source.file.size() > max_text) throw std::length_error("text of a debug record");
+  source.first_line = fields.at(2).to_int();
+  source.file = cut(std::move(source.file));
+  return source;
+}
+
+DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
+  PlainHost host;
+  const Value root = script::PickleValues(pickle, host).run();
+  const auto* fields = &root.items();
+  std::vector<std::string> strings;
+  Value lines_holder;
+  if (!fields->empty() && (*fields)[0].is_string() &&
+      (*fields)[0].to_string() == "FORMAT_WITH_STRING_TABLE") {
+    for (const auto& text : fields->at(1).items()) strings.push_back(text.to_string());
+    lines_holder = fields->at(2);
+    fields = &lines_holder.items();
+  }
+  Table table;
+  std::unordered_map<const void*, std::size_t> known;
+  std::size_t text = 0;
+  for (const auto& line : *fields) {
+    const auto& parts = line.items();
+    const auto& range = parts.at(1).items();
+    const auto [source, is_new] = known.try_emplace(range.at(0).identity(), table.sources.size());
+    if (is_new) {
+      table.sources.push_back(read_source(range.at(0), strings, kMaxText - text));
+      text += table.sources.back().text.size() + table.sources.back().file.size();
+    }
+    table.entries.push_back({parts.at(0).to_int(), source->second,
+                             static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).to_int()))});
+  }
+  std::ranges::stable_sort(table.entries, {}, &Entry::offset);
+  return table;
+}
+
+SourceLocation DebugRecords::location(Source& source, std::size_t start) {
+  SourceLocation result{source.file, 0, "", ""};
+  const std::string_view text = source.text;
+  if (source.file.empty()) {
+    parse_stack_line(text.substr(0, text.find('\n')), result.file, result.line, result.function);
+    result.file = cut(std::move(result.file));
+    result.function = cut(std::move(result.function));
+    return result;
+  }
+  if (source.line_starts.empty()) {
+    source.line_starts.push_back(0);
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+      source.line_starts.push_back(at + 1);
+    }
+  }
+  const auto after = std::ranges::upper_bound(source.line_starts, std::min(start, text.size()));
+  const std::size_t from = *std::prev(after);
+  const std::size_t end = text.find('\n', from);
+  const std::string_view line = text.substr(from, end == std::string_view::npos ? end : end - from);
+  std::string file;
+  std::int64_t number = 0;
+  if (parse_stack_line(line, file, number, result.function) && file == source.file) {
+    result.line = number;
+    result.function = cut(std::move(result.function));
+    return result;
+  }
+  result.function.clear();
+  result.line = source.first_line + (after - source.line_starts.begin()) - 1;
+  result.text = cut(trimmed(line));
+  return result;
+}
+
+std::optional<SourceLocation> DebugRecords::find(const script::SourceRange& range) {
+  if (!range.is_known()) return std::nullopt;
+  const std::string& code_file = range.source->name();
+  auto known = tables_.find(code_file);
+  if (known == tables_.end()) {
+    Table table;
+    try {
+      if (const auto record = read_(code_file + ".debug_pkl")) table = parse(*record);
+    } catch (const std::exception&) {
+      table = {};  // positions are a convenience: a damaged record only costs them
+    }
+    known = tables_.emplace(code_file, std::move(table)).first;
+  }
+  Table& table = known->second;
+  const auto offset = static_cast<std::int64_t>(range.begin);
+  const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
+  if (after == table.entries.begin()) return std::nullopt;
+  const Entry& entry = *std::prev(after);
+  SourceLocation found = location(table.sources[entry.source], entry.start);
+  if (found.file.empty()) return std::nullopt;
+  return found;
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,25 @@
+#include "torchscript_reader/front_end.h"
+
+#include <utility>
+
+#include "torchscript_reader/archive.h"
+#include "torchscript_reader/operators.h"
+#include "torchscript_reader/torchscript_program.h"
+
+namespace fxtrace::torchscript {
+
+std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
+                                                const TraceOptions& options, const Listener& listener) {
+  auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
+  warn_of(provide_operators(*archive, options), listener);
+  archive->load();
+  return std::make_unique<const TorchScriptProgram>(std::move(archive), options);
+}
+
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const Wanted& wanted, const Listener& listener) {
+  return trace_model([&] { return load_torchscript(file, info, options, listener); }, options, wanted,
+                     listener);
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,10 @@
+#include "torchscript_reader/operators.h"
+
+namespace fxtrace::torchscript {
+
+std::vector<InferredSchema> infer_schemas(TorchScriptArchive& /*archive*/,
+                                          const std::vector<std::string>& /*names*/) {
+  return {};
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,81 @@
+// Names of lib/script that this library uses all over.
+#pragma once
+
+#include "script/constant_value.h"
+#include "script/function.h"
+#include "script/function_schema.h"
+#include "script/ir.h"
+#include "script/operator_table.h"
+#include "script/symbol.h"
+#include "script/tensor_value.h"
+#include "script/type_relations.h"
+#include "script/types.h"
+#include "script/value.h"
+#include "script/value_extent.h"
+
+namespace fxtrace::torchscript {
+
+using script::bool_type;
+using script::ClassType;
+using script::DictType;
+using script::DictValue;
+using script::Extent;
+using script::extent_of;
+using script::find_equal;
+using script::float_type;
+using script::Function;
+using script::FunctionArgument;
+using script::FunctionSchema;
+using script::FunctionType;
+using script::int_type;
+using script::IrBlock;
+using script::IrGraph;
+using script::IrNode;
+using script::IrUse;
+using script::IrValue;
+using script::is_plain;
+using script::is_subtype;
+using script::ListType;
+using script::ListValue;
+using script::make_counted;
+using script::make_list;
+using script::make_tuple;
+using script::none_type;
+using script::ObjectValue;
+using script::OperatorSchema;
+using script::OptionalType;
+using script::Ref;
+using script::string_type;
+using script::Symbol;
+using script::tensor_type;
+using script::TensorLayout;
+using script::TensorRef;
+using script::TensorValue;
+using script::to_text;
+using script::tuple_type;
+using script::TupleType;
+using script::Type;
+using script::TypeKind;
+using script::TypePtr;
+using script::Value;
+
+// The class of an object.
+inline const ClassType& class_of(const ObjectValue& object) { return *object.type->as<ClassType>(); }
+
+inline bool are_equal(const Value& a, const Value& b) { return find_equal(a, b).value_or(false); }
+
+inline Value deep_copy(const Value& value) { return script::find_deep_copy(value).value_or(value); }
+
+// The constant that the value is in the code; nothing for what is computed.
+inline std::optional<std::int64_t> constant_int(const IrValue* value) {
+  const script::Constant* constant = value->node()->constant();
+  const auto* number = constant == nullptr ? nullptr : constant->get_if<std::int64_t>();
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+inline std::optional<bool> constant_bool(const IrValue* value) {
+  const script::Constant* constant = value->node()->constant();
+  const auto* flag = constant == nullptr ? nullptr : constant->get_if<bool>();
+  return flag == nullptr ? std::nullopt : std::optional(*flag);
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,415 @@
+#include "torchscript_reader/root_inputs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <complex>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "script/device_text.h"
+#include "script/plain_call.h"
+#include "script/value_text.h"
+#include "support/error.h"
+#include "symbolic/expression.h"
+#include "torchscript_reader/abstract.h"
+#include "torchscript_reader/convert.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+template <class Items>
+std::string joined(const Items& items) {
+  std::string text;
+  for (const Value& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
+  return text;
+}
+
+std::string tensor_text(const TensorValue& tensor, const std::vector<Argument>& elements) {
+  std::string text;
+  for (const Argument& element : elements) {
+    if (!text.empty()) text += ", ";
+    if (const auto* flag = element.get_if<bool>()) {
+      text += *flag ? "True" : "False";
+    } else if (const auto* integer = element.get_if<std::int64_t>()) {
+      text += std::to_string(*integer);
+    } else if (const auto* number = element.get_if<double>()) {
+      text += python_float(*number);
+    } else {
+      const auto& parts = *element.get_if<std::complex<double>>();
+      text += "complex(" + python_float(parts.real()) + ", " + python_float(parts.imag()) + ")";
+    }
+  }
+  text = "torch.tensor([" + text + "], dtype=torch." + dtype_name(tensor.dtype) + ")";
+  if (tensor.dim() == 1) return text;
+  std::string sizes;
+  for (const std::int64_t size : tensor.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  return text + ".reshape([" + sizes + "])";
+}
+
+const char* json_kind(const Argument& value) {
+  if (value.is<Argument::None>()) return "null";
+  if (value.is<bool>()) return "a boolean";
+  if (value.is<std::int64_t>()) return "an integer";
+  if (value.is<double>()) return "a number";
+  if (value.is<std::string>()) return "a string";
+  return value.is<Argument::List>() ? "an array" : "an object";
+}
+
+}  // namespace
+
+std::string python_text(const Value& value, const TorchScriptArchive* archive) {
+  if (value.is_none()) return "None";
+  if (value.is_bool()) return value.to_bool() ? "True" : "False";
+  if (value.is_double()) return python_float(value.to_double());
+  if (value.is_string()) return python_text_literal(value.to_string());
+  if (value.is_device()) return "torch.device(" + python_text_literal(value.to_device().text()) + ")";
+  if (value.is_list()) return "[" + joined(value.items()) + "]";
+  if (value.is_tuple()) {
+    const auto& items = value.items();
+    return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
+  }
+  if (value.is_dict()) {
+    std::string text;
+    for (const auto& entry : value.to_dict().entries()) {
+      text += (text.empty() ? "" : ", ") + python_text(entry.key) + ": " + python_text(entry.value);
+    }
+    return "{" + text + "}";
+  }
+  if (value.is_tensor() && archive != nullptr) {
+    constexpr std::int64_t kMost = 1 << 16;
+    if (const auto known = archive->elements(value.to_tensor(), kMost))
+      return tensor_text(value.to_tensor(), *known);
+  }
+  try {
+    return script::printed(value);
+  } catch (const script::Raised&) {
+    return type_name(*script::dynamic_type(value));
+  }
+}
+
+std::string python_equality(const std::string& expr, const Value& value, const TorchScriptArchive* archive) {
+  if (value.is_none()) return expr + " is None";
+  if (value.is_tensor()) return "torch.equal(" + expr + ", " + python_text(value, archive) + ")";
+  return expr + " == " + python_text(value);
+}
+
+RootInputs::RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema,
+                       const TraceOptions& options, const ShapeEnv& dimensions,
+                       MakePlaceholder make_placeholder, Guard guard, Misfit misfit, Decide decide)
+    : archive_(archive),
+      schema_(schema),
+      options_(options),
+      dimensions_(dimensions),
+      make_placeholder_(std::move(make_placeholder)),
+      guard_(std::move(guard)),
+      misfit_(std::move(misfit)),
+      decide_(std::move(decide)) {
+  for (std::size_t i = 1; i < schema.arguments.size(); ++i) names_.push_back(schema.arguments[i].name);
+}
+
+void RootInputs::fail(const std::string& what) const {
+  std::string inputs;
+  for (std::size_t i = 1; i < schema_.arguments.size(); ++i) {
+    const auto& formal = schema_.arguments[i];
+    inputs += (inputs.empty() ? "" : ", ") + formal.name + ": " + type_name(*formal.type);
+    if (formal.default_value)
+      inputs += " = " + python_text(archive_.value_of(*formal.default_value), &archive_);
+  }
+  throw usage_error(what, {inputs.empty() ? "the method has no inputs" : "the inputs are " + inputs});
+}
+
+// Positions become names, and every spec is read.
+void RootInputs::read_dummies() {
+  const auto& formals = schema_.arguments;
+  for (const InputSpec& input : options_.inputs) {
+    const std::size_t dot = std::min(input.name.find('.'), input.name.size());
+    std::string first = input.name.substr(0, dot);
+    std::size_t position = 0;
+    const auto read = std::from_chars(first.data(), first.data() + first.size(), position);
+    if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
+      if (position + 1 >= formals.size()) fail("no input at position " + first);
+      first = formals[position + 1].name;
+    } else {
+      check_input_name(first, names_, [this](const std::string& what) { fail(what); });
+    }
+    Dummy dummy{first + input.name.substr(dot), parse_input_spec(input)};
+    // The last one for a place counts.
+    std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
+    dummies_.push_back(std::move(dummy));
+  }
+}
+
+bool RootInputs::has_dummy(const std::string& path) const {
+  return std::any_of(dummies_.begin(), dummies_.end(), [&](const Dummy& dummy) {
+    return dummy.path == path || dummy.path.starts_with(path + ".");
+  });
+}
+
+Argument RootInputs::structure(const TypePtr& type, const std::string& path) const {
+  if (const auto optional = type->as<OptionalType>()) return structure(optional->element(), path);
+  std::vector<std::string> keys;  // in the order in which they were given
+  for (const Dummy& dummy : dummies_) {
+    if (!dummy.path.starts_with(path + ".")) continue;
+    const std::string rest = dummy.path.substr(path.size() + 1);
+    const std::string key = rest.substr(0, rest.find('.'));
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  if (keys.empty()) return kConcretePlaceholder;
+  const auto inside = [&](const TypePtr& element, const std::string& key) {
+    return structure(element, path + "." + key);
+  };
+  const auto tuple = type->as<TupleType>();
+  if (const auto dict = type->as<DictType>()) {
+    Argument::Dict items;
+    for (const auto& key : keys) items.items.push_back({key, inside(dict->value(), key)});
+    return items;
+  }
+  const auto list = type->as<ListType>();
+  if (!list && !tuple)
+    fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type) +
+         ", which has no parts");
+  const std::size_t count = tuple ? tuple->items().size() : keys.size();
+  Argument::List items;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string field = tuple && tuple->is_named() ? tuple->fields()[i] : "";
+    const std::string key =
+        std::find(keys.begin(), keys.end(), field) != keys.end() ? field : std::to_string(i);
+    const bool has_key = std::find(keys.begin(), keys.end(), key) != keys.end();
+    if (!has_key && !tuple) {
+      fail("--input: of the list '" + path + "' element " + key + " has no spec, others do");
+    }
+    items.items.push_back(inside(tuple ? tuple->items()[i] : list->element(), key));
+  }
+  return items;
+}
+
+AbstractValue RootInputs::known(TypePtr& type, const Place& place) {
+  const auto dummy = std::find_if(dummies_.begin(), dummies_.end(),
+                                  [&](const Dummy& item) { return item.path == place.path; });
+  if (dummy == dummies_.end()) return {};
+  dummy->used = true;
+  const ParsedInputSpec& spec = dummy->spec;
+  const TypePtr wanted = spec.dtype ? TypePtr(tensor_type()) : int_type();
+  if (!is_subtype(*wanted, *type)) {
+    fail("'" + place.path + "': expected " + type_name(*type) + ", got " + to_string(spec));
+  }
+  type = wanted;
+  if (!spec.dtype) {
+    if (spec.value.is_number()) {
+      fail("'" + place.path + "' is a constant; use --concrete " + place.path + "=" + spec.value.text());
+    }
+    return {spec.value};
+  }
+  TensorInfo info;
+  for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
+  info.dtype = find_scalar_type(*spec.dtype);
+  info.requires_grad = false;
+  info.contiguous = true;
+  info.contiguity_assumed = true;
+  if (spec.device) {
+    const script::DeviceText device = script::read_device(*spec.device);
+    if (!device.device) throw usage_error(device.why);
+    info.device = *device.device;
+  }
+  return {std::move(info)};
+}
+
+std::vector<BoundInput> RootInputs::bind() {
+  read_dummies();
+  check_dimensions(options_.dimensions, named_dimensions(options_.inputs));
+  const InputChoice choice(options_, names_, [this](const std::string& what) { fail(what); });
+  std::vector<BoundInput> bound;
+  for (std::size_t i = 1; i < schema_.arguments.size(); ++i) {
+    bound.push_back(bind_input(schema_.arguments[i], choice.decide(schema_.arguments[i].name)));
+  }
+  for (const Dummy& dummy : dummies_) {
+    if (!dummy.used) fail("--input " + dummy.path + ": no such part remains of the input");
+  }
+  return bound;
+}
+
+BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::Decision decision) {
+  using Kind = InputChoice::Decision::Kind;
+  const std::string& name = formal.name;
+  const Place place{name, name, name};
+  if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.type, place);
+  if (has_dummy(name)) {
+    return bind_value(structure(formal.type, name), formal.type, place);
+  }
+  const script::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
+  if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type, place);
+  // Dummy inputs stand for a call with them: what it leaves out has its default.
+  if (!decision.named && default_value != nullptr &&
+      (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
+    decision.kind = Kind::kDefault;
+  }
+  if (decision.kind == Kind::kRemains) {
+    // Who names an input passes it.
+    if (decision.named && formal.type->kind() == TypeKind::kOptional) {
+      return present(formal.type, place);
+    }
+    if (!decision.named) unasked_.insert(name);
+    return make_placeholder_(name, formal.type, &formal, {});
+  }
+  const bool may_be_none = formal.type->kind() == TypeKind::kOptional;
+  if (default_value == nullptr && !may_be_none) {
+    fail(InputChoice::no_default(name));
+  }
+  const Value value = default_value != nullptr ? archive_.value_of(*default_value) : Value();
+  guard_(python_equality(name, value, &archive_));
+  return {value, std::nullopt};
+}
+
+// An input that remains, and is not None.
+BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
+  TypePtr narrower = type;
+  if (const auto optional = type->as<OptionalType>()) {
+    guard_(place.expr + " is not None");
+    narrower = optional->element();
+  }
+  AbstractValue info = known(narrower, place);
+  return make_placeholder_(place.name, narrower, nullptr, std::move(info));
+}
+
+BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
+  if (is_concrete_placeholder(value)) return present(type, place);
+  const std::string& expr = place.expr;
+  const auto wrong = [&] [[noreturn]] () {
+    fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
+  };
+  const auto fixed = [&](Value plain, Argument argument) -> BoundInput {
+    guard_(python_equality(expr, plain));
+    return {std::move(plain), std::move(argument)};
+  };
+  if (const auto optional = type->as<OptionalType>()) {
+    if (value.is<Argument::None>()) return fixed(Value(), Argument::None{});
+    return bind_value(value, optional->element(), place);
+  }
+  const auto* integer = value.get_if<std::int64_t>();
+  const auto* number = value.get_if<double>();
+  switch (type->kind()) {
+    case TypeKind::kTensor:
+      if (value.is<Argument::None>()) wrong();
+      // Values of tensors are never fixed.
+      misfit_("--concrete gives '" + expr +
+              "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
+      return present(type, place);
+    case TypeKind::kNone:
+      if (!value.is<Argument::None>()) wrong();
+      return fixed(Value(), Argument::None{});
+    case TypeKind::kBool:
+      if (!value.is<bool>()) wrong();
+      return fixed(*value.get_if<bool>(), value);
+    case TypeKind::kInt:
+      if (integer == nullptr) wrong();
+      return fixed(*integer, value);
+    case TypeKind::kFloat:
+      if (integer == nullptr && number == nullptr) wrong();
+      return fixed(number != nullptr ? *number : static_cast<double>(*integer),
+                   number != nullptr ? value : Argument(static_cast<double>(*integer)));
+    case TypeKind::kNumber:
+      if (integer != nullptr) return fixed(*integer, value);
+      if (number == nullptr) wrong();
+      return fixed(*number, value);
+    case TypeKind::kString:
+      if (!value.is<std::string>()) wrong();
+      return fixed(*value.get_if<std::string>(), value);
+    case TypeKind::kDevice:
+      if (!value.is<std::string>()) wrong();
+      if (const auto read = script::read_device(*value.get_if<std::string>()); read.device)
+        return fixed(*read.device, Argument::Device{*value.get_if<std::string>()});
+      fail("'" + expr + "': unknown device '" + *value.get_if<std::string>() + "'");
+    case TypeKind::kList:
+      if (!value.is<Argument::List>()) wrong();
+      return bind_list(*value.get_if<Argument::List>(), type, place);
+    case TypeKind::kDict:
+      if (!value.is<Argument::Dict>()) wrong();
+      return bind_dict(*value.get_if<Argument::Dict>(), type, place);
+    case TypeKind::kTuple:
+      if (!value.is<Argument::List>() && !value.is<Argument::Dict>()) wrong();
+      return bind_tuple(value, type, place);
+    default:
+      fail("'" + expr + "' is " + type_name(*type) + ", for which no value can be given");
+  }
+}
+
+BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
+  const auto& element = type->as<ListType>()->element();
+  auto values = make_counted<ListValue>(element);
+  Argument::List arguments;
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const std::string index = std::to_string(i);
+    auto [value, argument] = bind_value(list.items[i], element, place.part(index, expr + "[" + index + "]"));
+    values->items.push_back(std::move(value));
+    arguments.items.push_back(std::move(*argument));
+  }
+  return {Value(values), std::move(arguments)};
+}
+
+BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
+  const auto& dict_type = *type->as<DictType>();
+  auto values = make_counted<DictValue>(dict_type.key(), dict_type.value());
+  Argument::Dict arguments;
+  for (const auto& [json_key, item] : dict.items) {
+    const std::string& text = *json_key.get_if<std::string>();
+    Value key = text;
+    Argument key_argument = text;
+    std::string key_text = "\"" + text + "\"";
+    if (dict_type.key()->kind() == TypeKind::kInt) {
+      std::int64_t number = 0;
+      const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
+        fail("'" + expr + "': expected integer keys, got '" + text + "'");
+      }
+      key = number;
+      key_argument = number;
+      key_text = text;
+    } else if (dict_type.key()->kind() != TypeKind::kString) {
+      fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");
+    }
+    auto [value, argument] =
+        bind_value(item, dict_type.value(), place.part(text, expr + "[" + key_text + "]"));
+    values->set(key, std::move(value));
+    arguments.items.push_back({std::move(key_argument), std::move(*argument)});
+  }
+  return {Value(values), std::move(arguments)};
+}
+
+// An array, or of a named tuple an object with its fields.
+BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, const Place& place) {
+  const std::string& expr = place.expr;
+  const auto& tuple = *type->as<TupleType>();
+  const auto& elements = tuple.items();
+  const std::vector<std::string>& fields = tuple.fields();
+  std::vector<const Argument*> items(elements.size(), nullptr);
+  if (const auto* list = value.get_if<Argument::List>()) {
+    if (list->items.size() != elements.size()) {
+      fail("'" + expr + "': expected a tuple of " + std::to_string(elements.size()) + ", got " +
+           std::to_string(list->items.size()));
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) items[i] = &list->items[i];
+  } else {
+    for (const auto& [key, item] : value.get_if<Argument::Dict>()->items) {
+      const auto field = std::find(fields.begin(), fields.end(), *key.get_if<std::string>());
+      if (field == fields.end()) fail("'" + expr + "': no field named '" + *key.get_if<std::string>() + "'");
+      items[static_cast<std::size_t>(field - fields.begin())] = &item;
+    }
+  }
+  std::vector<Value> values;
+  Argument::Tuple arguments;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string part = i < fields.size() ? fields[i] : std::to_string(i);
+    if (items[i] == nullptr) fail("'" + expr + "': missing field '" + part + "'");
+    const std::string part_expr = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
+    auto [item, argument] = bind_value(*items[i], elements[i], place.part(part, part_expr));
+    values.push_back(std::move(item));
+    arguments.items.push_back(std::move(*argument));
+  }
+  Value result = make_tuple(std::move(values), tuple.is_named() ? type : nullptr);
+  return {std::move(result), std::move(arguments)};
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,100 @@
+// The inputs of the root's method: which remain as placeholders, and what the others are fixed to.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shapes/abstract_value.h"
+#include "torchscript_reader/archive.h"
+#include "torchscript_reader/names.h"
+#include "trace/input_choice.h"
+#include "trace/input_spec.h"
+#include "trace/options.h"
+
+namespace fxtrace::torchscript {
+
+// A value as the interpreter has it, and as an argument of a call that gets it: absent for a default.
+struct BoundInput {
+  Value value;
+  std::optional<Argument> argument;
+};
+
+// How a plain value is written in Python; a tensor where `archive` knows its elements.
+std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
+// That `expr` is this value, as Python asks it.
+std::string python_equality(const std::string& expr, const Value& value,
+                            const TorchScriptArchive* archive = nullptr);
+
+class RootInputs {
+ public:
+  // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
+  // as a whole.
+  using MakePlaceholder = std::function<BoundInput(const std::string& name, const TypePtr& type,
+                                                   const FunctionArgument* formal, AbstractValue known)>;
+  // `expr` holds from now on: "flag == True".
+  using Guard = std::function<void(const std::string& expr)>;
+
+  // Told of a value for a tensor, which remains an input all the same.
+  using Misfit = std::function<void(const std::string& message)>;
+  // What becomes of an input of which no option speaks.
+  enum class Unasked { kRemains, kTakesDefault, kIsGiven };
+  using Decide = std::function<Unasked(const std::string& name)>;
+
+  RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema, const TraceOptions& options,
+             const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard, Misfit misfit,
+             Decide decide);
+
+  // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
+  // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
+  // has none.
+  std::vector<BoundInput> bind();
+  // Whether bind() left the input whole though no option speaks of it.
+  bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
+
+ private:
+  // An input, or a part of one.
+  struct Place {
+    std::string name;  // of its placeholder: "past_0_k"
+    std::string expr;  // in Python: past[0]["k"]
+    std::string path;  // as --input names it: "past.0.k"
+    Place part(const std::string& key, const std::string& part_expr) const {
+      return {name + "_" + key, part_expr, path + "." + key};
+    }
+  };
+  struct Dummy {
+    std::string path;
+    ParsedInputSpec spec;
+    bool used = false;
+  };
+
+  BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);
+  BoundInput present(const TypePtr& type, const Place& place);
+  BoundInput bind_value(const Argument& value, const TypePtr& type, const Place& place);
+  BoundInput bind_list(const Argument::List& list, const TypePtr& type, const Place& place);
+  BoundInput bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place);
+  BoundInput bind_tuple(const Argument& value, const TypePtr& type, const Place& place);
+  [[noreturn]] void fail(const std::string& what) const;
+  void read_dummies();
+  // Of the dummy inputs for parts of `path`: the value with a placeholder for each.
+  Argument structure(const TypePtr& type, const std::string& path) const;
+  bool has_dummy(const std::string& path) const;
+  // What the dummy input says of the place; its type in `type`.
+  AbstractValue known(TypePtr& type, const Place& place);
+
+  const TorchScriptArchive& archive_;
+  const FunctionSchema& schema_;
+  const TraceOptions& options_;
+  const ShapeEnv& dimensions_;
+  std::vector<std::string> names_;  // of the inputs
+  std::vector<Dummy> dummies_;
+  MakePlaceholder make_placeholder_;
+  Guard guard_;
+  Misfit misfit_;
+  Decide decide_;
+  std::set<std::string> unasked_;
+};
+
+}  // namespace fxtrace::torchscript

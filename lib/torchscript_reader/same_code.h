@@ -1,0 +1,11 @@
+#pragma once
+
+#include "torchscript_reader/names.h"
+
+namespace fxtrace::torchscript {
+
+// Whether two functions do the same, step by step, whatever their values are called.  Functions and methods
+// that they call are compared in the same way; a method of another module is another one.
+bool have_same_code(Function& first, Function& second);
+
+}  // namespace fxtrace::torchscript

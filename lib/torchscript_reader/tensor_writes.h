@@ -1,0 +1,13 @@
+// Whether code of TorchScript writes to tensors in place.
+#pragma once
+
+#include "torchscript_reader/archive.h"
+#include "torchscript_reader/names.h"
+
+namespace fxtrace::torchscript {
+
+// Of a method of the object, everything that it calls included; where an attribute decides (`inplace`), as it
+// is. True where that cannot be told.
+bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>& object, Function& method);
+
+}  // namespace fxtrace::torchscript

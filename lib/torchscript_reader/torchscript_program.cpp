@@ -1,0 +1,367 @@
+#include "torchscript_reader/torchscript_program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <sstream>
+
+#include "support/error.h"
+#include "torchscript_reader/bound_torchscript_program.h"
+#include "torchscript_reader/convert.h"
+#include "torchscript_reader/input_guesses.h"
+#include "torchscript_reader/interpreter.h"
+#include "torchscript_reader/same_code.h"
+#include "torchscript_reader/same_modules.h"
+#include "torchscript_reader/tensor_writes.h"
+
+namespace fxtrace::torchscript {
+
+bool is_forward(const std::string& method) {
+  constexpr std::string_view kOverload = "forward__";
+  return method == "forward" ||
+         (method.rfind(kOverload, 0) == 0 &&
+          method.find_first_not_of("0123456789", kOverload.size()) == std::string::npos);
+}
+
+Function* find_forward(const ClassType& type) {
+  if (Function* forward = type.find_method("forward")) return forward;
+  return type.find_method("forward__0");
+}
+
+bool is_traced_call(const ClassType& type, const std::string& method) {
+  constexpr std::string_view kForward = "forward";
+  if (method.rfind(kForward, 0) != 0 || type.find_method("forward") == nullptr) return false;
+  int number = 0;
+  const char* const end = method.data() + method.size();
+  const auto [rest, error] = std::from_chars(method.data() + kForward.size(), end, number);
+  if (error != std::errc() || rest != end || method != "forward" + std::to_string(number)) return false;
+  for (int earlier = 1; earlier < number; ++earlier) {
+    if (type.find_method("forward" + std::to_string(earlier)) == nullptr) return false;
+  }
+  return number > 0;
+}
+
+bool TorchScriptProgram::does_as_forward(const ClassType& type, Function& method) const {
+  if (is_forward(std::string(method.name()))) return true;
+  const auto [place, is_new] = same_as_forward_.emplace(&method, false);
+  if (is_new) place->second = have_same_code(*find_forward(type), method);
+  return place->second;
+}
+
+TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,
+                                       const TraceOptions& options)
+    : archive_(std::move(archive)) {
+  read_modules();
+  initialize(options);
+}
+
+TorchScriptProgram::~TorchScriptProgram() = default;
+
+std::string TorchScriptProgram::producer_version() const {
+  return std::to_string(archive_->format_version());
+}
+
+void TorchScriptProgram::read_modules() {
+  const ModuleObject root = archive_->module();
+  same_modules_ = find_same_modules(
+      root, [](const ObjectValue* object) { return TorchScriptArchive::find_state(object) != nullptr; });
+  read_module(root, "", std::nullopt);
+  for (const auto& [object, first] : same_modules_) {
+    const auto known = module_ids_.find(first.get());
+    if (known != module_ids_.end()) module_ids_.emplace(object, known->second);
+  }
+}
+
+namespace {
+
+// A value that the predicates of leaf rules can look at.
+std::optional<Argument> plain_attribute(const Value& value) {
+  if (value.is_bool()) return Argument(value.to_bool());
+  if (value.is_int()) return Argument(value.to_int());
+  if (value.is_double()) return Argument(value.to_double());
+  if (value.is_string()) return Argument(value.to_string());
+  if (value.is_none()) return Argument(Argument::None{});
+  const auto list = [](const auto& items) -> std::optional<Argument> {
+    Argument::List result;
+    for (const auto& item : items) {
+      auto element = plain_attribute(item);
+      if (!element) return std::nullopt;
+      result.items.push_back(std::move(*element));
+    }
+    return Argument(std::move(result));
+  };
+  constexpr std::size_t kMaxElements = 64;  // a rule that compares longer lists is a mistake
+  constexpr std::size_t kMaxValues = 4096;
+  if (extent_of(value).size > kMaxValues) return std::nullopt;
+  if (value.is_list() && value.items().size() <= kMaxElements) return list(value.items());
+  if (value.is_tuple() && value.items().size() <= kMaxElements) return list(value.items());
+  return std::nullopt;
+}
+
+// A name has one value, the last; its place is that of the first.
+void set_attribute(ModuleInfo& module, const std::string& name, Argument value) {
+  const auto found = std::find_if(module.attributes.begin(), module.attributes.end(),
+                                  [&](const auto& attribute) { return attribute.first == name; });
+  if (found == module.attributes.end()) {
+    module.attributes.emplace_back(name, std::move(value));
+  } else {
+    found->second = std::move(value);
+  }
+}
+
+}  // namespace
+
+// Names of nested modules contain each other, and many may stand for one shape: neither is bounded by the
+// file.
+void TorchScriptProgram::count_names(std::size_t bytes) {
+  constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+  name_bytes_ += bytes;
+  if (name_bytes_ > kMaxNames) {
+    throw input_error("the qualified names and shapes of its modules and parameters take more than " +
+                      std::to_string(kMaxNames >> 20) + " MB");
+  }
+}
+
+void TorchScriptProgram::read_module(const ModuleObject& named, const std::string& path,
+                                     std::optional<ModuleId> parent) {
+  const auto same = same_modules_.find(named.get());
+  const ModuleObject& object = same != same_modules_.end() ? same->second : named;
+  const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
+  const ClassType& type = class_of(*object);
+  count_names(path.size());
+  ModuleInfo info;
+  info.path = path;
+  info.type = demangle(type.name());
+  info.parent = parent;
+  info.has_forward = find_forward(type) != nullptr;
+  const auto [known, is_new] = module_ids_.emplace(object.get(), id);
+  if (!is_new) info.alias_of = known->second;
+  modules_.push_back(std::move(info));
+  objects_.push_back(object);
+  if (!is_new) return;
+  paths_.emplace(object.get(), path);
+
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
+    const std::string& name = type.attributes()[i].name;
+    const Value& value = object->slots[i];
+    if (value.is_tensor()) {
+      const bool parameter = type.attributes()[i].is_parameter;
+      if (!parameter && !type.attributes()[i].is_buffer) continue;
+      const TensorValue& tensor = value.to_tensor();
+      ParameterRecord record;
+      count_names(prefix.size() + name.size() + tensor.sizes.size() * sizeof(std::int64_t));
+      record.name = prefix + path_part(name);
+      record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
+      record.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
+      record.dtype = dtype_name(tensor.dtype);
+      record.device = archive_->saved_device(tensor);
+      const auto [first, fresh] =
+          tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
+      if (!fresh) record.alias_of = parameters_[first->second].name;
+      modules_[id.index].parameters.push_back(parameters_.size());
+      parameters_.push_back(std::move(record));
+    } else if (value.is_object()) {
+      if (!value.to_object().type->is_module()) {
+        count_names(prefix.size() + name.size());
+        paths_.emplace(&value.to_object(), prefix + path_part(name));
+      }
+    } else if (auto plain = plain_attribute(value)) {
+      set_attribute(modules_[id.index], name, std::move(*plain));
+    }
+  }
+  for (const auto& [name, constant] : type.constants()) {
+    if (auto plain = plain_attribute(archive_->value_of(constant))) {
+      set_attribute(modules_[id.index], name, std::move(*plain));
+    }
+  }
+  for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
+    const Value& value = object->slots[i];
+    if (!value.is_object() || !value.to_object().type->is_module()) continue;
+    const ModuleId child{static_cast<std::uint32_t>(modules_.size())};
+    modules_[id.index].children.push_back(child);
+    read_module(ModuleObject(&value.to_object()), prefix + path_part(type.attributes()[i].name), id);
+  }
+}
+
+// Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
+// parameters are known to exist.
+void TorchScriptProgram::initialize(const TraceOptions& options) {
+  Budget budget(options.limits);
+  Interpreter interpreter(*this, options, budget, nullptr, nullptr);
+  for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i].alias_of) continue;
+    const Value* state = archive_->find_state(objects_[i].get());
+    if (state == nullptr) continue;
+    interpreter.set_state(objects_[i], *state);
+    for (std::size_t slot = 0; slot < objects_[i]->slots.size(); ++slot) {
+      if (auto plain = plain_attribute(objects_[i]->slots[slot])) {
+        set_attribute(modules_[i], class_of(*objects_[i]).attributes()[slot].name, std::move(*plain));
+      }
+    }
+  }
+}
+
+namespace {
+
+PortInfo port(std::string name, const Type& type) {
+  PortInfo info;
+  info.name = std::move(name);
+  info.meta.type = type_name(type);
+  return info;
+}
+
+// A tuple's parts stand for themselves.
+std::vector<PortInfo> results(const FunctionSchema& schema) {
+  std::vector<PortInfo> found;
+  for (const auto& result : schema.returns) {
+    const auto* tuple = result.type->as<TupleType>();
+    if (tuple == nullptr || tuple->items().empty()) {
+      found.push_back(port("", *result.type));
+      continue;
+    }
+    for (std::size_t i = 0; i < tuple->items().size(); ++i) {
+      found.push_back(port(tuple->is_named() ? tuple->fields()[i] : std::to_string(i), *tuple->items()[i]));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<MethodInfo> TorchScriptProgram::methods(ModuleId module) const {
+  std::vector<MethodInfo> found;
+  for (const auto* function : class_of(*objects_[module.index]).methods()) {
+    if (function->name().starts_with("__")) continue;  // for LibTorch: __getstate__
+    const auto& schema = function->schema();
+    MethodInfo method{std::string(function->name()), {}, results(schema)};
+    for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
+      const auto& argument = schema.arguments[i];
+      PortInfo input = port(argument.name, *argument.type);
+      if (argument.default_value)
+        input.default_value = plain_attribute(archive_->value_of(*argument.default_value));
+      method.inputs.push_back(std::move(input));
+    }
+    found.push_back(std::move(method));
+  }
+  return found;
+}
+
+std::vector<ConstantInfo> TorchScriptProgram::constants() const {
+  std::vector<ConstantInfo> found;
+  for (std::size_t i = 0; i < archive_->constants().size(); ++i) {
+    const Value& value = archive_->constants()[i];
+    ConstantInfo constant;
+    constant.name = "CONSTANTS.c" + std::to_string(i);
+    if (value.is_tensor()) {
+      constant.shape.assign(value.to_tensor().sizes.begin(), value.to_tensor().sizes.end());
+      constant.dtype = dtype_name(value.to_tensor().dtype);
+    } else {
+      constant.type = type_name(*script::dynamic_type(value));
+    }
+    found.push_back(std::move(constant));
+  }
+  return found;
+}
+
+std::string TorchScriptProgram::method_to_trace(const std::string& asked) const {
+  if (has_method(asked)) return asked;
+  const auto& type = class_of(*objects_.front());
+  std::vector<std::string> methods;
+  for (const auto* function : type.methods()) {
+    if (!function->name().starts_with("__")) methods.emplace_back(function->name());
+  }
+  if (asked == "forward" && methods.size() == 1) return methods.front();
+  std::string known;
+  for (const auto& method : methods) known += (known.empty() ? "" : ", ") + method;
+  throw usage_error(
+      "the root module has no method '" + asked + "'",
+      {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
+}
+
+bool TorchScriptProgram::has_method(const std::string& name) const {
+  const auto& type = class_of(*objects_.front());
+  return type.find_method(name) != nullptr || (name == "forward" && find_forward(type) != nullptr);
+}
+
+std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) const {
+  const Ref<ObjectValue>& root = objects_.front();
+  const ClassType& type = class_of(*root);
+  Function& function = method == "forward" ? *find_forward(type) : *type.get_method(method);
+  return torchscript::guess_inputs(*archive_, root, function);
+}
+
+std::optional<ModuleId> TorchScriptProgram::find_module(const ObjectValue* object) const {
+  const auto it = module_ids_.find(object);
+  return it == module_ids_.end() ? std::nullopt : std::optional<ModuleId>(it->second);
+}
+
+const std::string* TorchScriptProgram::find_path(const ObjectValue* object) const {
+  const auto it = paths_.find(object);
+  return it == paths_.end() ? nullptr : &it->second;
+}
+
+const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& tensor) const {
+  for (const char* kind : {"p", "b"}) {
+    const auto it = tensors_.find(tensor_identity(tensor) + kind);
+    if (it != tensors_.end()) return &parameters_[it->second];
+  }
+  return nullptr;
+}
+
+// Attributes that any method of the class sets, by the class they belong to.
+void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
+  if (!searched_types_.insert(&type).second) return;
+  const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
+    for (const auto* node : block.nodes()) {
+      if (node->kind() == Symbol::kPrimSetAttr) {
+        if (const auto* holder = node->input(0)->type()->as<ClassType>()) {
+          set_attributes_[holder].insert(node->text());
+        }
+      }
+      for (const auto* inner : node->blocks()) look(*inner);
+    }
+  };
+  for (auto* method : type.methods()) {
+    if (method->has_code() && method->name() != "__setstate__") {
+      look(*method->graph().block());
+    }
+  }
+}
+
+bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
+  if (searched_types_.empty()) {
+    for (const auto& object : objects_) find_set_attributes(class_of(*object));
+  }
+  const auto it = set_attributes_.find(&type);
+  return it != set_attributes_.end() && it->second.count(attribute) != 0;
+}
+
+std::optional<SourceLocation> TorchScriptProgram::location(const IrNode* node,
+                                                           const std::string& function) const {
+  const auto known = locations_.find(node);
+  if (known != locations_.end()) return known->second;
+  auto found = archive_->debug_records().find(node->source_range());
+  if (found && found->function.empty()) found->function = function;
+  locations_.emplace(node, found);
+  return found;
+}
+
+std::optional<SourceLocation> TorchScriptProgram::location(const script::SourceRange& range,
+                                                           const std::string& function) const {
+  auto found = archive_->debug_records().find(range);
+  if (found && found->function.empty()) found->function = function;
+  return found;
+}
+
+bool TorchScriptProgram::may_write(ModuleId module, const std::string& method) const {
+  const ClassType& type = class_of(*object(module));
+  Function* function = method.empty() ? find_forward(type) : type.find_method(method);
+  return function == nullptr || may_write_tensors(*archive_, object(module), *function);
+}
+
+std::unique_ptr<BoundProgram> TorchScriptProgram::bind(const TraceOptions& options) const {
+  return std::make_unique<BoundTorchScriptProgram>(*this, options);
+}
+
+}  // namespace fxtrace::torchscript
