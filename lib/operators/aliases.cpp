@@ -25,7 +25,8 @@ struct Inverse {
   std::string_view name;  // with its overload
   ViewInverse inverse;
 };
-// ATen/FunctionalInverses.cpp, as far as a graph has an operator for it.  In byte order.
+// ATen/FunctionalInverses.cpp, as far as a graph has an operator for it.  Not as there is unfold's: its
+// unfold_backward puts zeros between the windows.  In byte order.
 constexpr Inverse kInverses[] = {
     {"aten::_conj", {"aten._conj.default", Form::kChanged}},
     {"aten::_neg_view", {"aten._neg_view.default", Form::kChanged}},
@@ -42,6 +43,10 @@ constexpr Inverse kInverses[] = {
     {"aten::mH", {"aten.mH.default", Form::kChanged}},
     {"aten::mT", {"aten.mT.default", Form::kChanged}},
     {"aten::matrix_H", {"aten.matrix_H.default", Form::kChanged}},
+    {"aten::moveaxis.int", {"aten.moveaxis.int", Form::kSwappedRest}},
+    {"aten::moveaxis.intlist", {"aten.moveaxis.intlist", Form::kSwappedRest}},
+    {"aten::movedim.int", {"aten.movedim.int", Form::kSwappedRest}},
+    {"aten::movedim.intlist", {"aten.movedim.intlist", Form::kSwappedRest}},
     {"aten::narrow", {"aten.slice_scatter.default", Form::kPart}},
     {"aten::numpy_T", {"aten.numpy_T.default", Form::kChanged}},
     {"aten::permute", {"aten.permute.default", Form::kPermutation}},
@@ -64,6 +69,7 @@ constexpr Inverse kInverses[] = {
     {"aten::transpose.int", {"aten.transpose.int", Form::kChangedRest}},
     {"aten::unbind.int", {"aten.select_scatter.default", Form::kPart}},
     {"aten::unflatten.int", {"aten.reshape_as.default", Form::kChangedBase}},
+    {"aten::unfold", {"aten.index_put.default", Form::kWindows}},
     {"aten::unsqueeze", {"aten.reshape_as.default", Form::kChangedBase}},
     {"aten::view", {"aten.reshape_as.default", Form::kChangedBase}},
     {"aten::view_as", {"aten.reshape_as.default", Form::kChangedBase}},

@@ -76,6 +76,7 @@ constexpr Row kRows[] = {
     {"aten::conv_transpose2d.input", {.form = Form::kTransposedConvolution}},
     {"aten::conv_transpose3d.input", {.form = Form::kTransposedConvolution}},
     {"aten::convolution", {.form = Form::kConvolution}},
+    {"aten::copy", {.form = Form::kCopy, .keeps_dtypes = true}},
     {"aten::cosine_similarity", {.form = Form::kBroadcast}},
     {"aten::count_nonzero", {.form = Form::kReduce, .target = "aten.count_nonzero.dim_IntList"}},
     {"aten::count_nonzero.dim_IntList", {.form = Form::kReduce}},
@@ -98,6 +99,8 @@ constexpr Row kRows[] = {
     {"aten::equal", {.form = Form::kNone}},
     {"aten::expand", {.form = Form::kExpand, .sizes = "size"}},
     {"aten::expand_as", {.form = Form::kSizesOf, .target = "aten.expand.default"}},
+    {"aten::fill.Scalar", {.form = Form::kLeading}},
+    {"aten::fill.Tensor", {.form = Form::kCopy, .target = "aten.copy.default"}},
     {"aten::flatten.using_ints", {.form = Form::kLeading}},
     {"aten::flip", {.form = Form::kLeading}},
     {"aten::floor_divide", {.form = Form::kBroadcast}},
@@ -167,6 +170,7 @@ constexpr Row kRows[] = {
     {"aten::nll_loss_nd", {.form = Form::kCrossEntropy}},
     {"aten::norm.ScalarOpt_dim", {.form = Form::kReduce}},
     {"aten::not_equal.Tensor", {.form = Form::kBroadcast}},
+    {"aten::one_hot", {.form = Form::kOneHot}},
     {"aten::ones_like", {.form = Form::kLeading}},
     {"aten::outer", {.form = Form::kOuter}},
     {"aten::pad", {.form = Form::kLeading, .fixed = {"mode"}}},
@@ -249,6 +253,7 @@ constexpr Row kRows[] = {
     {"aten::where.Scalar", {.form = Form::kLeading}},
     {"aten::where.ScalarOther", {.form = Form::kBroadcast}},
     {"aten::where.ScalarSelf", {.form = Form::kBroadcast}},
+    {"aten::zero", {.form = Form::kLeading}},
     {"aten::zeros_like", {.form = Form::kLeading}},
 };
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));

@@ -15,6 +15,7 @@ struct BatchingRule {
     kNone,
     // One tensor is batched: `argument`, the first if that is empty.
     kLeading,       // it may have any dimensions in front
+    kOneHot,        // likewise, where the number of classes stands there
     kPermute,       // `dims` are all of its dimensions
     kTransposeOne,  // t()
     kSqueezeAll,    // squeeze()
@@ -24,6 +25,7 @@ struct BatchingRule {
     kRepeat,        // the list `sizes` has a number for each dimension of the result
     // Several may be.
     kBroadcast,     // they are broadcast
+    kCopy,          // the second is broadcast to the first; a number of each sample by `target`
     kEqual,         // they are not: each gets all dimensions of the batch
     kJoin,          // likewise; all have the same number of dimensions
     kGather,        // likewise; the result has the sizes of `argument`

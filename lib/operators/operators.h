@@ -109,7 +109,9 @@ struct ViewInverse {
     kChangedBase,      // target(changed, base)
     kBaseChangedRest,  // target(base, changed, the view's further arguments)
     kPermutation,      // target(changed, the inverse permutation)
-    kPart              // target(base, changed, dim, index or start, end): of the n-th result
+    kSwappedRest,      // target(changed, the view's third argument, its second)
+    kPart,             // target(base, changed, dim, index or start, end): of the n-th result
+    kWindows           // target(base, indices, changed): of windows along a dimension
   } form = Form::kNone;
 };
 ViewInverse view_inverse(const Operator& op);

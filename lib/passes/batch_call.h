@@ -20,12 +20,18 @@ class BatchCall {
   BatchCall(const Node& node, const OperatorInfo& info, BatchPlan& plan)
       : node_(node),
         info_(info),
-        rule_(batching_rule(*info.op)),
+        rule_(batching_rule(is_in_place(info) ? *info.twin : *info.op)),
         plan_(plan),
         steps_(node, plan),
         args_(node, info.schema) {}
 
  protected:
+  // Writes its first argument, and gives it back; with a functional form, whose rule is the one to follow.
+  static bool is_in_place(const OperatorInfo& info) {
+    const auto& arguments = info.schema.arguments;
+    return info.twin != nullptr && !arguments.empty() && arguments.front().is_written();
+  }
+
   // --- arguments ---
   const std::string& name_at(std::size_t i) const { return info_.schema.arguments.at(i).name; }
   // A tensor argument.

@@ -58,11 +58,14 @@ class OperatorCall : public BatchCall {
 
   void run() {
     check_fixed();
+    if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
     switch (rule_.form) {
       case Form::kNone:
         throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
       case Form::kLeading:
         return leading();
+      case Form::kOneHot:
+        return one_hot();
       case Form::kPermute:
         return permute();
       case Form::kTransposeOne:
@@ -77,6 +80,8 @@ class OperatorCall : public BatchCall {
         return sizes();
       case Form::kBroadcast:
         return broadcast();
+      case Form::kCopy:
+        return copy();
       case Form::kEqual:
       case Form::kJoin:
         return equal();
@@ -140,6 +145,33 @@ class OperatorCall : public BatchCall {
     }
   }
 
+  // In place: the tensor is as large as all of the batch, stays the one that it is, and keeps its dtype.
+  void check_write() {
+    if (!is_in_place(info_) ||
+        std::ranges::count_if(info_.schema.arguments, &SchemaArgument::is_written) != 1) {
+      throw CannotBatch{node_.name + " writes"};
+    }
+    if ((info_.traits & traits::kChangesShape) != 0) {
+      throw CannotBatch{node_.name + " changes sizes in place"};
+    }
+    const bool has_rule = rule_.form == Form::kLeading || rule_.form == Form::kBroadcast ||
+                          rule_.form == Form::kCopy ||
+                          (rule_.form == Form::kGather && rule_.argument == name_at(0));
+    if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
+    const Batched self = first();
+    const std::vector<Batched> values = tensors();
+    // torch.vmap refuses it too.
+    if (BatchPlan::common_levels(values) != self.levels) {
+      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+    }
+    if (max_rank(values) > self.rank() || (rule_.form == Form::kGather && self.rank() == 0)) {
+      throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
+    }
+    if (rule_.form == Form::kBroadcast && common_type(values)) {
+      throw CannotBatch{node_.name + " would compute in another dtype"};
+    }
+  }
+
   // Dimensions that arguments name are those behind the batch.
   void shift_dimensions(std::size_t levels, std::size_t rank) {
     for (const SchemaArgument& argument : info_.schema.arguments) {
@@ -173,6 +205,14 @@ class OperatorCall : public BatchCall {
     shift_dimensions(value.levels.size(), value.rank());
     replace_tensors();
     finish(value.levels);
+  }
+
+  // What it gives has one dimension more, which the data decides where the call does not.
+  void one_hot() {
+    if (args_.integer("num_classes").value_or(-1) <= 0) {
+      throw CannotBatch{"the number of classes of " + node_.name + " is not known"};
+    }
+    leading();
   }
 
   void permute() {
@@ -259,6 +299,17 @@ class OperatorCall : public BatchCall {
       return plan_.align(node_, to && is_scalar(value) ? converted(value, *to) : value, levels, rank);
     });
     finish(levels);
+  }
+
+  void copy() {
+    const Batched self = first(), source = second();
+    if (BatchPlan::common_levels({self, source}) != self.levels || source.rank() > self.rank()) {
+      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+    }
+    if (rule_.target.empty()) return broadcast();
+    if (source.levels.empty()) return leading();  // fill() takes one number
+    const std::string target = is_in_place(info_) ? "aten.copy_.default" : std::string(rule_.target);
+    finish(steps_.elementwise(target, {self, source}, node_.meta));
   }
 
   static bool is_scalar(const Batched& value) { return !value.levels.empty() && value.rank() == 0; }

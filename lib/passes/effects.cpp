@@ -8,6 +8,7 @@
 #include "operators/higher_order.h"
 #include "operators/modules.h"
 #include "operators/target.h"
+#include "passes/identity_call.h"
 #include "passes/memory.h"
 
 namespace fxtrace {
@@ -138,7 +139,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
       break;
     case Opcode::kCallFunction:
       if (const OperatorInfo* info = find_operator(node.target)) {
-        add_operator(node, *info, effects);
+        add_operator(graph.graph, node, *info, effects);
       } else if (parse_target(node.target).kind == TargetKind::kHigherOrder) {
         add_subgraphs(graph, node, effects);
       } else {
@@ -149,7 +150,8 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
   return effects;
 }
 
-void Semantics::add_operator(const Node& node, const OperatorInfo& info, Effects& effects) const {
+void Semantics::add_operator(const Graph& graph, const Node& node, const OperatorInfo& info,
+                             Effects& effects) const {
   const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
   if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);
   const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
@@ -165,7 +167,9 @@ void Semantics::add_operator(const Node& node, const OperatorInfo& info, Effects
     }
   }
   if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) add_inputs(node, effects.written);
+  const bool shares = !info.aliases.empty() && !converts(graph, node, info);
   for (const Alias& alias : info.aliases) {
+    if (!shares) break;
     const Argument* argument = find_argument(node, info.schema, alias.argument);
     add_inputs(argument, effects.shared);
     // A list that gets an element, and shares memory with it afterwards.

@@ -71,7 +71,7 @@ class Semantics {
     bool writes_inputs = false, gives_inputs = false;
   };
 
-  void add_operator(const Node& node, const OperatorInfo& info, Effects& effects) const;
+  void add_operator(const Graph& graph, const Node& node, const OperatorInfo& info, Effects& effects) const;
   void add_function(const Node& node, Effects& effects) const;
   void add_subgraphs(const ModuleGraph& graph, const Node& node, Effects& effects);
   void add_leaf(const Node& node, Effects& effects) const;

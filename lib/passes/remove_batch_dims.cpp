@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "operators/batching.h"
+#include "operators/identities.h"
 #include "operators/modules.h"
 #include "passes/batch_plan.h"
 #include "passes/batch_rules.h"
 #include "passes/batch_steps.h"
+#include "passes/memory.h"
 #include "passes/rewrite.h"
 
 namespace fxtrace {
@@ -50,6 +52,7 @@ class Region {
     if (function_of(graph_.graph, nodes_.front()) != VmapFunction::kOpen) find_sizes();
     for (const NodeId id : nodes_) visit(graph_.graph.node(id));
     for (const NodeId id : nodes_) check_users(graph_.graph.node(id));
+    if (!writes_.empty()) check_writes();
     return plan_;
   }
 
@@ -218,7 +221,7 @@ class Region {
     if (effects.is_unknown) throw CannotBatch{"nothing is known of " + node.name};
     if (!is_batched) return;
     if (node.op == Opcode::kCallModule) return leaf(node);
-    if (!effects.written.empty()) throw CannotBatch{node.name + " writes"};
+    for (const NodeId written : effects.written) writes_.emplace_back(node.id, written);
     if (node.target == "operator.getitem" && node.args.size() == 2) {
       const Batched list = plan_.value(tensor(node));
       if (list.sample.kind() == ValueKind::kTensor) {
@@ -229,7 +232,36 @@ class Region {
     }
     const OperatorInfo* info = semantics_.find_operator(node.target);
     if (info == nullptr) throw CannotBatch{"there is no rule for " + *node.target + " over a batch"};
+    const auto& arguments = info->schema.arguments;
+    if (!effects.written.empty() && std::ranges::none_of(arguments, &SchemaArgument::is_written)) {
+      throw CannotBatch{node.name + " writes"};  // batch_norm in training
+    }
     batch_operator(node, *info, semantics_, plan_);
+  }
+
+  // Whether reshape() and contiguous() copy depends on how all samples are laid out in memory: then a write
+  // through the result would be one to the original, or would not, where it is the other way for one sample.
+  void check_writes() const {
+    const Memory memory(graph_, semantics_);
+    for (const NodeId id : nodes_) {
+      const Node& node = graph_.graph.node(id);
+      if (!plan_.is_batched(id) || !memory.has_memory(id) || !depends_on_layout(node)) continue;
+      for (const auto& [writer, written] : writes_) {
+        if (!memory.same_region(id, written)) continue;
+        throw CannotBatch{graph_.graph.node(writer).name + " writes memory that " + node.name +
+                          " may share, or have copied"};
+      }
+    }
+  }
+  bool depends_on_layout(const Node& node) const {
+    const OperatorInfo* info = semantics_.find_operator(node.target);
+    if (info == nullptr || may_write(info->op) || semantics_.effects(graph_, node).shared.empty())
+      return false;
+    using When = IdentityRule::When;
+    const When when = identity_rule(*info->op).when;
+    if (when == When::kSameType || when == When::kSameTypeAsOther || when == When::kEvaluation) return false;
+    return std::ranges::any_of(info->aliases,
+                               [](const Alias& alias) { return !alias.always || alias.may_be_same; });
   }
 
   // What it writes in place are all samples, and what it writes to its own parameters is the same.
@@ -259,6 +291,7 @@ class Region {
   BatchPlan plan_;
   const std::vector<NodeId>& nodes_;
   std::vector<OpenLevel> open_;                        // the outermost first
+  std::vector<std::pair<NodeId, NodeId>> writes_;      // nodes that write all samples, and what
   std::unordered_map<std::uint32_t, Argument> sizes_;  // by node; empty where levels are opened and closed
 };
 

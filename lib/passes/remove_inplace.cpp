@@ -273,7 +273,9 @@ class RemoveInPlace {
     ++states_[tensors_.root_of(number)].writes;
     set_value(number, value);
     for (Step& step : steps) {
-      if (!step.undo.target.empty()) {
+      if (step.undo.windows) {
+        value = put_windows(at, step.undo, step.base, value);
+      } else if (!step.undo.target.empty()) {
         std::vector<Argument> args;
         if (step.undo.needs_base) args.emplace_back(step.base);
         args.emplace_back(value);
@@ -283,6 +285,45 @@ class RemoveInPlace {
       }
       set_value(step.number, value);
     }
+  }
+
+  // index_put(base, [None, ..., the places of all windows], the windows, each along its dimension)
+  NodeId put_windows(NodeId at, const ViewUndo& undo, NodeId base, NodeId changed) {
+    const Windows& windows = *undo.windows;
+    const auto dim = static_cast<std::ptrdiff_t>(windows.dim);
+    const Meta whole = node(base).meta;
+    Meta parts = node(changed).meta;
+    const bool is_known = parts.shape && parts.shape->size() == windows.rank + 1;
+    Meta index;
+    index.type = "Tensor";
+    index.dtype = "int64";
+    index.device = whole.device;
+    Meta places = index;
+    index.shape = {windows.length};
+    if (is_known) places.shape = {(*parts.shape)[windows.dim], windows.size};
+    Graph::NodeSpec arange = call_at(node(at), "aten.arange.default", {length_of(windows, at, base)}, index);
+    if (whole.device) arange.kwargs.emplace_back("device", Argument::Device{*whole.device});
+    const NodeId all = insert(at, std::move(arange));
+    Argument::List indices;
+    indices.items.resize(windows.dim);
+    indices.items.emplace_back(
+        insert(at, call_at(node(at), "aten.unfold.default", {all, 0, windows.size, windows.step}, places)));
+    if (windows.dim + 1 < windows.rank) {
+      if (is_known) {
+        std::rotate(parts.shape->begin() + dim + 1, parts.shape->end() - 1, parts.shape->end());
+      }
+      changed = insert(at, call_at(node(at), "aten.movedim.int", {changed, -1, dim + 1}, parts));
+    }
+    return insert(at, call_at(node(at), undo.target, {base, std::move(indices), changed}, whole));
+  }
+  // A number, or a node that gives it.
+  Argument length_of(const Windows& windows, NodeId at, NodeId base) {
+    if (const auto number = windows.length.number()) return *number;
+    Meta meta;
+    meta.type = "int";
+    meta.value = windows.length;
+    const auto dim = static_cast<std::int64_t>(windows.dim);
+    return insert(at, call_at(node(at), "aten.sym_size.int", {base, dim}, meta));
   }
 
   // What was written to inputs, parameters and buffers.

@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "operators/function_traits.h"
+#include "operators/identities.h"
 #include "operators/target.h"
+#include "passes/identity_call.h"
 #include "passes/view_undo.h"
+#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -151,6 +154,7 @@ void Tensors::read_operator(const Node& node, const OperatorInfo& info, const Ef
   const NodeId* parent = node_of(find_argument(node, info.schema, alias.argument));
   if (parent == nullptr || alias.argument != 0 || node.args.empty()) return refuse_all();
   if (!alias.always || alias.may_be_same) {
+    if (is_input(node, info, *parent)) return same(node.id, *parent);
     if (!gives_one_tensor(info.schema)) return refuse_all();
     make(node.id, kNoTensor, false);
     has_copies_[memory_.region_number(node.id)] = true;
@@ -159,6 +163,13 @@ void Tensors::read_operator(const Node& node, const OperatorInfo& info, const Ef
   const TensorNumber base = now(*parent);
   if (base == kNoTensor) return refuse_all();
   make(node.id, base, true);
+}
+
+// x.to(torch.float32) of a tensor that is that already, in a region where no sizes are changed in place.
+bool Tensors::is_input(const Node& node, const OperatorInfo& info, NodeId parent) const {
+  const IdentityRule rule = identity_rule(*info.op);
+  return !rule.copies && rule.gives == 0 && now(parent) != kNoTensor && !memory_.changes_shape(parent) &&
+         gives_input(graph_.graph, node, info);
 }
 
 void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effects& effects) {
@@ -193,7 +204,7 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
     became_[tensor] = of_node_[node.id.index];
     return;
   }
-  if (!can_be_undone(tensor)) return refuse_all("no operator puts a part back into what it was taken from");
+  if (!can_be_undone(tensor)) return refuse_all(reason_of_no_undo(tensor));
   write(node.id, *target, is_out ? Write::Kind::kOut : Write::Kind::kInPlace);
   same(node.id, *target);
 }
@@ -219,8 +230,10 @@ void Tensors::read_function(const Node& node, const Effects& effects) {
   const NodeId* target = node.args.empty() ? nullptr : node_of(&node.args.front());
   const TensorNumber tensor = target == nullptr ? kNoTensor : now(*target);
   const bool has_option = (all & function_traits::kInPlaceOption) != 0;
-  if (!has_option || effects.written.size() != 1 || tensor == kNoTensor || !can_be_undone(tensor)) {
-    const std::string reason = *node.target + " has no functional form";
+  const bool is_known = has_option && effects.written.size() == 1 && tensor != kNoTensor;
+  if (!is_known || !can_be_undone(tensor)) {
+    const std::string reason =
+        is_known ? reason_of_no_undo(tensor) : *node.target + " has no functional form";
     for (const NodeId value : effects.written) refuse(value, reason);
     return refuse(node.id, reason);
   }
@@ -264,6 +277,17 @@ bool Tensors::can_be_undone(TensorNumber number) const {
     if (undo->skips_list) number = tensors_[number].parent;
   }
   return true;
+}
+
+std::string Tensors::reason_of_no_undo(TensorNumber number) const {
+  for (; tensors_[number].is_view; number = tensors_[number].parent) {
+    const NodeId view = tensors_[number].node;
+    if (may_overlap(graph_.graph, semantics_, view)) {
+      return "windows of " + graph_.graph.node(view).name +
+             " may overlap, and torch does not say what is written then";
+    }
+  }
+  return "no operator puts a part back into what it was taken from";
 }
 
 // A write through what may be a copy is none of the other's business where nobody uses the other afterwards.
@@ -316,11 +340,32 @@ void Tensors::check_outputs() {
     if (write.kind != Write::Kind::kOut) continue;
     const TensorNumber number = of_node_[write.target.index];
     const Tensor& tensor = tensors_[number];
+    check_dtype_of_output(write);
     const auto& shape = graph_.graph.node(write.target).meta->shape;
     if (shape && shape == graph_.graph.node(write.node).meta->shape) continue;
     if (tensor.is_view || tensor.from_outside || viewed.contains(number)) {
       refuse(write.target, "out= may give it another shape");
     }
+  }
+}
+
+// Of operators that let the caller choose the dtype of the result, `out` does, and they compute in it: a sum
+// that is converted afterwards is another one.
+void Tensors::check_dtype_of_output(const Write& write) {
+  const Node& node = graph_.graph.node(write.node);
+  const OperatorInfo& info = *semantics_.find_operator(node.target);
+  if (std::ranges::find(info.schema.arguments, "dtype", &SchemaArgument::name) == info.schema.arguments.end())
+    return;
+  const Argument* chosen = find_argument(node, info.schema, "dtype");
+  const auto dtype_of = [&](NodeId id) {
+    const auto& name = graph_.graph.node(id).meta->dtype;
+    return name ? find_scalar_type(*name) : Dtype{};
+  };
+  const auto* input = node.args.empty() ? nullptr : node_of(&node.args.front());
+  if (input == nullptr || (chosen != nullptr && !chosen->is<Argument::None>())) return;
+  const Dtype from = dtype_of(*input), to = dtype_of(write.target);
+  if (from && to && from != to && sum_dtype(from) != to) {
+    refuse(write.target, node.name + " computes in the dtype of out");
   }
 }
 

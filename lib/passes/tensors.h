@@ -69,6 +69,7 @@ class Tensors {
   void read(NodeId id);
   void read_operator(const Node& node, const OperatorInfo& info, const Effects& effects);
   void read_write(const Node& node, const OperatorInfo& info, const Effects& effects);
+  bool is_input(const Node& node, const OperatorInfo& info, NodeId parent) const;
   void read_function(const Node& node, const Effects& effects);
   void read_item(const Node& node);
   void read_leaf(const Node& node, const Effects& effects);
@@ -78,12 +79,14 @@ class Tensors {
   void write(NodeId node, NodeId target, Write::Kind kind);
   void new_tensor(const Node& node, const Effects& effects);
   void check_outputs();
+  void check_dtype_of_output(const Write& write);
   // Of the region: it stays as it is.
   void refuse(NodeId value, const std::string& reason);
   void use(const Node& node);
   // What the value is where the reading has come to; kNoTensor for none.
   TensorNumber now(NodeId value) const;
   bool can_be_undone(TensorNumber number) const;
+  std::string reason_of_no_undo(TensorNumber number) const;
   bool is_final_copy(NodeId node) const;
   void check_copies();
   void finish();

@@ -143,7 +143,42 @@ std::optional<ViewUndo> undo_part(const Graph& graph, Semantics& semantics, cons
   return ViewUndo{std::string(inverse.target), true, false, std::move(*place), true};
 }
 
+struct Unfolded {
+  Windows windows;
+  bool may_overlap = true;
+};
+// Nothing where a number is not known, or the tensor has no dimension.
+std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const OperatorInfo& info) {
+  const auto integer = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const Argument* argument = find_argument(node, info.schema, name);
+    return argument == nullptr ? std::nullopt : known_integer(graph, *argument);
+  };
+  const auto* base = node.args.front().get_if<NodeId>();
+  const auto& shape = base == nullptr ? std::nullopt : graph.node(*base).meta->shape;
+  const auto dim = integer("dimension"), size = integer("size"), step = integer("step");
+  if (!shape || !dim || !size || !step || !is_size(*size) || !is_size(*step) || *step == 0) {
+    return std::nullopt;
+  }
+  const auto rank = static_cast<std::int64_t>(shape->size());
+  const std::int64_t at = *dim < 0 ? *dim + rank : *dim;
+  if (at < 0 || at >= rank) return std::nullopt;
+  const Meta::Dim& length = (*shape)[static_cast<std::size_t>(at)];
+  const auto known = length.number();
+  const bool is_one = known && is_size(*known) && *known - *size < *step;
+  return Unfolded{{static_cast<std::size_t>(at), shape->size(), length, *size, *step},
+                  *size > *step && !is_one};
+}
+
 }  // namespace
+
+bool may_overlap(const Graph& graph, Semantics& semantics, NodeId view) {
+  const Node& node = graph.node(view);
+  const OperatorInfo* info = semantics.find_operator(node.target);
+  if (info == nullptr || node.args.empty()) return false;
+  if (view_inverse(*info->op).form != InverseForm::kWindows) return false;
+  const auto unfolded = read_unfold(graph, node, *info);
+  return unfolded && unfolded->may_overlap;
+}
 
 std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, NodeId view) {
   const Node& node = graph.node(view);
@@ -177,6 +212,14 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
         return ViewUndo{target, false, false, std::move(*inverted), false};
       }
       return std::nullopt;
+    case InverseForm::kSwappedRest:
+      if (node.args.size() != 3 || !node.kwargs.empty()) return std::nullopt;
+      return ViewUndo{target, false, false, {node.args[2], node.args[1]}, false};
+    case InverseForm::kWindows: {
+      const auto unfolded = read_unfold(graph, node, *info);
+      if (!unfolded || unfolded->may_overlap) return std::nullopt;
+      return ViewUndo{target, true, false, {}, false, unfolded->windows};
+    }
     case InverseForm::kPart: {  // narrow: (x, dim, start, length)
       if (info->op->name != "aten::narrow") return std::nullopt;
       const Argument* dim = find_argument(node, info->schema, "dim");

@@ -98,11 +98,48 @@ void check_written(const RuleArguments& args, Rule rule, std::string_view writte
   }
 }
 
+bool is_out(const SchemaArgument& argument) { return argument.keyword_only && argument.is_written(); }
+
+// The first arguments of a call.
+class FirstArguments final : public CallArguments {
+ public:
+  FirstArguments(const CallArguments& all, std::size_t count) : all_(all), count_(count) {}
+
+  std::size_t size() const override { return count_; }
+  ValueType type(std::size_t i) const override { return all_.type(i); }
+  bool is_literal(std::size_t i) const override { return all_.is_literal(i); }
+
+ private:
+  const AbstractValue& value(std::size_t i) const override { return all_[i]; }
+
+  const CallArguments& all_;
+  const std::size_t count_;
+};
+
+Results infer(const RuleArguments& args);
+
+// A call with `out`, the last argument: it gives that tensor back where the result has its sizes.  In another
+// case it gets other sizes, of which nothing is known in other places that hold it.
+Results infer_out(const RuleArguments& args) {
+  const Schema& schema = args.schema();
+  const std::size_t outs = static_cast<std::size_t>(std::ranges::count_if(schema.arguments, is_out));
+  if (outs != 1 || !is_out(schema.arguments.back()) || args.values().size() != schema.arguments.size()) {
+    throw CannotTell{};
+  }
+  const std::string& name = schema.arguments.back().name;
+  if (!args.is_tensor(name) || is_sparse(args.value(name))) throw CannotTell{};
+  CalledOperator without{std::string(args.name()), schema, args.traits()};
+  without.schema.arguments.pop_back();
+  const FirstArguments values(args.values(), without.schema.arguments.size());
+  const Results results = infer(RuleArguments(without, values, args.dimensions));
+  const TensorInfo* result = results.size() == 1 ? results.front().tensor() : nullptr;
+  if (result == nullptr || result->sizes != args.tensor(name).sizes) throw CannotTell{};
+  return make(args.tensor(name));
+}
+
 Results infer(const RuleArguments& args) {
   const Schema& schema = args.schema();
-  for (const SchemaArgument& argument : schema.arguments) {
-    if (argument.keyword_only && argument.is_written()) throw CannotTell{};  // an `out`
-  }
+  if (std::ranges::any_of(schema.arguments, is_out)) return infer_out(args);
   std::string_view name = args.name();
   if (takes_sparse(args.values())) {
     const Rule rule = find_sparse_rule(name);

@@ -105,6 +105,21 @@ def each(function, **options):
     return lambda s, *args: vmap(function, **options)(*args)
 
 
+def parts_written(a):
+    a = a.clone()
+    a[0] = 5.0
+    a[2:] += a[:2]
+    a[:, 1] = a[1, 2]
+    a.view(-1)[3:].mul_(2)
+    return a
+
+
+def through_a_copy(a):
+    a = a.clone()
+    a.reshape(-1).add_(1)
+    return a
+
+
 ONE, TWO, MATRIX = (f(3, 4),), (f(3, 4), f(3, 4)), (f(3, 4, 5),)
 
 # name: function of the module and the inputs, inputs, what becomes of it: REMOVED, CLOSE, or why it stays
@@ -313,12 +328,31 @@ PROGRAMS = {
     "after a write": (lambda s, x: vmap(lambda a: a * 2)(x.clone().add_(1)).add_(1), ONE, REMOVED),
     "writes to a result": (lambda s, x: vmap(lambda a: a.new_zeros(2))(x).add_(x[:, :2]), ONE, REMOVED),
     "writes to what is not batched": (lambda s, x: vmap(lambda a: a * s.scale.add_(1))(x) + s.scale, ONE, REMOVED),
+    # writes
+    "write": (each(lambda a: a.clone().add_(1)), ONE, REMOVED),
+    "function that writes": (each(lambda a: torch.relu_(a - 0.5)), ONE, REMOVED),
+    "writes": (each(lambda a, b: a.clone().mul_(b).add_(1, alpha=2).clamp_(0, 1.5).sigmoid_()), TWO, REMOVED),
+    "write of a number of each": (each(lambda a, b: a.clone().add_(b)), (f(3, 4), f(3)), REMOVED),
+    "write of what is not batched": (lambda s, x, y: vmap(lambda a: a.clone().addcmul_(a, y))(x), (f(3, 4), f(4)), REMOVED),
+    "write to a part": (each(parts_written), MATRIX, REMOVED),
+    "write to an input": (each(lambda a: a.add_(1)), ONE, REMOVED),
+    "write to an input, in_dims": (each(lambda a: a[1:].mul_(2), in_dims=1), ONE, REMOVED),
+    "copies": (each(lambda a, b: a.clone().copy_(b)), (f(3, 4), f(3, 1).double()), REMOVED),
+    "zeros and others": (each(lambda a: (a.clone().zero_(), a.clone().fill_(3), torch.zeros_like(a).add_(a))), ONE, REMOVED),
+    "masks written": (each(lambda a: a.clone().masked_fill_(a > 0.5, 2.0)), ONE, REMOVED),
+    "scatter in place": (each(lambda a, j: a.clone().scatter_(0, j, a * 2)), (f(3, 4), torch.tensor([[3, 1, 0, 2]] * 3)), REMOVED),
+    "other forms in place": (each(lambda a: (a.clone().tril_(-1), a.clone().cumsum_(0))), (f(3, 4, 4),), REMOVED),
+    "write, twice": (lambda s, x, y: vmap(vmap(lambda a, b: (a * b).add_(b).sub_(a), (None, 0)), (0, None))(x, y), (f(3), f(4)), REMOVED),
+    "write outside of the inner": (lambda s, x, y: vmap(lambda r: vmap(lambda b: r.clone().add_(1) * b)(y))(x), (f(3), f(4)), REMOVED),
+    "one_hot": (each(lambda a: F.one_hot(a, 3)), (i(3, 3, 4),), REMOVED),
+    "one_hot, twice": (lambda s, j: vmap(vmap(lambda a: F.one_hot(a, 5)))(j), (i(3, 3, 4),), REMOVED),
     # what stays
     "random": (each(lambda a: a + torch.rand(4), randomness="different"), ONE, "draws random numbers"),
     "random, same": (each(lambda a: a + torch.rand(4), randomness="same"), ONE, "draws random numbers"),
     "dropout": (each(lambda a: F.dropout(a), randomness="different"), ONE, "draws random numbers"),
-    "write": (each(lambda a: a.clone().add_(1)), ONE, "writes"),
-    "write to a part": (each(lambda a: torch.relu_(a * 2)), ONE, "writes"),
+    "write through what may be a copy": (each(through_a_copy), MATRIX, "may share, or have copied"),
+    "write in another dtype": (each(lambda a, b: a.half().add_(b)), (f(3, 4), f(3)), "another dtype"),
+    "sizes changed in place": (each(lambda a: a.clone().transpose_(0, 1)), MATRIX, "changes sizes in place"),
     "softmax of a number": (each(lambda a: a.softmax(0)), (f(3),), "gets no dimension"),
     "sum over a number": (each(lambda a: a.sum(0)), (f(3),), "gets no dimension"),
     "unfold": (each(lambda a: F.unfold(a, 2)), (f(2, 1, 3, 4, 4),), "im2col"),
@@ -348,6 +382,9 @@ SYMBOLIC = {
     "einsum": [{0}] * 2,
     "pairwise distances": [{0}, {0}],
     "ensemble": [{0}, set(), set(), set(), set()],
+    "writes": [{0, 1}] * 2,
+    "write to a part": [{0}],
+    "one_hot": [{0, 1}],
     "a linear for each": [{0, 1}, {0}, {0}],
 }
 

@@ -195,3 +195,114 @@ def test_exported_models(program, zoo_archive, tmp_path, name):
     run = harness.ExportedRun(path, _exported.load(path), inputs, {})
     for rules in RULES:
         check_passes(program, tmp_path / "saved.json", path, harness.RULES[rules], lambda _: run)
+
+
+class Written(torch.nn.Module):
+    """Writes through views and conversions; each gives back what it wrote to."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.function = getattr(self, name)
+
+    def forward(self, x):
+        return self.function(x)
+
+    def windows(self, x):
+        a, b, c, d = x.clone(), x.clone(), x.clone(), x.clone()
+        a.unfold(1, 2, 2).add_(1)  # one column is in no window
+        b.unfold(0, 1, 2).mul_(-2)
+        c.unfold(-1, 5, 3).neg_()  # there is room for one
+        d.unfold(0, 2, 3).unfold(1, 2, 2)[0, 1].sub_(3)
+        return a, b, c, d
+
+    def windows_of_an_input(self, x):
+        x.unfold(0, 2, 2).mul_(-0.0)
+        return x + 1
+
+    def conversions(self, x):
+        half, same = x.to(torch.float16), x.to(torch.float32)
+        copy = x.to(torch.float32, copy=True)
+        half.add_(1 / 3)
+        same.mul_(3)
+        copy.sub_(7)
+        return half, same, copy, x + 1
+
+    def moved(self, x):
+        y = x.clone()
+        y.movedim(1, 0).add_(torch.arange(3.0))
+        y.moveaxis((0, 1), (1, 0))[2].mul_(2)
+        return y
+
+    def out(self, x):
+        c, wide = torch.zeros(4, 7), torch.zeros(3, 7, dtype=torch.float64)
+        torch.sin(x[0], out=c[2])
+        torch.add(x[0], x[1], out=c[0])
+        torch.sum(x, 0, out=c[3])
+        torch.exp(x[0], out=wide[1])
+        return c, wide
+
+
+@pytest.mark.parametrize(
+    "name, is_dynamic",
+    [(name, False) for name in ("windows", "windows_of_an_input", "conversions", "moved", "out")]
+    + [(name, True) for name in ("windows", "windows_of_an_input", "conversions")],
+)
+def test_writes_of_exported_programs(program, tmp_path, name, is_dynamic):
+    path, module = str(tmp_path / "program.pt2"), Written(name)
+    x = torch.randn(3, 7)
+    dynamic = ({0: torch.export.Dim("n", min=3, max=9), 1: torch.export.Dim.STATIC},) if is_dynamic else None
+    exported = torch.export.export(module, (x.clone(),), dynamic_shapes=dynamic)
+    torch.export.save(exported, path)
+    for given in (x, torch.randn(6, 7)) if is_dynamic else (x,):
+        run = harness.ExportedRun(path, _exported.load(path), (given,), {})
+        graph = program.trace(path, "--no-default-leaves", "--pass", "remove-inplace")["graphs"][0]
+        written = {node["target"] for node in graph["nodes"] if "_." in node["target"]}
+        assert written <= {"aten.copy_.default"}, written
+        run.compare(graph)
+        run.compare(program.trace(path, "--no-default-leaves", "--pass", "functional")["graphs"][0])
+
+
+class ScriptedOut(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        c, wide = torch.zeros(4, 7), torch.zeros(3, 7, dtype=torch.float64)
+        torch.sin(x[0], out=c[2])
+        torch.add(x[0], x[1], out=c[0])
+        torch.exp(x[0], out=wide[1])
+        half = x.to(torch.float16)
+        half.add_(1 / 3)
+        y = x.clone()
+        y.unfold(1, 2, 3).mul_(2)
+        return c, wide, half, y
+
+
+def test_writes_of_scripted_models(program, tmp_path):
+    path, x = str(tmp_path / "model.pt"), torch.randn(3, 7)
+    torch.jit.save(torch.jit.script(ScriptedOut()), path)
+    options = ["--input", "x=float32[3,7]"]
+    before = program.trace(path, *options)["graphs"][0]
+    after = program.trace(path, *options, "--pass", "remove-inplace")["graphs"][0]
+    assert not [node for node in after["nodes"] if ".out" in node["target"] or "_." in node["target"]]
+    harness.compare_graphs(path, before, after, [x], {})
+
+
+class Overlaps(torch.nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y.unfold(1, 3, 2).add_(1)
+        return y
+
+
+class Sums(torch.nn.Module):
+    def forward(self, x):
+        return torch.sum(x, 0, out=torch.zeros(7, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("module, reason", [(Overlaps, "may overlap"), (Sums, "computes in the dtype of out")])
+def test_writes_that_have_no_functional_form(program, tmp_path, module, reason):
+    """torch's functionalization refuses the one and rounds the other before it converts."""
+    path = str(tmp_path / "program.pt2")
+    torch.export.save(torch.export.export(module(), (torch.randn(3, 7),)), path)
+    before = program.trace(path, "--no-default-leaves")["graphs"][0]
+    done = program.run("trace", path, "--no-default-leaves", "-f", "json", "--pass", "remove-inplace")
+    assert reason in done.stderr.decode()
+    assert json.loads(done.stdout)["graphs"][0]["nodes"] == before["nodes"]

@@ -32,7 +32,7 @@ TEST_CASE("costs: matrix products", "[costs]") {
   static constexpr Case kCases[] = {
       {"mm(float32[4,3], float32[3,5])", "60"},
       {"mm.out(float32[n,3], float32[3,m], out=float32[n,m])", "m*n*3"},
-      {"bmm.out(float32[2,4,3], float32[2,3,5], out=float32[2,4,5])", "?"},
+      {"bmm.out(float32[2,4,3], float32[2,3,5], out=float32[2,4,5])", "120"},
       {"addmm(float32[5], float32[n,3], float32[3,5])", "n*15"},
       {"addmm_(float32[n,5], float32[n,3], float32[3,5])", "n*15"},
       {"_addmm_activation(float32[5], float32[n,3], float32[3,5]) -> float32[n,5]", "n*15"},
