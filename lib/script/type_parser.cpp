@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -142,6 +143,20 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
   return result;
 }
 
+namespace {
+
+std::optional<std::size_t> table_index(const Tree& attribute) {
+  if (!attribute.part(0).is(Syntax::kName) || attribute.part(0).text != "CONSTANTS") return std::nullopt;
+  const std::string_view name = attribute.text;
+  std::size_t index = 0;
+  if (!name.starts_with('c')) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), index);
+  const bool is_index = error == std::errc{} && end == name.data() + name.size();
+  return is_index ? std::optional(index) : std::nullopt;
+}
+
+}  // namespace
+
 Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
   switch (expression.kind) {
     case Syntax::kNone:
@@ -202,7 +217,8 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
       if (expression.token == TokenKind::kMinus && expression.part(0).text == "inf")
         return Constant(-std::numeric_limits<double>::infinity());
       break;
-    case Syntax::kAttribute: {  // a member of an enum
+    case Syntax::kAttribute: {  // CONSTANTS.c3, or a member of an enum
+      if (const auto index = table_index(expression)) return Constant(Constant::TableEntry{*index});
       const TypePtr owner = find(expression.part(0));
       const auto* members = owner == nullptr ? nullptr : owner->as<EnumType>();
       const auto index = members == nullptr ? std::nullopt : members->find_member(expression.text);

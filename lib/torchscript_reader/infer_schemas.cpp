@@ -302,13 +302,20 @@ class Code {
     if (callee.rfind("ops.", 0) != 0) {
       if (!called.is(Syntax::kAttribute)) return nullptr;
       const std::string receiver = type(called.part(0));
-      if (!is_declared_class(receiver)) return nullptr;
+      if (!is_declared_class(receiver) || has_method(receiver, called.text)) return nullptr;
       return &calls_[receiver + "." + std::string(called.text)];
     }
     const auto dot = callee.find('.', 4);
     if (dot == std::string::npos) return nullptr;
     const auto known = calls_.find(callee.substr(4, dot - 4) + "::" + callee.substr(dot + 1));
     return known == calls_.end() ? nullptr : &known->second;
+  }
+
+  // Of a class of LibTorch's own.
+  bool has_method(const std::string& class_name, std::string_view method) {
+    const TypePtr type = archive_.program().find_type(class_name);
+    const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
+    return as_class != nullptr && as_class->find_method(method) != nullptr;
   }
 
   // The value must be of this type: tells what an unknown operator gives.
