@@ -155,6 +155,18 @@ std::optional<std::size_t> table_index(const Tree& attribute) {
   return is_index ? std::optional(index) : std::nullopt;
 }
 
+// Of two integers, within 64 bits.
+std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left, const Constant& right) {
+  const auto* a = left.get_if<std::int64_t>();
+  const auto* b = right.get_if<std::int64_t>();
+  std::int64_t result = 0;
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  const bool is_known = (sign == TokenKind::kPlus && !__builtin_add_overflow(*a, *b, &result)) ||
+                        (sign == TokenKind::kMinus && !__builtin_sub_overflow(*a, *b, &result)) ||
+                        (sign == TokenKind::kStar && !__builtin_mul_overflow(*a, *b, &result));
+  return is_known ? std::optional(result) : std::nullopt;
+}
+
 }  // namespace
 
 Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
@@ -209,6 +221,11 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
         return Constant(Constant::Device{std::string(arguments.part(0).text)});
       break;
     }
+    case Syntax::kBinary:
+      if (const auto number = sum_or_product(expression.token, constant(expression.part(0), nullptr),
+                                             constant(expression.part(1), nullptr)))
+        return Constant(*number);
+      break;
     case Syntax::kName:
       if (expression.text == "inf") return Constant(std::numeric_limits<double>::infinity());
       if (expression.text == "nan") return Constant(std::numeric_limits<double>::quiet_NaN());
