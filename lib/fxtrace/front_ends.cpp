@@ -21,7 +21,8 @@ TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const Tra
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
   // For comparing the two readers while both are there.
-  if (const char* reader = std::getenv("FXTRACE_READER"); reader != nullptr && std::string_view(reader) == "own") {
+  if (const char* reader = std::getenv("FXTRACE_READER");
+      reader != nullptr && std::string_view(reader) == "own") {
     stages.all_is_open();
     return torchscript::trace_torchscript(file, info, options, wanted, listener);
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -142,6 +143,32 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
   return result;
 }
 
+namespace {
+
+std::optional<std::size_t> table_index(const Tree& attribute) {
+  if (!attribute.part(0).is(Syntax::kName) || attribute.part(0).text != "CONSTANTS") return std::nullopt;
+  const std::string_view name = attribute.text;
+  std::size_t index = 0;
+  if (!name.starts_with('c')) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), index);
+  const bool is_index = error == std::errc{} && end == name.data() + name.size();
+  return is_index ? std::optional(index) : std::nullopt;
+}
+
+// Of two integers, within 64 bits.
+std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left, const Constant& right) {
+  const auto* a = left.get_if<std::int64_t>();
+  const auto* b = right.get_if<std::int64_t>();
+  std::int64_t result = 0;
+  if (a == nullptr || b == nullptr) return std::nullopt;
+  const bool is_known = (sign == TokenKind::kPlus && !__builtin_add_overflow(*a, *b, &result)) ||
+                        (sign == TokenKind::kMinus && !__builtin_sub_overflow(*a, *b, &result)) ||
+                        (sign == TokenKind::kStar && !__builtin_mul_overflow(*a, *b, &result));
+  return is_known ? std::optional(result) : std::nullopt;
+}
+
+}  // namespace
+
 Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
   switch (expression.kind) {
     case Syntax::kNone:
@@ -194,6 +221,11 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
         return Constant(Constant::Device{std::string(arguments.part(0).text)});
       break;
     }
+    case Syntax::kBinary:
+      if (const auto number = sum_or_product(expression.token, constant(expression.part(0), nullptr),
+                                             constant(expression.part(1), nullptr)))
+        return Constant(*number);
+      break;
     case Syntax::kName:
       if (expression.text == "inf") return Constant(std::numeric_limits<double>::infinity());
       if (expression.text == "nan") return Constant(std::numeric_limits<double>::quiet_NaN());
@@ -202,7 +234,8 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
       if (expression.token == TokenKind::kMinus && expression.part(0).text == "inf")
         return Constant(-std::numeric_limits<double>::infinity());
       break;
-    case Syntax::kAttribute: {  // a member of an enum
+    case Syntax::kAttribute: {  // CONSTANTS.c3, or a member of an enum
+      if (const auto index = table_index(expression)) return Constant(Constant::TableEntry{*index});
       const TypePtr owner = find(expression.part(0));
       const auto* members = owner == nullptr ? nullptr : owner->as<EnumType>();
       const auto index = members == nullptr ? std::nullopt : members->find_member(expression.text);

@@ -60,6 +60,12 @@ AbstractValue converted(const Value& value, bool with_literals, int depth, std::
     }
     return {std::move(dict)};
   }
+  if (value.is_object() && class_of(value.to_object()).is_torchbind()) {
+    // Of packed parameters the weight is known that they are packed from.
+    const Value& state = value.to_object().state;
+    if (!state.is_tuple() || state.items().empty() || !state.items()[0].is_tensor()) return {};
+    return {AbstractValue::Sequence{converted(state.items()[0], with_literals, depth + 1, room)}};
+  }
   if (value.is_object() && !value.to_object().type->is_module()) {
     return sequence(value.to_object().slots);
   }

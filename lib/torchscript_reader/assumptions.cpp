@@ -21,7 +21,7 @@ using Facet = InputFacet;
 // What of a tensor the question is about.
 Facet facet_of(std::string_view question) {
   static const std::unordered_map<std::string_view, Facet> facets{
-      {"Symbol::kPrimDtype", Facet::kDtype},
+      {"prim::dtype", Facet::kDtype},
       {"aten::is_floating_point", Facet::kDtype},
       {"aten::is_complex", Facet::kDtype},
       {"aten::element_size", Facet::kDtype},

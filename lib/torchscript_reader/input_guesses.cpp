@@ -120,7 +120,9 @@ class Guesser {
       takes_input = takes_input || !arguments.back().inputs.empty();
     }
     if (function == nullptr || !function->has_code() || !takes_input || depth >= kMaxDepth) return;
-    const Told result = run(function->graph(), arguments, depth + 1);
+    const IrGraph* graph = archive_.find_graph(*function);
+    if (graph == nullptr) return;
+    const Told result = run(*graph, arguments, depth + 1);
     if (!result.inputs.empty()) told_[node.output()] = result;
   }
 
@@ -227,9 +229,10 @@ std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Re
         {formals[i].name, type_name(*formals[i].type), formals[i].default_value.has_value(), {}});
     arguments.push_back({{}, {i - 1}});
   }
-  if (!method.has_code()) return guesses;
+  const IrGraph* graph = archive.find_graph(method);
+  if (graph == nullptr) return guesses;
   Guesser guesser(archive, guesses.size());
-  guesser.run(method.graph(), arguments, 0);
+  guesser.run(*graph, arguments, 0);
   auto specs = guesser.take();
   for (std::size_t i = 0; i < guesses.size(); ++i) {
     guesses[i].specs = std::move(specs[i]);

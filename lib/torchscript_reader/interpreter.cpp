@@ -500,7 +500,7 @@ void Interpreter::construct(const IrNode* node) {
       }
       return set(node->output(), dict);
     }
-    default: {  // Symbol::kPrimCreateObject
+    default: {  // prim::CreateObject
       if (type->is_module()) fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
       set(node->output(), make_counted<ObjectValue>(type, type->as<ClassType>()->attributes().size()));
     }

@@ -60,8 +60,9 @@ NumberMeaning NumberMeanings::of_parameter(Function& function, std::size_t index
   if (index >= formals.size()) return NumberMeaning::kNumber;
   const NumberMeaning by_name = meaning_of(formals[index]);
   if (by_name != NumberMeaning::kNumber || !function.has_code()) return by_name;
-  const IrGraph& graph = function.graph();
-  return index < graph.inputs().size() ? of(graph.inputs()[index]) : NumberMeaning::kNumber;
+  const IrGraph* graph = archive_.find_graph(function);
+  return graph != nullptr && index < graph->inputs().size() ? of(graph->inputs()[index])
+                                                            : NumberMeaning::kNumber;
 }
 
 NumberMeaning NumberMeanings::by_source(const IrValue* value) {

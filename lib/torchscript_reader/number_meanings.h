@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "torchscript_reader/archive.h"
 #include "torchscript_reader/names.h"
 
 namespace fxtrace::torchscript {
@@ -13,12 +14,15 @@ enum class NumberMeaning { kNumber, kDtype, kLayout, kMemoryFormat };
 
 class NumberMeanings {
  public:
+  explicit NumberMeanings(const TorchScriptArchive& archive) : archive_(archive) {}
+
   // Of a parameter of a function, by its position in the schema: what its type, its name or its uses say.
   NumberMeaning of_parameter(Function& function, std::size_t index);
   // Of a value, by what makes it.  Constants tell nothing: equal ones may be shared.
   NumberMeaning by_source(const IrValue* value);
 
  private:
+  const TorchScriptArchive& archive_;
   NumberMeaning of(const IrValue* value);
   NumberMeaning by_uses(const IrValue* value);
   NumberMeaning by_use(const IrUse& use);

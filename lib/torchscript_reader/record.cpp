@@ -129,6 +129,13 @@ void Interpreter::run_operator(const IrNode* node) {
     return;
   }
   const OperatorSchema* op = node->operator_schema();
+  if (op == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
+    const Value& member = value(node->input(0));
+    if (member.is_enum()) {
+      return set(node->output(),
+                 node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
+    }
+  }
   if (op == nullptr) {
     fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed", node);
   }

@@ -16,10 +16,14 @@ bool same_constant(const IrNode& first, const IrNode& second) {
 
 class Comparison {
  public:
+  explicit Comparison(const TorchScriptArchive& archive) : archive_(archive) {}
+
   bool functions(Function& first, Function& second) {
     if (&first == &second || !begun_.insert({&first, &second}).second) return true;
     if (!first.has_code() || !second.has_code()) return false;
-    return blocks(*first.graph().block(), *second.graph().block());
+    const IrGraph* a = archive_.find_graph(first);
+    const IrGraph* b = archive_.find_graph(second);
+    return a != nullptr && b != nullptr && blocks(*a->block(), *b->block());
   }
 
  private:
@@ -99,10 +103,13 @@ class Comparison {
 
   std::unordered_map<const IrValue*, const IrValue*> partner_;
   std::set<std::pair<Function*, Function*>> begun_;
+  const TorchScriptArchive& archive_;
 };
 
 }  // namespace
 
-bool have_same_code(Function& first, Function& second) { return Comparison().functions(first, second); }
+bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second) {
+  return Comparison(archive).functions(first, second);
+}
 
 }  // namespace fxtrace::torchscript

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "torchscript_reader/archive.h"
 #include "torchscript_reader/names.h"
 
 namespace fxtrace::torchscript {
 
 // Whether two functions do the same, step by step, whatever their values are called.  Functions and methods
 // that they call are compared in the same way; a method of another module is another one.
-bool have_same_code(Function& first, Function& second);
+bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second);
 
 }  // namespace fxtrace::torchscript

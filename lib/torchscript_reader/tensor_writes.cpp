@@ -20,7 +20,9 @@ class Search {
   // Values that are the same in every call, in the place of those that are not None.
   bool writes(Function& function, const std::vector<Value>& arguments) {
     if (!function.has_code() || ++calls_ > kMaxCalls) return true;
-    const IrGraph& graph = function.graph();
+    const IrGraph* found = archive_.find_graph(function);
+    if (found == nullptr) return true;
+    const IrGraph& graph = *found;
     Known known;
     for (std::size_t i = 0; i < arguments.size() && i < graph.inputs().size(); ++i) {
       known.emplace(graph.inputs()[i], arguments[i]);

@@ -44,13 +44,13 @@ bool is_traced_call(const ClassType& type, const std::string& method) {
 bool TorchScriptProgram::does_as_forward(const ClassType& type, Function& method) const {
   if (is_forward(std::string(method.name()))) return true;
   const auto [place, is_new] = same_as_forward_.emplace(&method, false);
-  if (is_new) place->second = have_same_code(*find_forward(type), method);
+  if (is_new) place->second = have_same_code(*archive_, *find_forward(type), method);
   return place->second;
 }
 
 TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,
                                        const TraceOptions& options)
-    : archive_(std::move(archive)) {
+    : archive_(std::move(archive)), meanings_(*archive_) {
   read_modules();
   initialize(options);
 }
@@ -323,9 +323,8 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
     }
   };
   for (auto* method : type.methods()) {
-    if (method->has_code() && method->name() != "__setstate__") {
-      look(*method->graph().block());
-    }
+    if (method->name() == "__setstate__") continue;
+    if (const IrGraph* graph = archive_->find_graph(*method)) look(*graph->block());
   }
 }
 

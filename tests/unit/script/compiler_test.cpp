@@ -49,6 +49,17 @@ std::string failure_of(const std::string& code) {
 
 }  // namespace
 
+TEST_CASE("script compiler: a tensor of the table is the default of an argument") {
+  const auto program = program_of(R"(
+def f(x: Tensor, y: Tensor=CONSTANTS.c0, n: int=7 - 2 * 3) -> Tensor:
+  return torch.add(x, y)
+)");
+  const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
+  REQUIRE(schema.arguments.size() == 3);
+  CHECK(schema.arguments[1].default_value == Constant(Constant::TableEntry{0}));
+  CHECK(schema.arguments[2].default_value == Constant(std::int64_t{1}));
+}
+
 TEST_CASE("script compiler: branches and loops") {
   CHECK(graph_of(R"(
 def f(x: Tensor, n: int) -> Tensor:
