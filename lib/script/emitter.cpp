@@ -1,6 +1,7 @@
 #include "script/emitter.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "script/cleanup.h"
@@ -240,8 +241,7 @@ void Emitter::emit_with(const Tree& statement) {
       environment_.set(range_of(item->part(1)), item->part(1).text, node->output());
   }
   emit_statements(statement.part(1));
-  for (auto object = entered.rbegin(); object != entered.rend(); ++object)
-    create(Symbol::kPrimExit, {*object}, 1, {});
+  for (IrValue* object : std::views::reverse(entered)) create(Symbol::kPrimExit, {object}, 1, {});
 }
 
 void Emitter::emit_raise(const Tree& statement) {

@@ -64,10 +64,10 @@ class Transformer {
     return result;
   }
 
-  static void replace_outputs(IrBlock& block, const std::vector<IrValue*>& values) {
-    const std::vector<IrValue*> kept = values;
+  // `values` may be the block's own.
+  static void replace_outputs(IrBlock& block, std::vector<IrValue*> values) {
     block.return_node()->remove_all_inputs();
-    for (IrValue* value : kept) block.add_output(value);
+    for (IrValue* value : values) block.add_output(value);
   }
 
   void add_if_outputs(IrNode& node, const std::vector<IrValue*>& yes, const std::vector<IrValue*>& no) {

@@ -236,7 +236,7 @@ class Lexer {
 
   void string() {
     const char quote = text_[at_];
-    const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
+    const std::string_view three = quote == '"' ? R"(""")" : "'''";
     const std::string_view close = text_.substr(at_).starts_with(three) ? three : three.substr(0, 1);
     std::size_t end = at_ + close.size();
     while (end < text_.size() && !text_.substr(end).starts_with(close)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -200,7 +199,7 @@ class Parser {
     if (!parts.empty()) {
       const std::size_t bytes = parts.size() * sizeof(const Tree*);
       auto* copy = static_cast<const Tree**>(file_.arena().allocate(bytes, alignof(const Tree*)));
-      std::memcpy(copy, parts.data(), bytes);
+      std::ranges::copy(parts, copy);
       tree->parts = copy;
     }
     int depth = 0;
@@ -253,7 +252,7 @@ class Parser {
 
   std::string_view keep(const std::string& text) {
     auto* copy = static_cast<char*>(file_.arena().allocate(text.size() + 1, 1));
-    std::memcpy(copy, text.data(), text.size());
+    std::ranges::copy(text, copy);
     return {copy, text.size()};
   }
 
@@ -421,7 +420,7 @@ class Parser {
   }
 
   std::string unescaped(std::string_view token) const {
-    const std::size_t quotes = token.starts_with("\"\"\"") || token.starts_with("'''") ? 3 : 1;
+    const std::size_t quotes = token.starts_with(R"(""")") || token.starts_with("'''") ? 3 : 1;
     const std::string_view inner = token.substr(quotes, token.size() - 2 * quotes);
     std::string result;
     for (std::size_t i = 0; i < inner.size(); ++i) {
@@ -526,9 +525,9 @@ class Parser {
     }
   }
 
-  const Tree& end_of(const Tree& tree) {
+  const Tree& end_of(const Tree& tree) {  // NOLINT(bugprone-return-const-ref-from-parameter): of the arena
     expect(TokenKind::kNewline);
-    return tree;
+    return tree;  // NOLINT(bugprone-return-const-ref-from-parameter)
   }
 
   const Tree& assignment_or_expression() {

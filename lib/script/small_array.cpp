@@ -128,7 +128,8 @@ TensorElement integer_element(std::uint64_t number, ScalarType dtype) {
       element.integer = static_cast<std::uint8_t>(number);
       break;
     case ScalarType::kInt8:
-      element.integer = static_cast<std::int8_t>(number);
+      element.integer =
+          static_cast<std::int8_t>(number);  // NOLINT(bugprone-signed-char-misuse): the sign counts
       break;
     case ScalarType::kInt16:
       element.integer = static_cast<std::int16_t>(number);

@@ -153,7 +153,7 @@ Array range_of(long double start, long double step, std::int64_t count, Type dty
   count_of(array.sizes);
   for (std::int64_t i = 0; i < count; ++i) {
     const long double number = start + step * static_cast<long double>(i);
-    const auto stored = static_cast<double>(rounded(static_cast<double>(number), dtype));
+    const auto stored = rounded(static_cast<double>(number), dtype);
     need(static_cast<long double>(stored) == number);
     array.elements.push_back({.real = stored});
   }

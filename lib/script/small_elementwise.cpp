@@ -47,7 +47,7 @@ Array arithmetic(const std::array<Array, 2>& arrays, Real real, Integer integer)
   const Type type = arrays[0].dtype;
   return combined(arrays[0], arrays[1], type, [&](Element a, Element b) {
     if (type == Type::kFloat32) {
-      const float result = static_cast<float>(real(static_cast<float>(a.real), static_cast<float>(b.real)));
+      const auto result = static_cast<float>(real(static_cast<float>(a.real), static_cast<float>(b.real)));
       return Element{.real = result};
     }
     if (type == Type::kFloat64) return Element{.real = real(a.real, b.real)};

@@ -34,7 +34,7 @@ class Guesser {
   Guesser(const TorchScriptArchive& archive, std::size_t inputs) : archive_(archive), specs_(inputs) {}
 
   Told run(const IrGraph& graph, const std::vector<Told>& arguments, int depth) {
-    const auto formals = graph.inputs();
+    const auto& formals = graph.inputs();
     for (std::size_t i = 0; i < formals.size(); ++i) {
       told_[formals[i]] = i < arguments.size() ? arguments[i] : Told{};
     }

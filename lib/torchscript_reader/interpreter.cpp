@@ -192,7 +192,7 @@ Interpreter::Values Interpreter::run_graph(const IrGraph& graph, const Values& i
                                            const std::string& function,
                                            const std::vector<bool>& is_concrete) {
   frames_.push_back({function, {}, {}, {}});
-  const auto formals = graph.inputs();
+  const auto& formals = graph.inputs();
   for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) {
     set(formals[i], inputs[i]);
     if (i < is_concrete.size() && is_concrete[i]) frames_.back().concrete.insert(formals[i]);
@@ -354,10 +354,8 @@ bool Interpreter::run_value_node(const IrNode* node) {
       const ClassType& type = class_of(container.to_object());
       std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
       if (key.is_int() && key.to_int() < 0) {
-        std::size_t children = 0;
-        for (std::size_t i = 0; i < type.attributes().size(); ++i) {
-          if (type.attributes()[i].type->is_module()) ++children;
-        }
+        const auto children =
+            std::ranges::count_if(type.attributes(), [](const auto& slot) { return slot.type->is_module(); });
         name = std::to_string(static_cast<std::int64_t>(children) + key.to_int());
       }
       const auto slot = type.find_slot(name);
@@ -517,7 +515,7 @@ Value Interpreter::unpacked_item(const Value& sequence, std::size_t index, const
 
 void Interpreter::unpack(const IrNode* node) {
   const Value sequence = value(node->input(0));
-  const auto results = node->outputs();
+  const auto& results = node->outputs();
   if (find_proxy(sequence) != nullptr) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();

@@ -365,7 +365,7 @@ bool Interpreter::record_in_python(const IrNode* node, const FunctionSchema& sch
 
 void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                                std::vector<AbstractValue> known) {
-  const auto results = node->outputs();
+  const auto& results = node->outputs();
   known.resize(results.size());
   if (results.size() == 1) {
     const TypePtr& type = results[0]->type();
