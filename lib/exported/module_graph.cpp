@@ -533,7 +533,7 @@ class ModuleGraphBuilder {
       const auto* number = decision.value->get_if<std::int64_t>();
       if (meta.value && !meta.value->number() && number != nullptr) {
         tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt);
-      } else {
+      } else if (entry.value || !meta.value) {  // else the dimension has its guard
         guard_value(entry.name, *decision.value);
       }
       env.fixed.emplace(value.index, *decision.value);

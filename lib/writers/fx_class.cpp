@@ -382,7 +382,7 @@ class ClassWriter {
     if (checks.empty()) return;
     file_.helpers.insert("_assume");
     methods_ += "\n    def check" + signature(graph) + ":\n";
-    line("\"\"\"Raises ValueError for inputs that the graph was not traced for.\"\"\"");
+    line(R"("""Raises ValueError for inputs that the graph was not traced for.""")");
     for (const auto& [symbol, size] : sizes) {
       if (used.contains(symbol)) line(symbol + " = " + size);
     }

@@ -226,10 +226,10 @@ def test_the_call_without_them(program, tmp_path, case):
     model = _torchscript.load(path)
     schema = {argument.name: argument for argument in model.forward.schema.arguments}
     x = torch.rand(4, 4)
-    remaining = [x if name == "x" else schema[name].default_value for name in case.remaining]
+    remaining = {name: x if name == "x" else schema[name].default_value for name in case.remaining}
     with torch.no_grad():
         expected = model(x)
-        actual = harness.rebuild(path, graph)(*copy.deepcopy(remaining))
+        actual = harness.rebuild(path, graph)(**copy.deepcopy(remaining))
     assert harness.difference(expected, actual) is None
 
     fixed = [name for name in list(schema)[1:] if name not in case.remaining]

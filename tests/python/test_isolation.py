@@ -229,8 +229,9 @@ def is_mapped(process: int, path: pathlib.Path) -> bool:
 
 
 LIMITS = {
-    "v": (resource.RLIMIT_AS, [20 << 20, 40 << 20, 100 << 20, 300 << 20, 400 << 20, 600 << 20, 2 << 30]),
-    "d": (resource.RLIMIT_DATA, [1 << 20, 4 << 20, 20 << 20, 60 << 20, 100 << 20]),
+    # From where glibc's loader itself gets along, which ends a program with its own words.
+    "v": (resource.RLIMIT_AS, [40 << 20, 100 << 20, 300 << 20, 400 << 20, 600 << 20, 2 << 30]),
+    "d": (resource.RLIMIT_DATA, [4 << 20, 20 << 20, 60 << 20, 100 << 20]),
     "n": (resource.RLIMIT_NOFILE, [4, 5, 6, 20]),
     "s": (resource.RLIMIT_STACK, [128 << 10, 256 << 10, 600 << 10, 1 << 20]),
     "f": (resource.RLIMIT_FSIZE, [0, 1024, 4096, 1 << 20]),
