@@ -64,8 +64,7 @@ class Transformer {
     return result;
   }
 
-  // `values` may be the block's own.
-  static void replace_outputs(IrBlock& block, std::vector<IrValue*> values) {
+  static void replace_outputs(IrBlock& block, const std::vector<IrValue*>& values) {
     block.return_node()->remove_all_inputs();
     for (IrValue* value : values) block.add_output(value);
   }

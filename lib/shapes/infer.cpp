@@ -122,7 +122,7 @@ Results infer(const RuleArguments& args);
 // case it gets other sizes, of which nothing is known in other places that hold it.
 Results infer_out(const RuleArguments& args) {
   const Schema& schema = args.schema();
-  const std::size_t outs = static_cast<std::size_t>(std::ranges::count_if(schema.arguments, is_out));
+  const auto outs = static_cast<std::size_t>(std::ranges::count_if(schema.arguments, is_out));
   if (outs != 1 || !is_out(schema.arguments.back()) || args.values().size() != schema.arguments.size()) {
     throw CannotTell{};
   }
