@@ -35,7 +35,7 @@ bool same_constant(const IrNode& first, const IrNode& second) {
   return a->tagKind() == b->tagKind() && *a == *b;
 }
 
-class Comparison {
+class CodeComparison {
  public:
   bool functions(Function& first, Function& second) {
     if (&first == &second || !begun_.insert({&first, &second}).second) return true;
@@ -136,6 +136,6 @@ class Comparison {
 
 }  // namespace
 
-bool have_same_code(Function& first, Function& second) { return Comparison().functions(first, second); }
+bool have_same_code(Function& first, Function& second) { return CodeComparison().functions(first, second); }
 
 }  // namespace fxtrace
