@@ -154,7 +154,7 @@ class Value {
   };
 
   template <class T>
-  Value(ValueKind kind, const Ref<T>& value) {
+  Value(ValueKind kind, Ref<T> value) {  // NOLINT(performance-unnecessary-value-param)
     if (!value) return;
     kind_ = kind;
     bits_.shared = value.get();
