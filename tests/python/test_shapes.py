@@ -40,10 +40,6 @@ def options_for(inputs: tuple, batch: str | None = None) -> list[str]:
     return options
 
 
-def flat(inputs: tuple) -> tuple:
-    return tuple(leaf for value in inputs for leaf in (value if isinstance(value, list) else [value]))
-
-
 def with_batch(inputs: tuple, batch: int) -> tuple:
     """The same inputs with other items, and more or fewer of them."""
     return tuple(
@@ -101,7 +97,7 @@ def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report
         with torch.jit.optimized_execution(False):  # which costs more than a few runs
             with torch.set_grad_enabled(grad):
                 expected = model(*inputs)
-            found, actual = shapes.compare(path, graph, flat(inputs), values, model, False, grad)
+            found, actual = shapes.compare(path, graph, inputs, values, model, False, grad)
         report.add(found)
         assert harness.difference(expected, actual) is None
 
@@ -173,7 +169,7 @@ def test_no_module_fails_for_its_sizes(program, models, name, rules):
         assert re.search(allowed.get(module, "(?!)"), message), f"{module!r} still fails: {message}"
     with torch.no_grad():
         expected = models.model(path)(*inputs)
-        actual = harness.rebuild(path, after["graphs"][0], models.model(path))(*flat(inputs))
+        actual = harness.rebuild(path, after["graphs"][0], models.model(path))(*inputs)
     assert harness.difference(expected, actual) is None
 
 
