@@ -174,6 +174,7 @@ void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, 
                                  const Proxy& tensor) {
   const TensorInfo& info = *known_of(values[0]).tensor();
   const Facet facet = facet_of(question);
+  if (facet == Facet::kNothing) return;
   NodeRef input = tensor.ref;
   while (tracer_->captured_by(input).valid()) input = tracer_->captured_by(input);
   const auto& made_by = tracer_->graph_of(input).node(input.node);

@@ -1,6 +1,7 @@
 #include "trace/condition.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -83,7 +84,7 @@ class Integers {
     const Node* node = node_of(value);
     if (node == nullptr || node->meta->kind() != ValueKind::kInt) return std::nullopt;
     if (node->meta->value && node->meta->value->size() != nullptr) return *node->meta->value->size();
-    if (depth < kMaxDepth && node->op == Opcode::kCallFunction && node->kwargs.empty()) {
+    if (may_go_on(depth) && node->op == Opcode::kCallFunction && node->kwargs.empty()) {
       try {
         if (auto known = of_call(*node, depth + 1)) return known;
       } catch (const SymbolicError&) {
@@ -95,6 +96,9 @@ class Integers {
 
  private:
   static constexpr int kMaxDepth = 20;
+  static constexpr int kMaxSteps = 300;  // n + n, twenty times over, has a million paths
+
+  bool may_go_on(int depth) { return depth < kMaxDepth && ++steps_ < kMaxSteps; }
 
   const Node* node_of(const Argument& value) const {
     const auto* id = value.get_if<NodeId>();
@@ -121,18 +125,24 @@ class Integers {
     if (node.args.empty()) return std::nullopt;
     const Node* of_what = node_of(node.args[0]);
     if (of_what == nullptr) return std::nullopt;
-    const bool is_of_list = of_what->target == "aten.size.default" && of_what->args.size() == 1;
+    const Node* sized = sized_by(*of_what);
     if (target == "aten.dim.default") return rank(*of_what, depth);
     if (target == "builtins.len") {
-      if (is_of_list) return rank(*node_of(of_what->args[0]), depth);
+      if (sized != nullptr) return rank(*sized, depth);
       return of_what->meta->kind() == ValueKind::kTensor ? size(*of_what, 0, depth)
                                                          : length(node.args[0], depth);
     }
     const auto* index = node.args.size() == 2 ? node.args[1].get_if<std::int64_t>() : nullptr;
     if (index == nullptr) return std::nullopt;
     if (target == "aten.size.int") return size(*of_what, *index, depth);
-    if (target == "operator.getitem" && is_of_list) return size(*node_of(of_what->args[0]), *index, depth);
+    if (target == "operator.getitem" && sized != nullptr) return size(*sized, *index, depth);
     return std::nullopt;
+  }
+
+  // The tensor whose sizes the list is.
+  const Node* sized_by(const Node& list) const {
+    const bool is_sizes = list.target == "aten.size.default" && list.args.size() == 1;
+    return is_sizes ? node_of(list.args[0]) : nullptr;
   }
 
   // The tensor from which a pointwise operator of one tensor, or one with the trait, makes this one.
@@ -170,10 +180,8 @@ class Integers {
     if (const auto* items = list.get_if<Argument::List>())
       return SymInt(static_cast<std::int64_t>(items->items.size()));
     const Node* node = node_of(list);
-    if (node == nullptr || depth >= kMaxDepth || node->meta->kind() == ValueKind::kTensor)
-      return std::nullopt;
-    if (node->target == "aten.size.default" && node->args.size() == 1)
-      return rank(*node_of(node->args[0]), depth + 1);
+    if (node == nullptr || !may_go_on(depth) || node->meta->kind() == ValueKind::kTensor) return std::nullopt;
+    if (const Node* sized = sized_by(*node)) return rank(*sized, depth + 1);
     if (node->target != "operator.add" || node->args.size() != 2) return std::nullopt;
     const auto left = length(node->args[0], depth + 1), right = length(node->args[1], depth + 1);
     return left && right ? std::optional(*left + *right) : std::nullopt;
@@ -194,6 +202,7 @@ class Integers {
     }
     if (const Node* first = depth < kMaxDepth ? same_shape(tensor, 0) : nullptr)
       return size(*first, index, depth + 1);
+    if (index == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
     return symbol(index < 0 ? "size_end" + std::to_string(-index) : "size" + std::to_string(index), tensor,
                   true);
   }
@@ -217,7 +226,18 @@ class Integers {
   const Graph& graph_;
   std::uint32_t number_;
   ShapeEnv& dimensions_;
+  int steps_ = 0;
 };
+
+// What the condition is, or is the opposite of.
+const Node& without_not(const Graph& graph, NodeId condition, bool& opposite) {
+  const Node* node = &graph.node(condition);
+  while (node->target == "operator.not_" && node->args.size() == 1 && node->args[0].is<NodeId>()) {
+    opposite = !opposite;
+    node = &graph.node(*node->args[0].get_if<NodeId>());
+  }
+  return *node;
+}
 
 }  // namespace
 
@@ -230,12 +250,8 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
       {"operator.eq", Relation::kEqual},   {"operator.ne", Relation::kNotEqual},
       {"operator.lt", Relation::kLess},    {"operator.le", Relation::kLessEqual},
       {"operator.gt", Relation::kGreater}, {"operator.ge", Relation::kGreaterEqual}};
-  const Node* node = &graph.graph.node(condition);
   bool opposite = false;
-  while (node->target == "operator.not_" && node->args.size() == 1 && node->args[0].is<NodeId>()) {
-    opposite = !opposite;
-    node = &graph.graph.node(*node->args[0].get_if<NodeId>());
-  }
+  const Node* node = &without_not(graph.graph, condition, opposite);
   const auto relation = relations.find(*node->target);
   if (relation == relations.end() || node->args.size() != 2) return std::nullopt;
   const auto left = integer_of(graph, node->args[0], dimensions);
@@ -245,11 +261,7 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
 }
 
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {
-  const Node* node = &graph.node(condition);
-  while (node->target == "operator.not_" && node->args.size() == 1 && node->args[0].is<NodeId>()) {
-    opposite = !opposite;
-    node = &graph.node(*node->args[0].get_if<NodeId>());
-  }
+  const Node* node = &without_not(graph, condition, opposite);
   if (node->args.size() != 2 || !is_function_of_arguments(graph, *node)) return value_key(graph, node->id);
   // One spelling for a comparison, the other way round and negated.
   struct Spelling {
