@@ -10,8 +10,30 @@ nlohmann::json name_of(const fxtrace::Operator* op) {
   return op == nullptr ? nlohmann::json() : nlohmann::json(std::string(op->name));
 }
 
-constexpr const char* kForms[] = {
-    "none", "changed", "changed_rest", "changed_base", "base_changed_rest", "permutation", "part"};
+const char* name_of(fxtrace::ViewInverse::Form form) {
+  using Form = fxtrace::ViewInverse::Form;
+  switch (form) {
+    case Form::kNone:
+      return "none";
+    case Form::kChanged:
+      return "changed";
+    case Form::kChangedRest:
+      return "changed_rest";
+    case Form::kChangedBase:
+      return "changed_base";
+    case Form::kBaseChangedRest:
+      return "base_changed_rest";
+    case Form::kPermutation:
+      return "permutation";
+    case Form::kSwappedRest:
+      return "swapped_rest";
+    case Form::kPart:
+      return "part";
+    case Form::kWindows:
+      return "windows";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -41,7 +63,7 @@ int main() {
                                  {"may_be_same", alias.may_be_same}});
     }
     const auto inverse = fxtrace::view_inverse(row);
-    json["inverse"] = {inverse.target, kForms[static_cast<int>(inverse.form)]};
+    json["inverse"] = {inverse.target, name_of(inverse.form)};
     std::cout << json.dump() << "\n";
   }
 }
