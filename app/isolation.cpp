@@ -212,7 +212,7 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::raise(SIGKILL);
   messages.become_stderr();
-  ::setenv("TZ", "UTC0", 1);  // which needs no file: LibTorch asks for the time of day
+  ::setenv("TZ", "UTC0", 1);  // which needs no file: libraries of operators may ask for the time of day
   close_others({input.file().descriptor(), product});
   set_limits(arguments);
   report_of_this_process = report.get();
@@ -248,7 +248,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   if (stage == Stage::kLoadLibTorch) {
     return input_error(
-        "cannot load LibTorch, which reading TorchScript needs: a library of it is damaged or of another build (" +
+        "cannot load LibTorch, which --op-library needs: a library of it is damaged or of another build (" +
             name + ")",
         {"install LibTorch and fxtrace again"});
   }
@@ -262,9 +262,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
     hints = {"the stack is limited to " + std::to_string(own_limit(RLIMIT_STACK) >> 10) +
              " KiB; start fxtrace with a larger `ulimit -s`"};
   }
-  return input_error(std::string("it made ") + (stage == Stage::kLibTorch ? "LibTorch" : "fxtrace") +
-                         " crash (" + name + ")",
-                     hints);
+  return input_error("it made fxtrace crash (" + name + ")", hints);
 }
 
 // --- in this process, without isolation ---

@@ -11,7 +11,7 @@ add_library(fxtrace::libzip ALIAS PkgConfig::libzip)
 pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
 add_library(fxtrace::libseccomp ALIAS PkgConfig::libseccomp)
 
-if(FXTRACE_TORCHSCRIPT)
+if(FXTRACE_EXECUTE)  # AUTO too
   include(LibTorch)
 endif()
 

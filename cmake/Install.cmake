@@ -1,5 +1,5 @@
 # The package that find_package(fxtrace) finds.  What is installed besides stands where it is built.  Components:
-# Runtime (the program and the plugin), Development (libraries and headers), BuiltWith (see lib/torchscript).
+# Runtime (the program and the plugin), Development (libraries and headers), BuiltWith (see lib/execute).
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/fxtrace)
@@ -13,6 +13,6 @@ install(FILES ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake ${PROJECT_BINARY_DIR}/fx
 
 # Headers include each other from the root of lib/; that of the library itself is <fxtrace/fxtrace.h>.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development
-        FILES_MATCHING PATTERN "*.h" PATTERN fxtrace EXCLUDE PATTERN torchscript EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN fxtrace EXCLUDE PATTERN torchscript EXCLUDE PATTERN execute EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/lib/fxtrace/fxtrace.h ${PROJECT_SOURCE_DIR}/lib/fxtrace/plugin_folder.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development)

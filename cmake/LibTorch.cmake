@@ -23,6 +23,10 @@ if(NOT FXTRACE_TORCH_CONFIG)
   endif()
 endif()
 
+if(NOT FXTRACE_TORCH_CONFIG AND FXTRACE_EXECUTE STREQUAL "AUTO")
+  message(STATUS "LibTorch is not there, so fxtrace is built without --op-library")
+  return()
+endif()
 if(NOT FXTRACE_TORCH_CONFIG)
   message(FATAL_ERROR
     "LibTorch is in none of CMAKE_PREFIX_PATH and python3's packages.  scripts/setup installs it into the build "

@@ -1,5 +1,5 @@
 # `cpack -G DEB` in a build folder of the preset release: a package for the distribution that it is built on.  The
-# program and the plugin, not LibTorch, which the program finds at run time (docs/installing.md).
+# program and the plugin, not LibTorch, which the plugin needs at run time (docs/installing.md).
 set(CPACK_PACKAGE_NAME fxtrace)
 set(CPACK_PACKAGE_CONTACT "fxtrace maintainers <maintainers@fxtrace.example>" CACHE STRING "Who packages, as NAME <ADDRESS>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trace PyTorch models into torch.fx graphs")
@@ -8,9 +8,8 @@ set(CPACK_PACKAGE_DESCRIPTION
 writes them as torch.fx graphs, in JSON, DOT or text, without Python and
 without the model's source code. It shows what a model is and what it costs.
 .
-TorchScript archives need LibTorch, which is not in this package: pip install
-torch, and let FXTRACE_LIBTORCH name its folder. Exported programs need
-nothing.")
+--op-library needs LibTorch, which is not in this package: pip install torch,
+and let FXTRACE_LIBTORCH name its folder. All the rest needs nothing.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL Runtime)
@@ -26,7 +25,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS graphviz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-if(FXTRACE_TORCHSCRIPT)
+if(TARGET fxtrace_execute)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${FXTRACE_TORCH_ROOT}/lib)  # in no package, so nothing depends on it
 endif()
 include(CPack)

@@ -30,15 +30,14 @@ ALLOWED = {
     "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
-    "torchscript_reader": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
-    "execute": {"support", "symbolic", "operators", "shapes", "graph", "trace", "archive", "script", "torchscript"},
+    "execute": set(),
 }
-ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "torchscript_reader"}
-ALLOWED["app"] = set(ALLOWED) - {"torchscript", "torchscript_reader", "execute"}
-WITH_LIBTORCH = {"torchscript", "execute"}
+ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "execute"}
+ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
+WITH_LIBTORCH = {"execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 # Who opens the shared library includes its interface and nothing else of it; the rest is hidden in there.
-PLUGIN_INTERFACE = {"torchscript/front_end.h"}
+PLUGIN_INTERFACE = {"execute/plugin.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -105,7 +104,7 @@ def not_linked(root):
                 if not match:
                     continue
                 folder = match[2].split("/")[0]
-                if match[1] == '"' and folder in ALLOWED and folder not in {lists.parent.name, "torchscript"}:
+                if match[1] == '"' and folder in ALLOWED and folder not in {lists.parent.name, "execute"}:
                     needed.setdefault(f"fxtrace::{folder}", path)
                 for start, library in others.items():
                     if match[2].startswith(start):
@@ -164,21 +163,21 @@ def self_test():
         "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES)",
         "lib/graph/bad.h": '#include "trace/trace.h"\n#include <ATen/ATen.h>\n#include "graph.h"\n',
         "lib/trace/trace.h": '#pragma once\n#include "graph/graph.h"\n#include "graph/gone.h"\n',
-        "lib/torchscript/front_end.h": "#pragma once\n",
-        "lib/torchscript/inner.h": "#pragma once\n#include <torch/script.h>\n",
+        "lib/execute/plugin.h": "#pragma once\n",
+        "lib/execute/inner.h": "#pragma once\n#include <torch/script.h>\n",
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
-        "app/main.cpp": '#include "torchscript/front_end.h"\n',
+        "app/main.cpp": '#include "execute/plugin.h"\n',
         "lib/CMakeLists.txt": "set_target_properties(fxtrace_shapes fxtrace_graph\n  PROPERTIES UNITY_BUILD OFF)\n",
         "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp LIBRARIES fxtrace::support)",
         "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\n}  // namespace\n",
         "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\n}  // namespace\nint public_name(int a);\n",
         "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
-        "lib/fxtrace/loader.cpp": '#include "torchscript/front_end.h"\n#include "torchscript/inner.h"\n',
+        "lib/fxtrace/loader.cpp": '#include "execute/plugin.h"\n#include "execute/inner.h"\n',
     }
     expected = [
-        "app/main.cpp:1: app may not include torchscript/front_end.h",
-        "lib/fxtrace/loader.cpp:2: fxtrace may include torchscript/front_end.h only, not torchscript/inner.h",
+        "app/main.cpp:1: app may not include execute/plugin.h",
+        "lib/fxtrace/loader.cpp:2: fxtrace may include execute/plugin.h only, not execute/inner.h",
         "lib/graph/bad.h: no #pragma once",
         "lib/graph/bad.h:1: graph may not include trace/trace.h",
         "lib/graph/bad.h:2: graph includes LibTorch's ATen/ATen.h",

@@ -1,12 +1,9 @@
 #include "fxtrace/front_ends.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "exported/front_end.h"
-#include "fxtrace/torchscript_loader.h"
+#include "fxtrace/operator_libraries.h"
 #include "support/error.h"
-#include "torchscript_reader/front_end.h"
+#include "torchscript/front_end.h"
 
 namespace fxtrace {
 
@@ -20,19 +17,16 @@ TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const Tra
   if (options.model) {
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
-  // For comparing the two readers while both are there.
-  if (const char* reader = std::getenv("FXTRACE_READER");
-      reader != nullptr && std::string_view(reader) == "own") {
-    stages.all_is_open();
-    return torchscript::trace_torchscript(file, info, options, wanted, listener);
+  torchscript::RegisteredOperators registered;
+  if (!options.op_libraries.empty()) {
+    stages.begins(Stage::kLoadLibTorch);
+    open_execute_plugin(listener);
+    stages.begins(Stage::kLoadOperators);
+    registered = load_operators(options.op_libraries, listener);
+    stages.begins(Stage::kFxtrace);
   }
-  stages.begins(Stage::kLoadLibTorch);
-  load_torchscript_plugin(listener);
-  if (!options.op_libraries.empty()) stages.begins(Stage::kLoadOperators);
-  open_torchscript(options, listener);
-  stages.begins(Stage::kLibTorch);
   stages.all_is_open();
-  return trace_torchscript(file, info, options, wanted, listener);
+  return torchscript::trace_torchscript(file, info, options, registered, wanted, listener);
 }
 
 void finish_trace(TraceResult& result, const Config& config, const Listener& listener) {

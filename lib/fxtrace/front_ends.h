@@ -9,7 +9,7 @@
 namespace fxtrace {
 
 // Whose code runs: what a crash is most likely a crash of.
-enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kLibTorch };
+enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators };
 
 // Is told how far it is, for who watches over the process.
 class Stages {

@@ -55,7 +55,7 @@ void* open_shared_library(const std::filesystem::path& file) {
   const std::string reason = error != nullptr ? error : "unknown reason";
   if (!file.has_parent_path() && reason == file.string() + kNotFound) return nullptr;
   if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
-  throw input_error("cannot load LibTorch, which reading TorchScript needs: " + reason, {advice(reason)});
+  throw input_error("cannot load LibTorch, which --op-library needs: " + reason, {advice(reason)});
 }
 
 std::filesystem::path file_of_library(void* library) {

@@ -1,4 +1,4 @@
-// Opening shared libraries that reading TorchScript takes.
+// Opening LibTorch and the plugin.
 #pragma once
 
 #include <filesystem>

@@ -20,7 +20,8 @@ std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& fi
     convert_to_ssa(*graph);
     clean_up(*graph);
   } catch (Error& error) {
-    throw error.at(file.source().name() + ":" + std::to_string(file.source().line_of(definition.begin)));
+    error.at(file.source().name() + ":" + std::to_string(file.source().line_of(definition.begin)));
+    throw;
   }
   return graph;
 }
@@ -49,7 +50,7 @@ Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Funct
 
 void Emitter::check_size(const SourceRange& range) const {
   if (graph_.node_count() > max_nodes_)
-    throw source_error(range, "the code unfolds to more than fxtrace follows");
+    throw SourceError(range, "the code unfolds to more than fxtrace follows");
 }
 
 IrNode* Emitter::create(Symbol kind, const std::vector<IrValue*>& inputs, std::size_t outputs,
@@ -114,12 +115,12 @@ void Emitter::emit_return(const SourceRange& range, const Tree* value) {
     const bool forgotten = type->kind() == TypeKind::kTensor && result->type()->kind() == TypeKind::kNone;
     if (!forgotten) result = matcher_.convert(type, result, true, range);
     if (!is_subtype(*result->type(), *type))
-      throw source_error(range, "Return value was annotated as having type " + type->repr_str() +
-                                    " but is actually of type " + result->type()->repr_str());
+      throw SourceError(range, "Return value was annotated as having type " + type->repr_str() +
+                                   " but is actually of type " + result->type()->repr_str());
   } else {
     type = open.merged == nullptr ? result->type() : unify(open.merged, result->type());
     if (type == nullptr)
-      throw source_error(
+      throw SourceError(
           range, "Previous return statement returned a value of type " + open.merged->repr_str() +
                      " but this return statement returns a value of type " + result->type()->repr_str());
   }
@@ -252,7 +253,7 @@ void Emitter::emit_raise(const Tree& statement) {
   } else if (raised.is(Sugared::Kind::kException)) {
     raise(constant(Constant(raised.text), range), range);
   } else {
-    throw source_error(range, "exceptions must derive from BaseException");
+    throw SourceError(range, "exceptions must derive from BaseException");
   }
 }
 
@@ -335,11 +336,11 @@ std::size_t Emitter::count_binders(Expressions targets, const SourceRange& range
       fail(*target, "lhs of assignment must be a variable, subscript, or starred expression");
     }
   }
-  if (stars > 1) throw source_error(range, "Only one starred expression is allowed on the lhs");
+  if (stars > 1) throw SourceError(range, "Only one starred expression is allowed on the lhs");
   if (stars > 0 && plain == 0)
-    throw source_error(range,
-                       "A Starred expression may only appear on the lhs within the presence of another "
-                       "non-starred expression");
+    throw SourceError(range,
+                      "A Starred expression may only appear on the lhs within the presence of another "
+                      "non-starred expression");
   if (starred != nullptr) *starred = stars > 0;
   return plain;
 }
@@ -461,7 +462,7 @@ IrValue* Emitter::emit_augmented(const Tree& statement, IrValue* left) {
     if (method == nullptr || type->find_method(method) == nullptr) continue;
     return as_value(call_method(left, method, {range, {{range, {}, right}}, {}, {}}), range);
   }
-  throw source_error(
+  throw SourceError(
       range, "Cannot emit inplace op on " + type->repr_str() + " since it does not define a method for it");
 }
 

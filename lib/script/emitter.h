@@ -172,7 +172,7 @@ class Emitter {
   IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs, std::size_t outputs,
                  const SourceRange& range);
   [[noreturn]] void fail(const Tree& tree, const std::string& message) const {
-    throw source_error(file_.range(tree), message);
+    throw SourceError(file_.range(tree), message);
   }
   void check_size(const SourceRange& range) const;
 

@@ -48,8 +48,8 @@ Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders
       IrNode* node = create(Symbol::kPrimCreateObject, {}, 1, arguments.range);
       IrValue* object = node->output()->set_type(callee.type);
       if (callee.type->as<ClassType>()->find_method("__init__") == nullptr)
-        throw source_error(arguments.range,
-                           "Class " + callee.type->name() + " does not have an __init__ function defined");
+        throw SourceError(arguments.range,
+                          "Class " + callee.type->name() + " does not have an __init__ function defined");
       call_method(object, "__init__", std::move(arguments));
       return sugared(object);
     }
@@ -74,14 +74,14 @@ Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders
       return call_cast(callee, std::move(arguments));
     case Sugared::Kind::kTensorCast: {
       if (!arguments.arguments.empty() || !arguments.keywords.empty())
-        throw source_error(arguments.range, "a cast of a tensor takes no arguments");
+        throw SourceError(arguments.range, "a cast of a tensor takes no arguments");
       arguments.keywords.push_back({arguments.range, "dtype", integer(callee.number, arguments.range)});
       arguments.self = NamedValue{arguments.range, "self", callee.value};
       return sugared(call_builtin(Symbol::kAtenTo, arguments));
     }
     case Sugared::Kind::kPrint: {
       if (!arguments.keywords.empty())
-        throw source_error(arguments.range, "print doesn't accept any keyword arguments");
+        throw SourceError(arguments.range, "print doesn't accept any keyword arguments");
       std::vector<IrValue*> values;
       for (const NamedValue& each : arguments.arguments) values.push_back(each.value);
       IrNode* node = create(Symbol::kPrimPrint, values, 0, arguments.range);
@@ -105,7 +105,7 @@ Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders
         return call_method(callee.value, "__call__", std::move(arguments));
       [[fallthrough]];
     default:
-      throw source_error(arguments.range, std::string("cannot call a ") + kind_text(callee));
+      throw SourceError(arguments.range, std::string("cannot call a ") + kind_text(callee));
   }
 }
 
@@ -140,14 +140,14 @@ Sugared Emitter::call_method(IrValue* self, const std::string& method, Call argu
       }
     }
     if (function == nullptr)
-      throw source_error(arguments.range,
-                         "Class '" + type->repr_str() + "' does not define a method '" + method + "'");
+      throw SourceError(arguments.range,
+                        "Class '" + type->repr_str() + "' does not define a method '" + method + "'");
     schema = &function->schema();
   } else if (const auto* interface = self->type()->as<InterfaceType>()) {
     schema = interface->find_method(method);
   }
   if (schema == nullptr)
-    throw source_error(arguments.range, "'" + self->type()->repr_str() + "' has no method '" + method + "'");
+    throw SourceError(arguments.range, "'" + self->type()->repr_str() + "' has no method '" + method + "'");
   arguments.arguments.insert(arguments.arguments.begin(), NamedValue{arguments.range, {}, self});
   const Match match = matcher_.match({schema}, arguments);
   IrNode* node = create(Symbol::kPrimCallMethod, match.inputs, 1, arguments.range);
@@ -181,7 +181,7 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
     overloads = program_.operators().overloads(symbol);
   }
   if (overloads.empty())
-    throw source_error(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
+    throw SourceError(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
   std::vector<const FunctionSchema*> schemas;
   std::vector<Function*> functions;  // what may take the call's place, behind the overloads
   if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
@@ -242,8 +242,8 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
       IrValue* value = matcher_.convert(type, emit(*arguments[1], type), true, range);
       std::string why_not;
       if (!is_subtype(*value->type(), *type, &why_not))
-        throw source_error(range, "expected an expression of type " + type->repr_str() + " but found " +
-                                      value->type()->repr_str() + "\n" + why_not);
+        throw SourceError(range, "expected an expression of type " + type->repr_str() + " but found " +
+                                     value->type()->repr_str() + "\n" + why_not);
       // None that is annotated knows of what it could have been.
       if ((type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kUnion) &&
           value->type()->kind() == TypeKind::kNone)
@@ -266,7 +266,7 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
     }
     case SpecialForm::kGetattr: {
       if (arguments.size() < 2 || !arguments[1]->is(Syntax::kStringLiteral))
-        throw source_error(range, "getattr's second argument must be a string literal");
+        throw SourceError(range, "getattr's second argument must be a string literal");
       const Sugared object = emit_sugared(*arguments[0]);
       if (arguments.size() == 3 && !has_attribute(object, std::string(arguments[1]->text), range))
         return emit_sugared(*arguments[2]);
@@ -284,7 +284,7 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
       return sugared(matcher_.tuple(items));
     }
     case SpecialForm::kTolist: {
-      if (hint == nullptr) throw source_error(range, "Expected type hint for result of tolist()");
+      if (hint == nullptr) throw SourceError(range, "Expected type hint for result of tolist()");
       // Two more inputs say how deep the list is, and of what.
       const Type* element = hint.get();
       std::int64_t depth = 0;
@@ -297,19 +297,19 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
       return sugared(node->output()->set_type(hint));
     }
     case SpecialForm::kCreateObject: {
-      if (arguments.size() != 1) throw source_error(range, "Only one argument to __new__ allowed");
+      if (arguments.size() != 1) throw SourceError(range, "Only one argument to __new__ allowed");
       const Sugared class_value = emit_sugared(*arguments[0]);
       if (!class_value.is(Sugared::Kind::kClass))
-        throw source_error(range, std::string("Expected class value as argument to __new__, got ") +
-                                      kind_text(class_value) + " instead");
+        throw SourceError(range, std::string("Expected class value as argument to __new__, got ") +
+                                     kind_text(class_value) + " instead");
       return sugared(create(Symbol::kPrimCreateObject, {}, 1, range)->output()->set_type(class_value.type));
     }
     case SpecialForm::kRange:
       return make_range(emit_all(arguments), range);
     case SpecialForm::kEnumerate: {
       if (arguments.empty() || arguments.size() > 2)
-        throw source_error(range,
-                           "enumerate expected 1 or 2 arguments, got " + std::to_string(arguments.size()));
+        throw SourceError(range,
+                          "enumerate expected 1 or 2 arguments, got " + std::to_string(arguments.size()));
       std::vector<IrValue*> bounds;
       if (arguments.size() == 2) bounds.push_back(emit(*arguments[1]));
       bounds.push_back(integer(std::numeric_limits<std::int64_t>::max(), range));
@@ -325,7 +325,7 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
       return make_iterables(std::move(parts), range);
     }
     case SpecialForm::kZip: {
-      if (arguments.empty()) throw source_error(range, "zip expected at least 1 arguments, got 0");
+      if (arguments.empty()) throw SourceError(range, "zip expected at least 1 arguments, got 0");
       std::vector<Sugared> parts;
       for (const Tree* argument : arguments) parts.push_back(as_iterable(emit_sugared(*argument), range));
       return make_iterables(std::move(parts), range);
@@ -339,7 +339,7 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
     case SpecialForm::kAwaitable:
       return emit_fork(expression, Symbol::kPrimAwaitable);
   }
-  throw source_error(range, "unknown special form");
+  throw SourceError(range, "unknown special form");
 }
 
 Sugared Emitter::emit_list_call(const Tree& expression, const TypePtr& hint) {
@@ -385,7 +385,7 @@ Sugared Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint) {
     if (type == nullptr) type = dict_type(string_type(), inputs.empty() ? tensor_type() : inputs[1]->type());
     return sugared(create(Symbol::kPrimDictConstruct, inputs, 1, {})->output()->set_type(type));
   }
-  if (arguments.size() != 1) throw source_error(range, "dict expected at most 1 argument");
+  if (arguments.size() != 1) throw SourceError(range, "dict expected at most 1 argument");
   dict = call_builtin(Symbol::kAtenDict, {emit(*arguments[0], hint)}, range);
   for (const Tree* keyword : expression.part(2).all()) {
     IrValue* key = constant(Constant(std::string(keyword->text)), range);
@@ -398,7 +398,7 @@ Sugared Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint) {
 Sugared Emitter::emit_fork(const Tree& expression, Symbol kind) {
   const SourceRange range = range_of(expression);
   const Expressions arguments = expression.part(1).all();
-  if (arguments.empty()) throw source_error(range, "Expected at least one argument to fork()");
+  if (arguments.empty()) throw SourceError(range, "Expected at least one argument to fork()");
   const Sugared forked = emit_sugared(*arguments[0]);
   Call call_arguments;
   call_arguments.range = range;

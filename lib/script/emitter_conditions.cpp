@@ -93,11 +93,11 @@ IrValue* Emitter::emit_to_bool(IrValue* value, const SourceRange& range) {
                            {range, {{range, {}, value}}, {}, {}}),
                       range);
   } catch (const Error&) {
-    throw source_error(range, "Could not cast value of type " + value->type()->repr_str() + " to bool");
+    throw SourceError(range, "Could not cast value of type " + value->type()->repr_str() + " to bool");
   }
   if (result->type()->kind() != TypeKind::kBool)
-    throw source_error(range,
-                       "expected a bool expression for condition but found " + result->type()->repr_str());
+    throw SourceError(range,
+                      "expected a bool expression for condition but found " + result->type()->repr_str());
   return result;
 }
 
@@ -359,9 +359,9 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
     if (type->kind() == TypeKind::kUnion && one->type()->kind() != TypeKind::kUnion &&
         other->type()->kind() != TypeKind::kUnion && is_outer &&
         (outer == nullptr || !is_subtype(*type, *outer)))
-      throw source_error(range, "Type mismatch: " + std::string(name) + " is set to type " +
-                                    one->type()->repr_str() + " in the true branch and type " +
-                                    other->type()->repr_str() + " in the false branch");
+      throw SourceError(range, "Type mismatch: " + std::string(name) + " is set to type " +
+                                   one->type()->repr_str() + " in the true branch and type " +
+                                   other->type()->repr_str() + " in the false branch");
     environment_.set_type(name, type);
   }
 }
@@ -375,7 +375,7 @@ void Emitter::emit_while(const Tree& statement) {
 
 void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRange& range,
                        const std::function<void()>& emit_body) {
-  if (iterated.size() != 1) throw source_error(range, "List of iterables is not supported currently");
+  if (iterated.size() != 1) throw SourceError(range, "List of iterables is not supported currently");
   const Sugared iterable = as_iterable(emit_sugared(*iterated[0]), range);
   const bool unrolled =
       iterable.is(Sugared::Kind::kTuple) || (iterable.static_length && !iterable.is(Sugared::Kind::kRange));
@@ -392,7 +392,7 @@ void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRa
     } else {
       const std::vector<Sugared> items = as_tuple(item, range, targets.size());
       if (items.size() != targets.size())
-        throw source_error(range, "the loop's variables do not fit its items");
+        throw SourceError(range, "the loop's variables do not fit its items");
       assign_all(targets, items, range, targets.size());
     }
     emit_body();
@@ -431,7 +431,7 @@ void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& e
       } else {
         const std::vector<Sugared> items = as_tuple(item, range, targets.size());
         if (items.size() != targets.size())
-          throw source_error(range, "the loop's variables do not fit its items");
+          throw SourceError(range, "the loop's variables do not fit its items");
         assign_all(targets, items, range, targets.size());
       }
     }

@@ -125,8 +125,8 @@ Sugared Emitter::emit_name(std::string_view name, const SourceRange& range) {
     return result;
   }
   if (const std::string* reason = environment_.find_reason(name))
-    throw source_error(range, *reason + " and was used here");
-  throw source_error(range, "undefined value " + std::string(name));
+    throw SourceError(range, *reason + " and was used here");
+  throw SourceError(range, "undefined value " + std::string(name));
 }
 
 // --- operators ---

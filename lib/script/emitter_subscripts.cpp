@@ -15,7 +15,7 @@ Sugared Emitter::emit_subscript(const Tree& expression, const TypePtr& hint) {
   const bool is_tensor = value->type()->kind() == TypeKind::kTensor;
   if (subscripts.size() != 1) {
     if (!is_tensor)
-      throw source_error(
+      throw SourceError(
           range, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type");
     const auto [sliced, indices] = emit_indexing(range, value, subscripts);
     if (indices.empty()) return sugared(sliced);
@@ -58,7 +58,7 @@ namespace {
 std::int64_t constant_integer(const IrValue& value, const SourceRange& range, const char* message) {
   const Constant* known = value.node()->constant();
   const auto* number = known == nullptr ? nullptr : known->get_if<std::int64_t>();
-  if (number == nullptr) throw source_error(range, message);
+  if (number == nullptr) throw SourceError(range, message);
   return *number;
 }
 
@@ -66,20 +66,20 @@ std::int64_t constant_integer(const IrValue& value, const SourceRange& range, co
 
 IrValue* Emitter::emit_tuple_index(const SourceRange& range, IrValue* tuple, IrValue* index) {
   const auto& items = tuple->type()->contained_types();
-  if (index->type()->kind() != TypeKind::kInt) throw source_error(range, "tuple index must be an integer");
+  if (index->type()->kind() != TypeKind::kInt) throw SourceError(range, "tuple index must be an integer");
   TypePtr type;
   if (index->node()->constant() == nullptr) {
     if (items.empty() || !is_convertible_to_list(*tuple->type(), *list_type(items[0])))
-      throw source_error(range, "Cannot index into a " + tuple->type()->repr_str() +
-                                    " with a non-integer literal because we cannot resolve the output type");
+      throw SourceError(range, "Cannot index into a " + tuple->type()->repr_str() +
+                                   " with a non-integer literal because we cannot resolve the output type");
     type = items[0];
   } else {
     const auto count = static_cast<std::int64_t>(items.size());
     const std::int64_t given = constant_integer(*index, range, "tuple index must be an integer");
     const std::int64_t at = given < 0 ? count + given : given;
     if (at < 0 || at >= count)
-      throw source_error(range, "Tuple index out of range. Tuple is length " + std::to_string(count) +
-                                    " and index is " + std::to_string(given));
+      throw SourceError(range, "Tuple index out of range. Tuple is length " + std::to_string(count) +
+                                   " and index is " + std::to_string(given));
     type = items[static_cast<std::size_t>(at)];
   }
   IrNode* node = create(Symbol::kPrimTupleIndex, {tuple, index}, 1, {});
@@ -96,7 +96,7 @@ IrValue* Emitter::emit_tuple_slice(const SourceRange& range, IrValue* value, con
   const auto count = static_cast<std::int64_t>(value->type()->contained_types().size());
   const std::int64_t step = bound(2, 1);
   if (step == 0 || step == std::numeric_limits<std::int64_t>::min())
-    throw source_error(range, "slice step cannot be zero");
+    throw SourceError(range, "slice step cannot be zero");
   const auto clamp = [&](std::int64_t at) {
     if (at < 0) at = at < -count ? -1 : at + count;
     return step > 0 ? std::clamp<std::int64_t>(at, 0, count) : std::clamp<std::int64_t>(at, -1, count - 1);
@@ -134,9 +134,9 @@ Emitter::Index Emitter::classify_index(const Tree& subscript, IrValue* given, co
   }
   if (is_subtype(*value->type(), *optional_type(tensor_type())))
     return {Index::Kind::kTensor, value, nullptr, 0};
-  throw source_error(range, "Unsupported operation: indexing tensor with unsupported index type '" +
-                                value->type()->repr_str() +
-                                "'. Only ints, slices, lists and tensors are supported");
+  throw SourceError(range, "Unsupported operation: indexing tensor with unsupported index type '" +
+                               value->type()->repr_str() +
+                               "'. Only ints, slices, lists and tensors are supported");
 }
 
 // Slices and integers are taken at once; what is left are the tensors that index, by dimension.
@@ -148,7 +148,7 @@ std::pair<IrValue*, std::vector<IrValue*>> Emitter::emit_indexing(const SourceRa
     indices.push_back(classify_index(*subscripts[i], i == 0 ? first : nullptr, range));
     if (indices.back().kind != Index::Kind::kEllipsis) continue;
     if (ellipsis != subscripts.size())
-      throw source_error(range, "An index can only have a single ellipsis ('...')");
+      throw SourceError(range, "An index can only have a single ellipsis ('...')");
     ellipsis = i;
   }
   // In front of an ellipsis dimensions count from the first, behind it from the last.
@@ -161,7 +161,7 @@ std::pair<IrValue*, std::vector<IrValue*>> Emitter::emit_indexing(const SourceRa
   for (std::size_t i = subscripts.size(); i-- > ellipsis + 1;) {
     indices[i].dim = dim;
     if (indices[i].kind == Index::Kind::kTensor)
-      throw source_error(range, "Ellipses followed by tensor indexing is currently not supported");
+      throw SourceError(range, "Ellipses followed by tensor indexing is currently not supported");
     if (indices[i].kind != Index::Kind::kNone) --dim;
   }
   std::vector<IrValue*> tensors;

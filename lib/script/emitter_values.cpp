@@ -73,7 +73,7 @@ IrValue* Emitter::as_value(const Sugared& value, const SourceRange& range) {
       return matcher_.tuple(items);
     }
     default:
-      throw source_error(range, std::string(kind_text(value)) + " cannot be used as a value");
+      throw SourceError(range, std::string(kind_text(value)) + " cannot be used as a value");
   }
 }
 
@@ -87,9 +87,8 @@ std::vector<Sugared> Emitter::as_tuple(const Sugared& value, const SourceRange& 
     return items;
   }
   const auto* list = tuple->type()->as<ListType>();
-  if (list == nullptr) throw source_error(range, tuple->type()->repr_str() + " cannot be used as a tuple");
-  if (!count)
-    throw source_error(range, "cannot statically infer the expected size of a list in this context");
+  if (list == nullptr) throw SourceError(range, tuple->type()->repr_str() + " cannot be used as a tuple");
+  if (!count) throw SourceError(range, "cannot statically infer the expected size of a list in this context");
   IrNode* node = create(Symbol::kPrimListUnpack, {tuple}, 0, {});
   for (std::size_t i = 0; i < *count; ++i) items.push_back(sugared(node->add_output(list->element())));
   return items;
@@ -125,7 +124,7 @@ Sugared Emitter::as_iterable(const Sugared& value, const SourceRange& range) {
       return items;
     }
     default:
-      throw source_error(range, "'" + simple->type()->repr_str() + "' object is not iterable");
+      throw SourceError(range, "'" + simple->type()->repr_str() + "' object is not iterable");
   }
 }
 
@@ -158,7 +157,7 @@ Sugared Emitter::item_of(const Sugared& iterable, IrValue* index, const SourceRa
       const Constant* known = index->node()->constant();
       const auto* at = known == nullptr ? nullptr : known->get_if<std::int64_t>();
       if (at == nullptr || *at < 0 || static_cast<std::size_t>(*at) >= iterable.parts.size())
-        throw source_error(range, "Expected integer literal for index");
+        throw SourceError(range, "Expected integer literal for index");
       return iterable.parts[static_cast<std::size_t>(*at)];
     }
     default:
@@ -179,18 +178,18 @@ Sugared Emitter::item_of(const Sugared& iterable, IrValue* index, const SourceRa
       }
       return call_method(value, "__getitem__", {range, {{range, {}, index}}, {}, {}});
     default:
-      throw source_error(range, "'" + value->type()->repr_str() + "' object is not subscriptable");
+      throw SourceError(range, "'" + value->type()->repr_str() + "' object is not subscriptable");
   }
 }
 
 Sugared Emitter::make_range(const std::vector<IrValue*>& inputs, const SourceRange& range) {
-  if (inputs.empty()) throw source_error(range, "range expected at least 1 arguments, got 0");
+  if (inputs.empty()) throw SourceError(range, "range expected at least 1 arguments, got 0");
   if (inputs.size() > 3)
-    throw source_error(range, "range expected at most 3 arguments, got " + std::to_string(inputs.size()));
+    throw SourceError(range, "range expected at most 3 arguments, got " + std::to_string(inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]->type()->kind() != TypeKind::kInt)
-      throw source_error(range, "all inputs of range must be ints, found " + inputs[i]->type()->repr_str() +
-                                    " in argument " + std::to_string(i));
+      throw SourceError(range, "all inputs of range must be ints, found " + inputs[i]->type()->repr_str() +
+                                   " in argument " + std::to_string(i));
   }
   Sugared result = of_kind(Sugared::Kind::kRange);
   result.number = inputs.size() == 1 ? 1 : 0;
@@ -209,9 +208,9 @@ Sugared Emitter::make_iterables(std::vector<Sugared> parts, const SourceRange& r
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto known = length(parts[i]);
     if (i > 0 && known.has_value() != result.static_length.has_value())
-      throw source_error(range,
-                         "Can not iterate over a module list or tuple with a value that does not have a "
-                         "statically determinable length");
+      throw SourceError(range,
+                        "Can not iterate over a module list or tuple with a value that does not have a "
+                        "statically determinable length");
     result.static_length = i == 0 || !known ? known : std::min(known, result.static_length);
   }
   result.parts = std::move(parts);
@@ -238,13 +237,13 @@ Sugared Emitter::attribute(const Sugared& value, std::string_view name, const So
         result.function = method;
         return result;
       }
-      throw source_error(range, "Tried to lookup unknown attribute on class " + type.annotation_str());
+      throw SourceError(range, "Tried to lookup unknown attribute on class " + type.annotation_str());
     }
     case Sugared::Kind::kEnumClass: {
       const auto type = std::static_pointer_cast<const EnumType>(value.type);
       const auto index = type->find_member(name);
       if (!index)
-        throw source_error(range, type->repr_str() + "' has no attribute '" + std::string(name) + "'");
+        throw SourceError(range, type->repr_str() + "' has no attribute '" + std::string(name) + "'");
       return sugared(constants_.get(Constant(Constant::EnumMember{type, *index}), type, range));
     }
     case Sugared::Kind::kNamespace:
@@ -253,7 +252,7 @@ Sugared Emitter::attribute(const Sugared& value, std::string_view name, const So
     case Sugared::Kind::kConstants:
       return attribute_of_namespace(value, name, range);
     default:
-      throw source_error(range, std::string("attribute lookup is not defined on ") + kind_text(value));
+      throw SourceError(range, std::string("attribute lookup is not defined on ") + kind_text(value));
   }
 }
 
@@ -275,11 +274,11 @@ Sugared Emitter::attribute_of_namespace(const Sugared& value, std::string_view n
       const std::string_view digits = name.substr(1);
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
       if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-        throw source_error(range, "invalid constant specifier: " + std::string(name));
+        throw SourceError(range, "invalid constant specifier: " + std::string(name));
       if (index >= program_.constant_types().size())
-        throw source_error(range, "constant index " + std::to_string(index) +
-                                      " is out of bounds (constant table has " +
-                                      std::to_string(program_.constant_types().size()) + " entries)");
+        throw SourceError(range, "constant index " + std::to_string(index) +
+                                     " is out of bounds (constant table has " +
+                                     std::to_string(program_.constant_types().size()) + " entries)");
       return sugared(
           constants_.get(Constant(Constant::TableEntry{index}), program_.constant_types()[index], range));
     }
@@ -410,11 +409,11 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
     form.value = value;
     return form;
   }
-  throw source_error(range, "Tried to access nonexistent attribute or method '" + std::string(name) +
-                                "' of type '" + type.repr_str() + "'." +
-                                (type.kind() == TypeKind::kClass
-                                     ? " Did you forget to initialize an attribute in __init__()?"
-                                     : ""));
+  throw SourceError(range, "Tried to access nonexistent attribute or method '" + std::string(name) +
+                               "' of type '" + type.repr_str() + "'." +
+                               (type.kind() == TypeKind::kClass
+                                    ? " Did you forget to initialize an attribute in __init__()?"
+                                    : ""));
 }
 
 std::optional<Sugared> Emitter::find_builtin_method(IrValue* self, std::string_view name) {
@@ -438,7 +437,7 @@ bool Emitter::has_attribute(const Sugared& value, const std::string& name, const
            type->find_constant(name) != nullptr;
   if (const auto* type = object->type()->as<TupleType>())
     return std::find(type->fields().begin(), type->fields().end(), name) != type->fields().end();
-  throw source_error(
+  throw SourceError(
       range, "hasattr's first argument must be an object or NamedTuple, but got a normal value instead");
 }
 
@@ -447,15 +446,15 @@ void Emitter::set_attribute(const Sugared& object, std::string_view name, IrValu
   IrValue* holder = as_value(object, range);
   const auto* type = holder->type()->as<ClassType>();
   if (type == nullptr)
-    throw source_error(range, "Tried to set an attribute: " + std::string(name) +
-                                  " on a non-class: " + holder->type()->repr_str());
+    throw SourceError(range, "Tried to set an attribute: " + std::string(name) +
+                                 " on a non-class: " + holder->type()->repr_str());
   const ClassAttribute* wanted = type->find_attribute(name);
   if (wanted == nullptr)
-    throw source_error(range, "Tried to set nonexistent attribute: " + std::string(name) +
-                                  ". Did you forget to initialize it in __init__()?");
+    throw SourceError(range, "Tried to set nonexistent attribute: " + std::string(name) +
+                                 ". Did you forget to initialize it in __init__()?");
   if (!is_subtype(*value->type(), *wanted->type))
-    throw source_error(range, "Wrong type for attribute assignment. Expected " + wanted->type->repr_str() +
-                                  " but got " + value->type()->repr_str());
+    throw SourceError(range, "Wrong type for attribute assignment. Expected " + wanted->type->repr_str() +
+                                 " but got " + value->type()->repr_str());
   create(Symbol::kPrimSetAttr, {holder, value}, 0, {})->set_attribute(Symbol::kAttrName, std::string(name));
 }
 

@@ -65,29 +65,28 @@ void Environment::set(const SourceRange& range, std::string_view name, Sugared v
   if (owner != nullptr) {
     const Scope::Variable& outer = owner->variables.at(name);
     if (declared != nullptr)
-      throw source_error(range, "Attempting to declare and annotate the type of variable '" +
-                                    std::string(name) + "' but it is already defined in an outer block");
+      throw SourceError(range, "Attempting to declare and annotate the type of variable '" +
+                                   std::string(name) + "' but it is already defined in an outer block");
     if (!value.is_value() || outer.sugared)
-      throw source_error(range,
-                         "Cannot re-assign '" + std::string(name) +
-                             "' because it is not a first-class value. Only reassignments to first-class "
-                             "values are allowed");
+      throw SourceError(range,
+                        "Cannot re-assign '" + std::string(name) +
+                            "' because it is not a first-class value. Only reassignments to first-class "
+                            "values are allowed");
     value.value = matcher_.convert(outer.type, value.value, true, range);
     std::string why_not;
     if (!is_subtype(*value.value->type(), *outer.type, &why_not))
-      throw source_error(
-          range, "Variable '" + std::string(name) + "' previously had type " + outer.type->repr_str() +
-                     " but is now being assigned to a value of type " + value.value->type()->repr_str() +
-                     (why_not.empty() ? "" : "\n" + why_not));
+      throw SourceError(range, "Variable '" + std::string(name) + "' previously had type " +
+                                   outer.type->repr_str() + " but is now being assigned to a value of type " +
+                                   value.value->type()->repr_str() + (why_not.empty() ? "" : "\n" + why_not));
   }
   if (!value.is_value()) {
     current_->variables[name] = {nullptr, std::move(value)};
     return;
   }
   if (declared != nullptr && !is_subtype(*value.value->type(), *declared))
-    throw source_error(range, "Variable '" + std::string(name) + "' is annotated with type " +
-                                  declared->repr_str() + " but is being assigned to a value of type " +
-                                  value.value->type()->repr_str());
+    throw SourceError(range, "Variable '" + std::string(name) + "' is annotated with type " +
+                                 declared->repr_str() + " but is being assigned to a value of type " +
+                                 value.value->type()->repr_str());
   store(range, name, value.value, declared != nullptr ? declared : value.value->type());
 }
 

@@ -26,9 +26,15 @@ IrGraph& Function::graph() const {
   if (graph_ == nullptr) {
     if (code_ == nullptr) throw input_error("'" + qualified_name_ + "' has no code");
     if (is_working_) throw input_error("function '" + std::string(name()) + "' is called recursively");
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
     is_working_ = true;
     const Restore restore([this] { is_working_ = false; });
-    graph_ = code_->compile(const_cast<Function&>(*this));
+    try {
+      graph_ = code_->compile(const_cast<Function&>(*this));
+    } catch (const Error&) {
+      failure_ = std::current_exception();
+      throw;
+    }
   }
   return *graph_;
 }

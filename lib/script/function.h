@@ -1,6 +1,7 @@
 // A function, a method or a hook.  Its owner (the program's code) outlives it and whatever refers to it.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,8 @@ class Function {
   std::shared_ptr<FunctionCode> code_;
   mutable std::optional<FunctionSchema> schema_;
   mutable std::unique_ptr<IrGraph> graph_;
-  mutable bool is_working_ = false;  // on either, for functions that call themselves
+  mutable std::exception_ptr failure_;  // of compile()
+  mutable bool is_working_ = false;     // on either, for functions that call themselves
 };
 
 }  // namespace fxtrace::script

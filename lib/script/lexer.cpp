@@ -276,7 +276,7 @@ class Lexer {
 
   [[noreturn]] void fail(const char* message) const {
     const auto at = static_cast<std::uint32_t>(std::min(at_, text_.empty() ? 0 : text_.size() - 1));
-    throw source_error({&source_, at, at}, message);
+    throw SourceError({&source_, at, at}, message);
   }
 
   const SourceText& source_;

@@ -181,7 +181,7 @@ class Parser {
     return at(TokenKind::kIdentifier) && text_of(current()) == word;
   }
   [[noreturn]] void fail(const std::string& message) const {
-    throw source_error({&file_.source(), current().begin, current().end}, message);
+    throw SourceError({&file_.source(), current().begin, current().end}, message);
   }
 
   // --- trees ---

@@ -114,9 +114,9 @@ bool holds_packed_parameters(const std::string& class_name, const Tree& target, 
 
 std::set<std::string, std::less<>> names_in(const SyntaxFile& file, const Tree& list) {
   std::set<std::string, std::less<>> names;
-  if (!list.is(Syntax::kListLiteral)) throw source_error(file.range(list), "expected a list of names");
+  if (!list.is(Syntax::kListLiteral)) throw SourceError(file.range(list), "expected a list of names");
   for (const Tree* item : list.all()) {
-    if (!item->is(Syntax::kStringLiteral)) throw source_error(file.range(*item), "expected a name");
+    if (!item->is(Syntax::kStringLiteral)) throw SourceError(file.range(*item), "expected a name");
     names.emplace(item->text);
   }
   return names;
@@ -279,15 +279,15 @@ TypePtr Program::start_type(const std::string& name, const Found& found) {
   if (base_name == "ModuleInterface") return wait(std::make_shared<InterfaceType>(name, true));
   if (base_name == "NamedTuple") return named_tuple(name, found);
   if (base_name == "Enum") return enumeration(name, found);
-  throw source_error(found.file->range(*found.tree), "Torchscript does not support class inheritance.");
+  throw SourceError(found.file->range(*found.tree), "Torchscript does not support class inheritance.");
 }
 
 TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   constexpr int kMaxNested = 50;
   if (++nested_types_ > kMaxNested) {
     nested_types_ = 0;
-    throw source_error(found.file->range(*found.tree),
-                       "NamedTuples hold each other deeper than fxtrace follows");
+    throw SourceError(found.file->range(*found.tree),
+                      "NamedTuples hold each other deeper than fxtrace follows");
   }
   const TypeParser parser(*found.file, resolver());
   std::vector<std::string> fields;
@@ -296,9 +296,9 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   for (const Tree* statement : found.tree->part(1).all()) {
     if (statement->is(Syntax::kPass)) continue;
     if (!statement->is(Syntax::kAssignment) || !statement->part(2).is_there())
-      throw source_error(found.file->range(*statement),
-                         "Unexpected statement in NamedTuple body: only attribute annotations are currently "
-                         "supported.");
+      throw SourceError(found.file->range(*statement),
+                        "Unexpected statement in NamedTuple body: only attribute annotations are currently "
+                        "supported.");
     fields.emplace_back(statement->part(0).part(0).text);
     items.push_back(parser.parse(statement->part(2)));
     if (statement->part(1).is_there()) defaults.push_back(parser.constant(statement->part(1), items.back()));
@@ -314,20 +314,20 @@ TypePtr Program::enumeration(const std::string& name, const Found& found) {
   TypePtr value_type;
   for (const Tree* statement : found.tree->part(1).all()) {
     if (!statement->is(Syntax::kAssignment) || !statement->part(1).is_there())
-      throw source_error(
+      throw SourceError(
           found.file->range(*statement),
           "Unexpected statement in Enum class body: only enum attribute definitions are currently "
           "supported.");
     Constant value = parser.constant(statement->part(1), nullptr);
     const TypePtr type = type_of(value, tensor_type());
     if (value_type != nullptr && type->kind() != value_type->kind())
-      throw source_error(found.file->range(*statement),
-                         "Enum class with varying value types are not supported.");
+      throw SourceError(found.file->range(*statement),
+                        "Enum class with varying value types are not supported.");
     value_type = type;
     members.push_back({std::string(statement->part(0).part(0).text), std::move(value)});
   }
   if (value_type == nullptr)
-    throw source_error(found.file->range(*found.tree), "No enumerators defined for " + name);
+    throw SourceError(found.file->range(*found.tree), "No enumerators defined for " + name);
   return types_[name] = std::make_shared<EnumType>(name, std::move(value_type), std::move(members));
 }
 
@@ -375,17 +375,17 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
     }
     if (statement->is(Syntax::kPass)) continue;
     if (!statement->is(Syntax::kAssignment))
-      throw source_error(file.range(*statement), "Unexpected statement kind in class body");
+      throw SourceError(file.range(*statement), "Unexpected statement kind in class body");
     const Tree& target = statement->part(0).part(0);
     const Tree& value = statement->part(1);
     const Tree& annotation = statement->part(2);
     if (target.is(Syntax::kSubscript)) {  // __annotations__["0"] = Tensor
       const Tree& subscripts = target.part(1);
       if (target.part(0).text != "__annotations__" || subscripts.count != 1 || !value.is_there())
-        throw source_error(file.range(*statement), "Unexpected statement kind in class body");
+        throw SourceError(file.range(*statement), "Unexpected statement kind in class body");
       attributes.push_back({subscripts.part(0).text, &value});
     } else if (!target.is(Syntax::kName)) {
-      throw source_error(file.range(*statement), "Unexpected statement kind in module metadata");
+      throw SourceError(file.range(*statement), "Unexpected statement kind in module metadata");
     } else if (target.text == "__parameters__" && value.is_there()) {
       parameters = names_in(file, value);
     } else if (target.text == "__buffers__" && value.is_there()) {
@@ -440,7 +440,7 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
     for (const std::string& name : *names) {
       const auto found = hook_functions.find(name);
       if (found == hook_functions.end())
-        throw source_error(file.range(*pending.definition), "there is no hook '" + name + "' in the class");
+        throw SourceError(file.range(*pending.definition), "there is no hook '" + name + "' in the class");
       if (names == &hooks) {
         type.add_forward_hook({name, found->second});
       } else {
@@ -454,12 +454,12 @@ void Program::finish_interface(InterfaceType& type, const PendingClass& pending)
   const TypeParser parser(*pending.file, resolver());
   for (const Tree* statement : pending.definition->part(1).all()) {
     if (!statement->is(Syntax::kDefinition))
-      throw source_error(pending.file->range(*statement),
-                         "interface declartions can only contain method definitions");
+      throw SourceError(pending.file->range(*statement),
+                        "interface declartions can only contain method definitions");
     FunctionSchema schema = parser.schema(*statement, pending.type);
     if (schema.returns.empty())
-      throw source_error(pending.file->range(*statement),
-                         "interface declarations must have a return type annotated.");
+      throw SourceError(pending.file->range(*statement),
+                        "interface declarations must have a return type annotated.");
     type.add_method(std::move(schema));
   }
 }

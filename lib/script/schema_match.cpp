@@ -339,7 +339,7 @@ Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, co
     try_match(*schemas[i], call, true, &why_not);
     text += "\n" + to_text(*schemas[i]) + ":\n" + why_not;
   }
-  throw source_error(call.range, text);
+  throw SourceError(call.range, text);
 }
 
 const OperatorSchema* find_overload(Symbol name, const IrNode& node) {

@@ -36,20 +36,26 @@ std::string_view SourceText::line(std::size_t number) const {
 std::string_view SourceRange::text() const {
   return source == nullptr ? std::string_view() : source->text().substr(begin, end - begin);
 }
+namespace {
 
-Error source_error(const SourceRange& range, const std::string& message) {
-  if (!range.is_known()) return input_error(message);
+std::string with_excerpt(const SourceRange& range, const std::string& message) {
+  if (!range.is_known()) return message;
   constexpr std::size_t kMaxLine = 160;
   const std::size_t number = range.source->line_of(range.begin);
   const std::size_t column = range.source->column_of(range.begin);
-  std::string text = message;
-  if (const std::string_view line = range.source->line(number); line.size() <= kMaxLine) {
-    const std::size_t marked = std::min<std::size_t>(std::max<std::size_t>(range.end - range.begin, 1),
-                                                     std::max<std::size_t>(line.size() - column, 1));
-    text += "\n    " + printable(line) + "\n    " + std::string(column, ' ') + std::string(marked, '~') +
-            " <--- HERE";
-  }
-  return input_error(text).at(range.source->name() + ":" + std::to_string(number));
+  const std::string_view line = range.source->line(number);
+  if (line.size() > kMaxLine) return message;
+  const std::size_t marked = std::min<std::size_t>(std::max<std::size_t>(range.end - range.begin, 1),
+                                                   std::max<std::size_t>(line.size() - column, 1));
+  return message + "\n    " + printable(line) + "\n    " + std::string(column, ' ') +
+         std::string(marked, '~') + " <--- HERE";
+}
+
+}  // namespace
+
+SourceError::SourceError(const SourceRange& range, const std::string& message)
+    : Error(ErrorKind::kInput, with_excerpt(range, message)), range_(range), message_(message) {
+  if (range.is_known()) at(range.source->name() + ":" + std::to_string(range.source->line_of(range.begin)));
 }
 
 }  // namespace fxtrace::script

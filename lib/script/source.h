@@ -37,9 +37,19 @@ struct SourceRange {
   std::string_view text() const;
 };
 
-// Error(kInput) with the place and an excerpt that marks it:
+// Code that cannot be read or compiled: Error(kInput), whose text has an excerpt behind the message:
 //     x = torch.foo(y)
 //         ~~~~~~~~~ <--- HERE
-Error source_error(const SourceRange& range, const std::string& message);
+class SourceError : public Error {
+ public:
+  SourceError(const SourceRange& range, const std::string& message);
+
+  const SourceRange& range() const { return range_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  SourceRange range_;
+  std::string message_;
+};
 
 }  // namespace fxtrace::script

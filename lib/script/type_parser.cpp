@@ -77,9 +77,9 @@ TypePtr TypeParser::find(const Tree& expression) const {
 TypePtr TypeParser::parse(const Tree& expression) const {
   if (TypePtr type = find(expression)) return type;
   const std::string name = dotted_name(expression);
-  throw source_error(file_.range(expression),
-                     name.empty() ? "Expression of this kind cannot be used in a type expression"
-                                  : "Unknown type name '" + name + "'");
+  throw SourceError(file_.range(expression),
+                    name.empty() ? "Expression of this kind cannot be used in a type expression"
+                                 : "Unknown type name '" + name + "'");
 }
 
 TypePtr TypeParser::subscript(const Tree& expression) const {
@@ -97,8 +97,8 @@ TypePtr TypeParser::subscript(const Tree& expression) const {
   for (const Tree* part : parts) types.push_back(parse(*part));
   const auto takes = [&](std::size_t count) {
     if (types.size() != count)
-      throw source_error(file_.range(expression),
-                         name + " must have exactly " + std::to_string(count) + " element types");
+      throw SourceError(file_.range(expression),
+                        name + " must have exactly " + std::to_string(count) + " element types");
   };
   if (name == "Tuple" || name == "tuple") return tuple_type(std::move(types));
   if (name == "Union") return union_type(types);
@@ -113,7 +113,7 @@ TypePtr TypeParser::subscript(const Tree& expression) const {
   if (name == "Await") return await_type(types[0]);
   if (name == "RRef") return rref_type(types[0]);
   if (name == "Final") return types[0];
-  throw source_error(file_.range(expression), "Unknown type constructor " + name);
+  throw SourceError(file_.range(expression), "Unknown type constructor " + name);
 }
 
 FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) const {
@@ -121,7 +121,7 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
   result.name = definition.text;
   const Tree& parameters = definition.part(0);
   if (self != nullptr && parameters.count == 0)
-    throw source_error(file_.range(definition), "methods must have a self argument");
+    throw SourceError(file_.range(definition), "methods must have a self argument");
   for (std::size_t i = 0; i < parameters.count; ++i) {
     const Tree& parameter = parameters.part(i);
     FunctionArgument argument;
@@ -246,14 +246,14 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
     default:
       break;
   }
-  throw source_error(file_.range(expression), "expected a constant");
+  throw SourceError(file_.range(expression), "expected a constant");
 }
 
 Constant number_of(const SyntaxFile& file, const Tree& number) {
   std::string_view text = number.text;
   const auto fail = [&]() -> Error {
-    return source_error(file.range(number),
-                        "the number '" + std::string(text.substr(0, 40)) + "' cannot be read");
+    return SourceError(file.range(number),
+                       "the number '" + std::string(text.substr(0, 40)) + "' cannot be read");
   };
   const bool negative = text.starts_with('-');
   const std::string_view digits = negative ? text.substr(1) : text;

@@ -7,15 +7,13 @@
 #include <unordered_map>
 
 #include "symbolic/shape_env.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/abstract.h"
 #include "trace/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
-namespace prim = c10::prim;
-namespace aten = c10::aten;
 namespace {
 
 using Facet = InputFacet;
@@ -71,19 +69,19 @@ void add_symbols(const AbstractValue& known, std::set<std::string>& names) {
 }
 
 // Which elements of a list are used; all, where that cannot be told.
-std::set<std::int64_t> used_elements(const torch::jit::Value* list, std::int64_t length) {
+std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
   std::set<std::int64_t> used;
   for (const auto& [user, offset] : list->uses()) {
-    if (user->kind() == prim::ListUnpack) {
+    if (user->kind() == Symbol::kPrimListUnpack) {
       for (std::size_t i = 0; i < user->outputs().size(); ++i) {
-        if (user->output(i)->hasUses()) used.insert(static_cast<std::int64_t>(i));
+        if (user->output(i)->has_uses()) used.insert(static_cast<std::int64_t>(i));
       }
       continue;
     }
-    const auto index = user->kind() == aten::__getitem__ && offset == 0 ? torch::jit::toIValue(user->input(1))
-                                                                        : std::optional<at::IValue>();
-    if (index && index->isInt()) {
-      used.insert(index->toInt() < 0 ? index->toInt() + length : index->toInt());
+    const auto index =
+        user->is(Symbol::kAtenGetitem) && offset == 0 ? constant_int(user->input(1)) : std::nullopt;
+    if (index) {
+      used.insert(*index < 0 ? *index + length : *index);
     } else {
       for (std::int64_t i = 0; i < length; ++i) used.insert(i);
     }
@@ -91,11 +89,11 @@ std::set<std::int64_t> used_elements(const torch::jit::Value* list, std::int64_t
   return used;
 }
 
-bool asks_rank(const torch::jit::Value* list) {
-  return std::any_of(list->uses().begin(), list->uses().end(), [](const torch::jit::Use& use) {
-    if (use.user->kind() != aten::__getitem__ || use.offset != 0) return true;
-    const auto index = torch::jit::toIValue(use.user->input(1));
-    return !index || !index->isInt() || index->toInt() < 0;
+bool asks_rank(const IrValue* list) {
+  return std::any_of(list->uses().begin(), list->uses().end(), [](const IrUse& use) {
+    if (use.user->kind() != Symbol::kAtenGetitem || use.offset != 0) return true;
+    const auto index = constant_int(use.user->input(1));
+    return !index || *index < 0;
   });
 }
 
@@ -192,8 +190,8 @@ void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, 
     }
     return;
   }
-  if ((question == "aten::size" && values[1].isInt()) || question == "aten::len") {
-    const std::int64_t index = question == "aten::len" ? 0 : values[1].toInt();
+  if ((question == "aten::size" && values[1].is_int()) || question == "aten::len") {
+    const std::int64_t index = question == "aten::len" ? 0 : values[1].to_int();
     if (index < 0) assume_fact(input.node, Facet::kRank, 0, node);
     return assume_fact(input.node, Facet::kSizes, index < 0 ? index + info.dim() : index, node);
   }
@@ -202,7 +200,7 @@ void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, 
 
 void Interpreter::rely_on(const IrNode* node, std::string_view question, const Values& values,
                           const AbstractValue& answer) {
-  if (!records() || !node->output()->hasUses()) return;
+  if (!records() || !node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Proxy* proxy = find_recorded(values[i]);
@@ -238,4 +236,4 @@ void Interpreter::rely_on(const IrNode* node, std::string_view question, const V
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -2,16 +2,14 @@
 
 #include "torchscript/interpreter.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
-  program_.put_in_force();
-  with_large_stack(
-      [&] { Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf); });
+  Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf);
 }
 
-void BoundTorchScriptProgram::report_invalid(ModuleId module, const torch::jit::Node* node,
+void BoundTorchScriptProgram::report_invalid(ModuleId module, const IrNode* node,
                                              const std::string& message) {
   if (invalid_.empty()) first_invalid_ = message;
   invalid_.emplace(module, node);
@@ -32,4 +30,4 @@ std::vector<std::string> BoundTorchScriptProgram::warnings() const {
   return warnings;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -12,7 +12,7 @@
 #include "trace/options.h"
 #include "trace/program.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 class BoundTorchScriptProgram : public BoundProgram {
  public:
@@ -28,16 +28,16 @@ class BoundTorchScriptProgram : public BoundProgram {
   SeenCalls& calls() { return calls_; }
   void report_skipped_hook() { has_skipped_hooks_ = true; }
   // An operator that torch would not carry out for what is known of its arguments: told once for each place.
-  void report_invalid(ModuleId module, const torch::jit::Node* node, const std::string& message);
+  void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
 
  private:
   const TorchScriptProgram& program_;
   const TraceOptions& options_;
   Budget budget_;
   SeenCalls calls_;
-  std::set<std::pair<ModuleId, const torch::jit::Node*>> invalid_;
+  std::set<std::pair<ModuleId, const IrNode*>> invalid_;
   std::string first_invalid_;
   bool has_skipped_hooks_ = false;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -3,43 +3,41 @@
 #include <array>
 
 #include "support/restore.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/abstract.h"
 #include "torchscript/structure.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 // In one of its blocks.
-bool is_inside(const torch::jit::Value* value, const torch::jit::Node* node) {
-  const torch::jit::Node* owner = value->node()->owningBlock()->owningNode();
-  while (owner != nullptr && owner != node) owner = owner->owningBlock()->owningNode();
+bool is_inside(const IrValue* value, const IrNode* node) {
+  const IrNode* owner = value->node()->owning_block()->owning_node();
+  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
   return owner == node;
 }
 
-bool is_mutable(const at::IValue& value) {
-  return value.isList() || value.isGenericDict() || value.isObject();
-}
+bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
 
 // Everything that can be reached from the values and can be changed in place.
-std::unordered_set<const void*> mutable_values(std::vector<at::IValue> pending) {
+std::unordered_set<const void*> mutable_values(std::vector<Value> pending) {
   std::unordered_set<const void*> found;
   while (!pending.empty()) {
-    const at::IValue value = std::move(pending.back());
+    const Value value = std::move(pending.back());
     pending.pop_back();
-    if (is_mutable(value) && !found.insert(value.internalToPointer()).second) continue;
-    const auto add = [&](const at::IValue& part) {
-      if (is_mutable(part) || part.isTuple()) pending.push_back(part);
+    if (is_mutable(value) && !found.insert(value.identity()).second) continue;
+    const auto add = [&](const Value& part) {
+      if (is_mutable(part) || part.is_tuple()) pending.push_back(part);
     };
-    if (value.isList()) {
-      for (const at::IValue& item : value.toListRef()) add(item);
-    } else if (value.isTuple()) {
-      std::ranges::for_each(value.toTupleRef().elements(), add);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict()) add(entry.value());
-    } else if (value.isObject()) {
-      std::ranges::for_each(value.toObjectRef().slots(), add);
+    if (value.is_list()) {
+      for (const Value& item : value.items()) add(item);
+    } else if (value.is_tuple()) {
+      std::ranges::for_each(value.items(), add);
+    } else if (value.is_dict()) {
+      for (const auto& entry : value.to_dict().entries()) add(entry.value);
+    } else if (value.is_object()) {
+      std::ranges::for_each(value.to_object().slots, add);
     }
   }
   return found;
@@ -70,7 +68,7 @@ GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, 
   for (const NodeId operand : operands) captured.push_back(tracer_->ref(operand));
   tracer_->begin_subgraph(name);
   for (const NodeRef& operand : captured) tracer_->use(operand);
-  bodies_.push_back({block.owningNode(), frames_.size() - 1, {}, std::nullopt, {}});
+  bodies_.push_back({block.owning_node(), frames_.size() - 1, {}, std::nullopt, {}});
   const Restore restore([this, call_mark = std::exchange(call_mark_, changes_.mark()), known = dimensions_,
                          assumed = assumed_]() mutable {
     bodies_.pop_back();
@@ -98,15 +96,15 @@ std::unordered_set<const void*> Interpreter::containers_around(const IrNode* nod
   return mutable_values(std::move(more));
 }
 
-bool Interpreter::is_from_around(const at::IValue& container) {
+bool Interpreter::is_from_around(const Value& container) {
   if (bodies_.empty()) return false;
   Body& body = bodies_.back();
   if (!body.around) body.around = containers_around(body.node, body.frame, body.handed_in);
-  return body.around->contains(container.internalToPointer());
+  return body.around->contains(container.identity());
 }
 
-void Interpreter::check_change(const at::IValue& container, const std::string& what, const IrNode* node) {
-  if (may_be_other_.contains(container.internalToPointer())) {
+void Interpreter::check_change(const Value& container, const std::string& what, const IrNode* node) {
+  if (may_be_other_.contains(container.identity())) {
     fail(FailureKind::kDataDependentControlFlow,
          what + ", which is one or another as an `if` or a loop has it that depends on an input", node);
   }
@@ -116,14 +114,14 @@ void Interpreter::check_change(const at::IValue& container, const std::string& w
   }
 }
 
-void Interpreter::note_change(const at::IValue& container, const std::string& name, const IrNode* node) {
+void Interpreter::note_change(const Value& container, const std::string& name, const IrNode* node) {
   if (!is_from_around(container)) return check_change(container, name + " is changed", node);
   auto& changed = bodies_.back().changed;
   if (std::ranges::any_of(changed, [&](const auto& known) { return known.container.is(container); })) return;
   changed.push_back({name, container, copy_of(container), {}});
 }
 
-void Interpreter::change(const at::IValue& container, const at::IValue& content, const std::string& name,
+void Interpreter::change(const Value& container, const Value& content, const std::string& name,
                          const IrNode* node) {
   note_change(container, name, node);
   remember(container);
@@ -140,21 +138,21 @@ std::vector<Interpreter::ChangedContainer> Interpreter::take_changes() {
 }
 
 // Where one of `others` can be seen from elsewhere, neither it nor the container may change from now on.
-void Interpreter::may_be_another(const at::IValue& container, const Values& others, const IrNode* node) {
+void Interpreter::may_be_another(const Value& container, const Values& others, const IrNode* node) {
   const auto around = containers_around(node, frames_.size() - 1, {});
-  const auto add = [&](const at::IValue& value) {
-    const void* identity = value.internalToPointer();
+  const auto add = [&](const Value& value) {
+    const void* identity = value.identity();
     if (!may_be_other_.emplace(identity, value).second) return;
     changes_.add([this, identity] { may_be_other_.erase(identity); });
   };
-  for (const at::IValue& other : others) {
-    if (!around.contains(other.internalToPointer())) continue;
+  for (const Value& other : others) {
+    if (!around.contains(other.identity())) continue;
     add(other);
     add(container);
   }
 }
 
-Argument Interpreter::unread_value(const c10::TypePtr& type, const AbstractValue& known) {
+Argument Interpreter::unread_value(const TypePtr& type, const AbstractValue& known) {
   switch (leaf_kind(*type)) {
     case LeafKind::kInt:
       return 0;
@@ -171,17 +169,16 @@ Argument Interpreter::unread_value(const c10::TypePtr& type, const AbstractValue
   Kwargs kwargs;
   if (is_known) {
     for (const SymInt& size : info->sizes) sizes.items.emplace_back(*size.number());
-    kwargs.emplace_back("dtype", Argument::Dtype{dtype_name(libtorch_type(*info->dtype))});
+    kwargs.emplace_back("dtype", Argument::Dtype{dtype_name(*info->dtype)});
   } else {
     sizes.items.emplace_back(0);
   }
   return tracer_->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
-                                meta(c10::TensorType::get(), is_known ? known : AbstractValue{}),
-                                std::nullopt);
+                                meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
 }
 
-Argument Interpreter::subgraph_result(const at::IValue& value, const c10::TypePtr& type,
-                                      const AbstractValue& known, const IrNode* node) {
+Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
+                                      const IrNode* node) {
   if (is_uninitialized(value)) return unread_value(type, known);
   Argument result = argument(value, node);
   const auto* id = result.get_if<NodeId>();
@@ -191,18 +188,18 @@ Argument Interpreter::subgraph_result(const at::IValue& value, const c10::TypePt
   return tracer_->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
 }
 
-at::IValue Interpreter::combined(
-    const at::IValue& first, const at::IValue& second, const std::string& name, const IrNode* node,
-    const std::function<at::IValue(const at::IValue&, const at::IValue&)>& on_difference) {
+Value Interpreter::combined(const Value& first, const Value& second, const std::string& name,
+                            const IrNode* node,
+                            const std::function<Value(const Value&, const Value&)>& on_difference) {
   if (is_same(first, second)) return first;
   measure(first, node);
   measure(second, node);
   const bool is_first_missing = is_uninitialized(first);
   if (is_first_missing || is_uninitialized(second)) {
-    const at::IValue& there = is_first_missing ? second : first;
+    const Value& there = is_first_missing ? second : first;
     if (is_plain(there)) return there;
-    const at::IValue missing = at::IValue::uninitialized();
-    return map_leaves(there, [&](const at::IValue& leaf) {
+    const Value missing = Value::uninitialized();
+    return map_leaves(there, [&](const Value& leaf) {
       return is_plain(leaf)     ? leaf
              : is_first_missing ? on_difference(missing, leaf)
                                 : on_difference(leaf, missing);
@@ -219,7 +216,7 @@ at::IValue Interpreter::combined(
     Values items;
     items.reserve(parts->size());
     for (const auto& [one, other] : *parts) items.push_back(combined(one, other, name, node, on_difference));
-    at::IValue result = with_parts(first, std::move(items));
+    Value result = with_parts(first, std::move(items));
     if (is_mutable(result)) may_be_another(result, {first, second}, node);
     return result;
   }
@@ -229,7 +226,7 @@ at::IValue Interpreter::combined(
 }
 
 // A tensor where the question is one of a tensor, which compilers prefer to a bool of Python's.
-Argument Interpreter::predicate(const IrNode* node, const at::IValue& condition) {
+Argument Interpreter::predicate(const IrNode* node, const Value& condition) {
   const NodeId asked = tracer_->use(find_proxy(condition)->ref);
   const fxtrace::Node& question = tracer_->graph().node(asked);
   const bool is_question =
@@ -237,14 +234,15 @@ Argument Interpreter::predicate(const IrNode* node, const at::IValue& condition)
   if (!is_question || !question.users.empty() || node->input(0)->uses().size() != 1) return asked;
   const NodeId tensor = *question.args[0].get_if<NodeId>();
   const fxtrace::Node& made_by = tracer_->graph().node(tensor);
-  const bool gives_bool = made_by.op == Opcode::kCallFunction &&
-                          fxtrace::has_trait(find_operator(parse_target(made_by.target)), traits::kGivesBool);
+  const bool gives_bool =
+      made_by.op == Opcode::kCallFunction &&
+      fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
   if (!gives_bool && made_by.meta->dtype != "bool") return asked;
   tracer_->erase(asked);
   return tensor;
 }
 
-void Interpreter::record_branches(const IrNode* node, const at::IValue& condition) {
+void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   const Attempt attempt = begin_attempt();
   const std::array<std::string, 2> names{tracer_->next_subgraph("true"), tracer_->next_subgraph("false")};
   std::array<Values, 2> results;
@@ -274,14 +272,14 @@ void Interpreter::record_branches(const IrNode* node, const at::IValue& conditio
   }
 
   struct Difference {
-    std::array<at::IValue, 2> values;
-    c10::TypePtr type;
+    std::array<Value, 2> values;
+    TypePtr type;
     AbstractValue known;
   };
   std::vector<Difference> differences;
   bool gives_condition = false;
-  const auto is_condition = [&](const at::IValue& first, const at::IValue& second) {
-    return first.isBool() && second.isBool();
+  const auto is_condition = [&](const Value& first, const Value& second) {
+    return first.is_bool() && second.is_bool();
   };
   // Containers that either way changes, with what each leaves in them.
   std::vector<ChangedContainer> containers = std::move(changes[0]);
@@ -294,40 +292,38 @@ void Interpreter::record_branches(const IrNode* node, const at::IValue& conditio
   }
   const auto for_each_result = [&](bool is_final, const auto& on_difference) {
     for (const ChangedContainer& container : containers) {
-      const at::IValue content =
-          combined(container.before, container.after, container.name, node, on_difference);
+      const Value content = combined(container.before, container.after, container.name, node, on_difference);
       if (is_final) change(container.container, content, container.name, node);
     }
     for (std::size_t i = 0; i < node->outputs().size(); ++i) {
       const IrValue* output = node->outputs()[i];
-      if (!output->hasUses()) continue;
+      if (!output->has_uses()) continue;
       set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
     }
   };
-  for_each_result(false, [&](const at::IValue& first, const at::IValue& second) {
+  for_each_result(false, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) {
       gives_condition = true;
     } else {
       differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
-      if (!shapes_) return at::IValue();
+      if (!shapes_) return Value();
       AbstractValue& known = differences.back().known;
       known = is_uninitialized(first)    ? known_of_value(second)
               : is_uninitialized(second) ? known_of_value(first)
                                          : merged(first, second);
       forget_contents(known);
     }
-    return at::IValue();
+    return Value();
   });
   const auto condition_as = [&](bool when_true) {
     if (when_true) return condition;
-    return record_call("operator.not_", {argument(condition, node)}, {}, c10::BoolType::get(), node);
+    return record_call("operator.not_", {argument(condition, node)}, {}, bool_type(), node);
   };
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
   if (is_empty && differences.empty()) {
     undo(attempt);
-    for_each_result(true,
-                    [&](const at::IValue& first, const at::IValue&) { return condition_as(first.toBool()); });
+    for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
     return;
   }
 
@@ -344,19 +340,19 @@ void Interpreter::record_branches(const IrNode* node, const at::IValue& conditio
   const Argument asked = gives_condition ? argument(condition, node) : predicate(node, condition);
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
-  std::vector<c10::TypePtr> types;
+  std::vector<TypePtr> types;
   for (const Difference& difference : differences) types.push_back(difference.type);
   const NodeId cond = tracer_->call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
-      meta(c10::TupleType::create(types)), location(node), "", operands);
+      meta(tuple_type(types)), location(node), "", operands);
   std::size_t next = 0;
-  for_each_result(true, [&](const at::IValue& first, const at::IValue& second) {
-    if (is_condition(first, second)) return condition_as(first.toBool());
+  for_each_result(true, [&](const Value& first, const Value& second) {
+    if (is_condition(first, second)) return condition_as(first.to_bool());
     const Difference& difference = differences[next];
     return record_call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, {}, difference.type,
                        node, difference.known);
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "trace/options.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 constexpr std::int64_t kUsualUnits = std::int64_t{1} << 26;
@@ -30,4 +30,4 @@ void Budget::run_out() const {
                     {"--max-iterations above " + std::to_string(kUsual.iterations) + " allows more of them"});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

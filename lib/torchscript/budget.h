@@ -6,8 +6,10 @@
 #include <cstdint>
 
 namespace fxtrace {
-
 struct Limits;
+}
+
+namespace fxtrace::torchscript {
 
 class Budget {
  public:
@@ -25,4 +27,4 @@ class Budget {
   std::int64_t units_, left_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

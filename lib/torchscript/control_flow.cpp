@@ -1,6 +1,5 @@
 // Branches, loops and exceptions: followed where plain values decide, assumed where only an exception hangs
 // on them.
-#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <array>
@@ -8,38 +7,32 @@
 #include <set>
 
 #include "support/restore.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/pure_code.h"
-#include "torchscript/shapes/abstract.h"
 #include "trace/condition.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
-namespace prim = c10::prim;
 namespace {
 
-using torch::jit::Block;
-using torch::jit::Node;
-using torch::jit::Value;
-
-bool always_raises(const Block& block) {
-  return std::any_of(block.nodes().begin(), block.nodes().end(), [](const Node* node) {
-    if (node->kind() == prim::RaiseException) return true;
-    return node->kind() == prim::If && always_raises(*node->blocks()[0]) && always_raises(*node->blocks()[1]);
+bool always_raises(const IrBlock& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](const IrNode* node) {
+    if (node->kind() == Symbol::kPrimRaiseException) return true;
+    return node->kind() == Symbol::kPrimIf && always_raises(*node->blocks()[0]) &&
+           always_raises(*node->blocks()[1]);
   });
 }
 
 // The constant that the block gives back as its only result, when it does nothing else.
-std::optional<bool> constant_result(const Block& block) {
+std::optional<bool> constant_result(const IrBlock& block) {
   if (block.outputs().size() != 1) return std::nullopt;
-  const auto value = torch::jit::toIValue(block.outputs()[0]);
-  if (!value || !value->isBool()) return std::nullopt;
-  return value->toBool();
+  return constant_bool(block.outputs()[0]);
 }
 
 // The branch of an `if` that is left when an exception is all that the other one is for.
-std::optional<bool> branch_without_raise(const Node* node) {
+std::optional<bool> branch_without_raise(const IrNode* node) {
   const bool first = always_raises(*node->blocks()[0]);
   const bool second = always_raises(*node->blocks()[1]);
   if (first == second) return std::nullopt;
@@ -50,29 +43,28 @@ std::optional<bool> branch_without_raise(const Node* node) {
 struct ShortCircuit {
   bool is_and;
 };
-std::optional<ShortCircuit> short_circuit(const Node* node) {
-  if (node->outputs().size() != 1 || node->output()->type()->kind() != c10::TypeKind::BoolType)
-    return std::nullopt;
+std::optional<ShortCircuit> short_circuit(const IrNode* node) {
+  if (node->outputs().size() != 1 || node->output()->type()->kind() != TypeKind::kBool) return std::nullopt;
   if (constant_result(*node->blocks()[1]) == false) return ShortCircuit{true};
   if (constant_result(*node->blocks()[0]) == true) return ShortCircuit{false};
   return std::nullopt;
 }
 
 // What the value must be for no exception to be raised, when nothing but that hangs on it.
-std::optional<bool> required(const Value* value) {
+std::optional<bool> required(const IrValue* value) {
   if (value->uses().size() != 1) return std::nullopt;
-  const Node* user = value->uses()[0].user;
-  if (user->kind() == c10::aten::__not__) {
+  const IrNode* user = value->uses()[0].user;
+  if (user->kind() == Symbol::kAtenNot) {
     const auto negated = required(user->output());
     return negated ? std::optional<bool>(!*negated) : std::nullopt;
   }
   // Result of a block: what the `if` around it must give.
-  if (user->kind() == prim::Return && user->owningBlock()->owningNode() != nullptr) {
-    const Node* outer = user->owningBlock()->owningNode();
-    if (outer->kind() == prim::If && short_circuit(outer)) return required(outer->output());
+  if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+    const IrNode* outer = user->owning_block()->owning_node();
+    if (outer->kind() == Symbol::kPrimIf && short_circuit(outer)) return required(outer->output());
     return std::nullopt;
   }
-  if (user->kind() != prim::If) return std::nullopt;
+  if (user->kind() != Symbol::kPrimIf) return std::nullopt;
   if (const auto branch = branch_without_raise(user)) return branch;
   const auto circuit = short_circuit(user);
   if (!circuit) return std::nullopt;
@@ -84,14 +76,14 @@ std::optional<bool> required(const Value* value) {
 }
 
 // Whether the value only decides, through any `and` and `or`, about exceptions.
-bool only_guards(const Value* value) {
-  return std::all_of(value->uses().begin(), value->uses().end(), [](const torch::jit::Use& use) {
-    const Node* user = use.user;
-    if (user->kind() == prim::Return && user->owningBlock()->owningNode() != nullptr) {
-      const Node* outer = user->owningBlock()->owningNode();
-      return outer->kind() == prim::If && short_circuit(outer) && only_guards(outer->output());
+bool only_guards(const IrValue* value) {
+  return std::all_of(value->uses().begin(), value->uses().end(), [](const IrUse& use) {
+    const IrNode* user = use.user;
+    if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+      const IrNode* outer = user->owning_block()->owning_node();
+      return outer->kind() == Symbol::kPrimIf && short_circuit(outer) && only_guards(outer->output());
     }
-    if (user->kind() != prim::If) return false;
+    if (user->kind() != Symbol::kPrimIf) return false;
     return branch_without_raise(user).has_value() || (short_circuit(user) && only_guards(user->output()));
   });
 }
@@ -99,7 +91,7 @@ bool only_guards(const Value* value) {
 }  // namespace
 
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
-void Interpreter::ask(const at::IValue& value) const {
+void Interpreter::ask(const Value& value) const {
   // What a leaf asks is its own business.
   const Proxy* proxy = fixable_.empty() || !records() ? nullptr : find_recorded(value);
   if (proxy == nullptr) return;
@@ -139,8 +131,8 @@ void Interpreter::choose(const IrNode* node, bool branch) {
 }
 
 void Interpreter::run_if(const IrNode* node) {
-  const at::IValue condition = value(node->input(0));
-  if (condition.isBool()) return choose(node, condition.toBool());
+  const Value condition = value(node->input(0));
+  if (condition.is_bool()) return choose(node, condition.to_bool());
   bool opposite = false;
   const auto assumed = assumed_.find(condition_key(condition, opposite));
   if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
@@ -154,20 +146,20 @@ void Interpreter::run_if(const IrNode* node) {
        node);
 }
 
-std::optional<Comparison> Interpreter::comparison(const at::IValue& condition) {
+std::optional<Comparison> Interpreter::comparison(const Value& condition) {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
   return comparison_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
 }
 
 // What the code and earlier guards leave no choice about.
-std::optional<bool> Interpreter::decide(const at::IValue& condition) {
+std::optional<bool> Interpreter::decide(const Value& condition) {
   const auto asked = comparison(condition);
   return asked ? dimensions_.decide(asked->relation, asked->left, asked->right) : std::nullopt;
 }
 
 // Of what runs from now on.
-void Interpreter::expect(const at::IValue& condition, bool holds) {
+void Interpreter::expect(const Value& condition, bool holds) {
   if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
     dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
                        comparison->right);
@@ -181,7 +173,7 @@ void Interpreter::expect(const at::IValue& condition, bool holds) {
   }
 }
 
-void Interpreter::assume_that(const IrNode* node, const at::IValue& condition, bool holds) {
+void Interpreter::assume_that(const IrNode* node, const Value& condition, bool holds) {
   if (!records()) return;
   expect(condition, holds);
   const auto source = location(node);
@@ -191,7 +183,7 @@ void Interpreter::assume_that(const IrNode* node, const at::IValue& condition, b
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
-bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
+bool Interpreter::assume(const IrNode* node, const Value& condition) {
   const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
   if (const auto branch = branch_without_raise(node)) {
     assume_that(node, condition, *branch);
@@ -211,21 +203,20 @@ bool Interpreter::assume(const IrNode* node, const at::IValue& condition) {
     return false;
   // Which half decides is not known, and need not be: the guard is the whole expression.
   leave_out(node, condition, circuit->is_and);
-  set(node->output(), at::IValue::uninitialized());
+  set(node->output(), Value::uninitialized());
   return true;
 }
 
 // As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be told.
-std::optional<Expression> Interpreter::find_condition(const IrValue* name,
-                                                      const at::IValue& condition) const {
-  if (condition.isBool()) return Expression::boolean(condition.toBool());
+std::optional<Expression> Interpreter::find_condition(const IrValue* name, const Value& condition) const {
+  if (condition.is_bool()) return Expression::boolean(condition.to_bool());
   if (find_proxy(condition) != nullptr) return condition_of(condition);
   const auto found = left_out_.find(name);
   return found == left_out_.end() ? std::nullopt : std::optional(found->second);
 }
 
 // Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
-void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, bool is_and) {
+void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_and) {
   left_out_.erase(node->output());
   std::optional<Expression> first = find_condition(node->input(0), condition);
   if (!first || !records()) return;
@@ -249,7 +240,7 @@ void Interpreter::leave_out(const IrNode* node, const at::IValue& condition, boo
       node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
 }
 
-std::string Interpreter::condition_key(const at::IValue& condition, bool& opposite) const {
+std::string Interpreter::condition_key(const Value& condition, bool& opposite) const {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return {};
   std::string key = fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
@@ -258,7 +249,7 @@ std::string Interpreter::condition_key(const at::IValue& condition, bool& opposi
 }
 
 // `x is None`: control flow of torch has no operand that may be None.
-bool Interpreter::asks_for_none(const at::IValue& condition) const {
+bool Interpreter::asks_for_none(const Value& condition) const {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return false;
   const Graph& graph = tracer_->graph_of(proxy->ref);
@@ -299,9 +290,9 @@ bool Interpreter::run_both(const IrNode* node) {
   }
   if (costs_ != nullptr) costs_->choose(costs[0], costs[1]);
   for (std::size_t i = 0; i < results[0].size(); ++i) {
-    const at::IValue& first = results[0][i];
-    const at::IValue& second = results[1][i];
-    set(node->outputs()[i], is_plain(first) && is_plain(second) && first == second
+    const Value& first = results[0][i];
+    const Value& second = results[1][i];
+    set(node->outputs()[i], is_plain(first) && is_plain(second) && are_equal(first, second)
                                 ? first
                                 : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
   }
@@ -309,7 +300,7 @@ bool Interpreter::run_both(const IrNode* node) {
 }
 
 // What is known of a value that is one of the two.
-AbstractValue Interpreter::merged(const at::IValue& first, const at::IValue& second) {
+AbstractValue Interpreter::merged(const Value& first, const Value& second) {
   AbstractValue known = known_of_value(first);
   const AbstractValue other = known_of_value(second);
   if (known == other) return known;
@@ -324,14 +315,14 @@ AbstractValue Interpreter::merged(const at::IValue& first, const at::IValue& sec
 }
 
 void Interpreter::run_loop(const IrNode* node) {
-  at::IValue limit = value(node->input(0));
-  at::IValue condition = value(node->input(1));
+  Value limit = value(node->input(0));
+  Value condition = value(node->input(1));
   if (const Proxy* proxy = find_recorded(limit)) {
     const auto known =
         integer_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
     if (const auto number = known ? dimensions_.simplify(*known).number() : std::nullopt) limit = *number;
   }
-  if (!limit.isInt()) {
+  if (!limit.is_int()) {
     ask(limit);
     if (makes_subgraphs()) return record_while(node);
     fail(FailureKind::kDataDependentControlFlow,
@@ -343,8 +334,8 @@ void Interpreter::run_loop(const IrNode* node) {
   if (makes_subgraphs()) start = begin_attempt();
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
-  for (std::int64_t trip = 0; trip < limit.toInt(); ++trip) {
-    if (!condition.isBool()) {
+  for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
+    if (!condition.is_bool()) {
       ask(condition);
       if (start) {
         undo(*start);
@@ -355,7 +346,7 @@ void Interpreter::run_loop(const IrNode* node) {
                explain(condition),
            node);
     }
-    if (!condition.toBool()) break;
+    if (!condition.to_bool()) break;
     count_step(node);
     set(body.inputs()[0], trip);
     for (std::size_t i = 0; i < carried.size(); ++i) set(body.inputs()[i + 1], std::move(carried[i]));
@@ -376,17 +367,17 @@ void Interpreter::count_step(const IrNode* node) {
 }
 
 void Interpreter::raise(const IrNode* node) {
-  const at::IValue& message = value(node->input(0));
+  const Value& message = value(node->input(0));
   std::string type = "Exception";
-  if (node->inputs().size() > 1 && value(node->input(1)).isString()) {
-    type = value(node->input(1)).toStringRef();
+  if (node->inputs().size() > 1 && value(node->input(1)).is_string()) {
+    type = value(node->input(1)).to_string();
     type = type.substr(type.rfind('.') + 1);
   }
-  std::string text = message.isString() ? message.toStringRef() : "";
+  std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
     fail(FailureKind::kRaised, readable_message(text), node);
   }
   fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

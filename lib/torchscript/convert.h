@@ -1,10 +1,5 @@
-// LibTorch's values, types and names in fxtrace's terms.
+// Values, types and names of TorchScript in fxtrace's terms.
 #pragma once
-
-#include <ATen/core/Tensor.h>
-#include <ATen/core/function_schema.h>
-#include <ATen/core/ivalue.h>
-#include <ATen/core/jit_type.h>
 
 #include <optional>
 #include <string>
@@ -13,16 +8,13 @@
 
 #include "graph/argument.h"
 #include "operators/operators.h"
+#include "torchscript/names.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
-// First line of a message; LibTorch's go on with C++ stacks.
-std::string first_line(std::string_view text);
-// LibTorch's message for a failed load on one line, without "Exception raised from" and what follows,
-// and without addresses.
+// A message on one line, and not a long one.
 std::string readable_message(std::string_view message);
 
-std::string dtype_name(at::ScalarType type);  // "float32"
 // Of the integers that TorchScript has in their place; nothing for those that are none.
 std::optional<std::string> find_dtype_name(std::int64_t number);          // "float32"
 std::optional<std::string> find_memory_format_name(std::int64_t number);  // "contiguous_format"
@@ -31,25 +23,27 @@ std::optional<std::string> find_layout_name(std::int64_t number);         // "st
 // "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net".
 std::string demangle(std::string_view qualified_name);
 // Python's spelling of a type: "Tensor", "Optional[int]", "List[Tensor]", "pkg.Net".
-std::string type_name(const c10::Type& type);
+std::string type_name(const Type& type);
 
 // A name as a part of a qualified name: a dot inside it gets a backslash ("packed\.0").  Python's own modules
 // have no such names; passes that rewrite archives make them.
 std::string path_part(const std::string& name);
 
 // Of Optional[T] its T, of other types the type itself; null stays null.
-const c10::Type* without_optional(const c10::Type* type);
+const Type* without_optional(const Type* type);
 // Whether a value of this type is a tensor or may hold one.
-bool may_hold_tensor(const c10::Type& type);
+bool may_hold_tensor(const Type& type);
 
-// The operator's row in our table; null for one that only this archive or a library declares.
-const Operator* find_operator(const c10::FunctionSchema& schema);
+// The operator's row in our table; null for one that only this archive declares.
+const Operator* find_operator(const FunctionSchema& schema);
+// Its schema; null likewise.  Lives as long as the process.
+const Schema* find_row_schema(const FunctionSchema& schema);
 // A schema in our terms.
-Schema converted_schema(const c10::FunctionSchema& schema);
+Schema converted_schema(const FunctionSchema& schema);
 // The same, from the operator's row where it has one.
-Schema own_schema(const c10::FunctionSchema& schema);
+Schema own_schema(const FunctionSchema& schema);
 
-// Elements of a small dense CPU tensor in row-major order; absent when its dtype is no plain number.
-std::optional<std::vector<Argument>> elements(const at::Tensor& tensor);
+// A value of the code that has no parts: a bool, a number.
+Argument number_argument(const Value& value);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,16 +1,14 @@
 #include "torchscript/debug_records.h"
 
-#include <torch/csrc/jit/frontend/source_range.h>
-#include <torch/csrc/jit/serialization/pickle.h>
-#include <torch/csrc/jit/serialization/source_range_serialization.h>
-
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
 
-#include "archive/pickle_check.h"
+#include "script/pickle_values.h"
+#include "support/error.h"
+#include "torchscript/names.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 std::string trimmed(std::string_view text) {
@@ -49,55 +47,72 @@ bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& nu
   return true;
 }
 
+// Knows the names that lists of numbers are made by, and no others.
+class PlainHost final : public script::PickleValues::Host {
+ public:
+  Value global(const std::string& /*module*/, const std::string& /*name*/) override {
+    return make_counted<Maker>();
+  }
+  Value call(script::Handle& /*callable*/, const Value& arguments) override {
+    return arguments.items().at(0);
+  }
+  Value build(script::Handle& /*type*/, const Value& /*state*/) override { throw input_error("an object"); }
+  Value persistent(const script::TupleValue& /*id*/) override { throw input_error("a storage"); }
+
+ private:
+  struct Maker : script::Handle {
+    TypePtr type() const override { return script::any_type(); }
+  };
+};
+
 }  // namespace
 
-DebugRecords::Source DebugRecords::read_source(const at::IValue& value,
-                                               const std::vector<std::string>& strings,
+DebugRecords::Source DebugRecords::read_source(const Value& value, const std::vector<std::string>& strings,
                                                std::size_t max_text) {
-  const auto& fields = value.toTupleRef().elements();
+  const auto& fields = value.items();
   Source source;
-  if (fields.at(0).isString()) {
-    source.text = fields[0].toStringRef();
-    if (fields.at(1).isString()) source.file = fields[1].toStringRef();
+  if (fields.at(0).is_string()) {
+    source.text = fields[0].to_string();
+    if (fields.at(1).is_string()) source.file = fields[1].to_string();
   } else {  // in pieces, as the table of strings has it
-    for (const std::int64_t piece : fields.at(0).toIntVector()) {
-      source.text += strings.at(static_cast<std::size_t>(piece));
+    for (const Value& piece : fields.at(0).items()) {
+      source.text += strings.at(static_cast<std::size_t>(piece.to_int()));
       if (source.text.size() > max_text) break;
     }
-    const std::int64_t file = fields.at(1).toInt();
+    const std::int64_t file = fields.at(1).to_int();
     if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
   }
   if (source.text.size() + source.file.size() > max_text) throw std::length_error("text of a debug record");
-  source.first_line = fields.at(2).toInt();
+  source.first_line = fields.at(2).to_int();
   source.file = cut(std::move(source.file));
   return source;
 }
 
 DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
-  check_pickle(pickle);
-  const at::IValue root = torch::jit::unpickle(pickle.data(), pickle.size());
-  const auto* fields = &root.toTupleRef().elements();
+  PlainHost host;
+  const Value root = script::PickleValues(pickle, host).run();
+  const auto* fields = &root.items();
   std::vector<std::string> strings;
-  at::IValue lines_holder;
-  if (!fields->empty() && (*fields)[0].isString() &&
-      (*fields)[0].toStringRef() == torch::jit::kFormatWithStringTable) {
-    for (const auto& text : fields->at(1).toTupleRef().elements()) strings.push_back(text.toStringRef());
+  Value lines_holder;
+  if (!fields->empty() && (*fields)[0].is_string() &&
+      (*fields)[0].to_string() == "FORMAT_WITH_STRING_TABLE") {
+    for (const auto& text : fields->at(1).items()) strings.push_back(text.to_string());
     lines_holder = fields->at(2);
-    fields = &lines_holder.toTupleRef().elements();
+    fields = &lines_holder.items();
   }
   Table table;
   std::unordered_map<const void*, std::size_t> known;
   std::size_t text = 0;
   for (const auto& line : *fields) {
-    const auto& parts = line.toTupleRef().elements();
-    const auto& range = parts.at(torch::jit::kSourceRangeIndex).toTupleRef().elements();
-    const auto [source, is_new] = known.try_emplace(range.at(0).internalToPointer(), table.sources.size());
+    const auto& parts = line.items();
+    const auto& range = parts.at(1).items();
+    const auto [source, is_new] = known.try_emplace(range.at(0).identity(), table.sources.size());
     if (is_new) {
       table.sources.push_back(read_source(range.at(0), strings, kMaxText - text));
       text += table.sources.back().text.size() + table.sources.back().file.size();
     }
-    table.entries.push_back({parts.at(torch::jit::kByteOffsetIndex).toInt(), source->second,
-                             static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).toInt()))});
+    table.entries.push_back({parts.at(0).to_int(), source->second,
+                             static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).to_int()))});
   }
   std::ranges::stable_sort(table.entries, {}, &Entry::offset);
   return table;
@@ -135,10 +150,9 @@ SourceLocation DebugRecords::location(Source& source, std::size_t start) {
   return result;
 }
 
-std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(
-    const torch::jit::SourceRange& range) {
-  if (!range.source() || !range.source()->filename()) return {};
-  const std::string& code_file = *range.source()->filename();
+std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(const script::SourceRange& range) {
+  if (!range.is_known()) return {};
+  const std::string& code_file = range.source->name();
   auto known = tables_.find(code_file);
   if (known == tables_.end()) {
     Table table;
@@ -150,14 +164,14 @@ std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(
     known = tables_.emplace(code_file, std::move(table)).first;
   }
   Table& table = known->second;
-  const auto offset = static_cast<std::int64_t>(edits_.original(code_file, range.start()));
+  const auto offset = static_cast<std::int64_t>(range.begin);
   const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
   if (after == table.entries.begin()) return {};
   const Entry& entry = *std::prev(after);
   return {&table.sources[entry.source], entry.start};
 }
 
-std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& range) {
+std::optional<SourceLocation> DebugRecords::find(const script::SourceRange& range) {
   const auto [source, start] = find_source(range);
   if (source == nullptr) return std::nullopt;
   SourceLocation found = location(*source, start);
@@ -165,7 +179,7 @@ std::optional<SourceLocation> DebugRecords::find(const torch::jit::SourceRange& 
   return found;
 }
 
-std::vector<StackFrame> DebugRecords::stack(const torch::jit::SourceRange& range) {
+std::vector<StackFrame> DebugRecords::stack(const script::SourceRange& range) {
   std::vector<StackFrame> frames;
   const auto [source, start] = find_source(range);
   if (source == nullptr) return frames;
@@ -181,4 +195,4 @@ std::vector<StackFrame> DebugRecords::stack(const torch::jit::SourceRange& range
   return frames;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -11,30 +11,23 @@
 #include <vector>
 
 #include "graph/node.h"
-#include "torchscript/code_edits.h"
+#include "script/source.h"
+#include "script/value.h"
 #include "trace/recorded_calls.h"
 
-namespace torch::jit {
-struct SourceRange;
-}
-namespace c10 {
-struct IValue;
-}
-
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 class DebugRecords {
  public:
   // `read` gives the bytes of a record, or nothing when there is none.
   using ReadRecord = std::function<std::optional<std::string>(const std::string&)>;
-  // `edits` are those of the code that was compiled; they must outlive this.
-  DebugRecords(ReadRecord read, const CodeEdits& edits) : read_(std::move(read)), edits_(edits) {}
+  explicit DebugRecords(ReadRecord read) : read_(std::move(read)) {}
 
   // The Python position that a position in the archive's code was made from.  Records are parsed at the first
   // question about their file; a damaged one is as good as none.
-  std::optional<SourceLocation> find(const torch::jit::SourceRange& range);
+  std::optional<SourceLocation> find(const script::SourceRange& range);
   // Python's stack there, innermost first, where torch.jit.trace kept it; else nothing.
-  std::vector<StackFrame> stack(const torch::jit::SourceRange& range);
+  std::vector<StackFrame> stack(const script::SourceRange& range);
 
  private:
   struct Source {
@@ -53,15 +46,14 @@ class DebugRecords {
     std::vector<Entry> entries;  // by offset
   };
   static Table parse(const std::string& pickle);
-  static Source read_source(const c10::IValue& value, const std::vector<std::string>& strings,
+  static Source read_source(const script::Value& value, const std::vector<std::string>& strings,
                             std::size_t max_text);
   // The source of a position, and where it starts in there; null when none is known.
-  std::pair<Source*, std::size_t> find_source(const torch::jit::SourceRange& range);
+  std::pair<Source*, std::size_t> find_source(const script::SourceRange& range);
   static SourceLocation location(Source& source, std::size_t start);
 
   ReadRecord read_;
-  const CodeEdits& edits_;
   std::unordered_map<std::string, Table> tables_;  // by code file
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

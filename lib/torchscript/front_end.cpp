@@ -3,41 +3,30 @@
 #include <utility>
 
 #include "torchscript/archive.h"
-#include "torchscript/custom_classes.h"
-#include "torchscript/declarations.h"
 #include "torchscript/operators.h"
 #include "torchscript/torchscript_program.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
-                                                const TraceOptions& options, const Listener& listener) {
-  std::unique_ptr<const Program> program;
-  with_large_stack([&] {
+                                                const TraceOptions& options,
+                                                const RegisteredOperators& registered,
+                                                const Listener& listener) {
+  try {
     auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
-    auto declarations = std::make_unique<Declarations>();
-    for (const std::string& pickle : archive->pickles()) declare_classes(pickle);
-    warn_of(provide_operators({archive->code(), archive->constant_types()}, options, archive->edits(),
-                              *declarations),
-            listener);
+    warn_of(provide_operators(*archive, registered, options), listener);
     archive->load();
-    program =
-        std::make_unique<const TorchScriptProgram>(std::move(archive), std::move(declarations), options);
-  });
-  return program;
+    return std::make_unique<const TorchScriptProgram>(std::move(archive), options);
+  } catch (const script::SourceError& error) {  // its place is a line of a record
+    throw input_error(error.what()).at(file.path() + ": " + error.place());
+  }
 }
 
-}  // namespace fxtrace
-
-extern "C" __attribute__((visibility("default"))) void fxtrace_open_torchscript(
-    const fxtrace::TraceOptions& options) {
-  fxtrace::load_operator_libraries(options);
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const RegisteredOperators& registered, const Wanted& wanted,
+                              const Listener& listener) {
+  return trace_model([&] { return load_torchscript(file, info, options, registered, listener); }, options,
+                     wanted, listener);
 }
 
-extern "C" __attribute__((visibility("default"))) void fxtrace_trace_torchscript(
-    const fxtrace::ModelFile& file, const fxtrace::FileInfo& info, const fxtrace::TraceOptions& options,
-    const fxtrace::Wanted& wanted, const fxtrace::Listener& listener, fxtrace::TraceResult& result) {
-  using namespace fxtrace;
-  result =
-      trace_model([&] { return load_torchscript(file, info, options, listener); }, options, wanted, listener);
-}
+}  // namespace fxtrace::torchscript

@@ -1,27 +1,35 @@
-// The door to TorchScript: a shared library that holds everything that needs LibTorch.  The program opens it
-// only when a TorchScript archive is to be read.
+// The door to TorchScript.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "trace/front_end.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
+
+// What libraries of custom operators register.
+struct RegisteredOperators {
+  struct Method {
+    std::string class_name;  // "__torch__.torch.classes.pkg.Class"
+    std::string schema;      // "method(__torch__.torch.classes.pkg.Class self, int n) -> int"
+  };
+  std::vector<std::string> schemas;  // "pkg::op(Tensor x) -> Tensor", known ones among them
+  std::vector<Method> methods;
+};
 
 // Loads the TorchScript archive, of which `info` says what identify_file() found, without reading weights and
-// without running model code.  Throws Error.  Operators of --op-library stay in the process: LibTorch cannot
-// forget them.
+// without running model code.  Throws Error.
 std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
-                                                const TraceOptions& options, const Listener& listener);
+                                                const TraceOptions& options,
+                                                const RegisteredOperators& registered,
+                                                const Listener& listener);
 
-}  // namespace fxtrace
+TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                              const RegisteredOperators& registered, const Wanted& wanted,
+                              const Listener& listener);
 
-// What the shared library exports: first the one that loads all that is loaded, libraries of operators too;
-// the types above are C++, so program and library belong to one build.
-extern "C" void fxtrace_open_torchscript(const fxtrace::TraceOptions& options);
-extern "C" void fxtrace_trace_torchscript(const fxtrace::ModelFile& file, const fxtrace::FileInfo& info,
-                                          const fxtrace::TraceOptions& options, const fxtrace::Wanted& wanted,
-                                          const fxtrace::Listener& listener, fxtrace::TraceResult& result);
+}  // namespace fxtrace::torchscript

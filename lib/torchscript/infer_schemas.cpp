@@ -1,26 +1,31 @@
-// Schemas of unknown operators, from how the archive's code calls them.  The code is parsed with
-// TorchScript's own parser; types come from annotations, literals and the schemas of known operators.  Only
-// what these make plain is taken: there are no guesses.  An argument whose type is not plain is Any, which
-// takes everything; a result that is used must have its type.
-#include <torch/csrc/jit/frontend/lexer.h>
-#include <torch/csrc/jit/frontend/tree_views.h>
-#include <torch/csrc/jit/runtime/operator.h>
+// Schemas of unknown operators, from how the archive's code calls them.  Types come from annotations,
+// literals and the schemas of known operators.  Only what these make plain is taken: there are no guesses. An
+// argument whose type is not plain is Any, which takes everything; a result that is used must have its type.
 
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 
-#include "torchscript/custom_classes.h"
-#include "torchscript/definitions.h"
+#include "script/parser.h"
+#include "script/type_parser.h"
+#include "support/error.h"
 #include "torchscript/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
-using namespace torch::jit;  // NOLINT: the tree's node types have names of their own
+using script::Syntax;
+using script::TokenKind;
+using script::Tree;
+
+constexpr std::string_view kClassPrefix = "__torch__.torch.classes.";
+
+bool is_declared_class(const std::string& name) { return name.starts_with(kClassPrefix); }
 
 constexpr const char* kUnknown = "";
 
@@ -38,7 +43,7 @@ struct Calls {
   bool called = false;
   bool gives_nothing = false;  // the call stands as a statement
   std::set<std::size_t> used;  // results, by position
-  std::vector<Caller> callers;
+  std::vector<std::pair<std::string, script::SourceRange>> callers;
   std::vector<std::string> arguments;           // types by position
   std::map<std::string, std::string> keywords;  // types by name
   std::map<std::size_t, std::string> results;   // types by position
@@ -47,28 +52,18 @@ struct Calls {
 };
 
 // A type annotation as a schema has it: "Tensor", "int[]", "Tensor?"; classes keep their qualified name.
-std::string type_text(const Expr& annotation);
-
-std::string dotted(const Expr& expr) {
-  if (expr.kind() == TK_VAR) return Var(expr).name().name();
-  if (expr.kind() != '.') return kUnknown;
-  const std::string head = dotted(Select(expr).value());
-  return head.empty() ? kUnknown : head + "." + Select(expr).selector().name();
-}
-
-std::string type_text(const Expr& annotation) {
-  if (annotation.kind() == TK_NONE) return "None";
-  if (annotation.kind() != TK_SUBSCRIPT) return dotted(annotation);
-  const Subscript subscript(annotation);
-  const std::string container = dotted(subscript.value());
+std::string type_text(const Tree& annotation) {
+  if (annotation.is(Syntax::kNone)) return "None";
+  if (!annotation.is(Syntax::kSubscript)) return script::dotted_name(annotation);
+  const std::string container = script::dotted_name(annotation.part(0));
   std::vector<std::string> inner;
-  for (const auto& part : subscript.subscript_exprs()) {
-    if (part.kind() == TK_TUPLE_LITERAL) {
-      for (const auto& item : TupleLiteral(part).inputs()) inner.push_back(type_text(item));
+  for (const Tree* part : annotation.part(1).all()) {
+    if (part->is(Syntax::kTuple)) {
+      for (const Tree* item : part->all()) inner.push_back(type_text(*item));
     } else {
-      inner.push_back(type_text(part));
+      inner.push_back(type_text(*part));
     }
-    if (inner.back().empty()) return kUnknown;
+    if (inner.empty() || inner.back().empty()) return kUnknown;
   }
   if (container == "List" && inner.size() == 1) return inner[0] + "[]";
   if (container == "Optional" && inner.size() == 1) return inner[0] + "?";
@@ -107,10 +102,10 @@ std::string merged(const std::string& a, const std::string& b) {
 
 class Code {
  public:
-  Code(const ArchiveCode& code, const std::vector<std::string>& unknown)
-      : constant_types_(code.constant_types) {
+  Code(TorchScriptArchive& archive, const std::vector<std::string>& unknown)
+      : archive_(archive), constant_types_(archive.constant_types()) {
     for (const auto& name : unknown) calls_[name];
-    for (const auto& [record, text] : code.files) parse(record, text);
+    for (const auto& [record, text] : archive.code()) parse(record);
     for (const Defined& function : functions_) run(function);
   }
 
@@ -125,148 +120,142 @@ class Code {
  private:
   struct Defined {
     std::string class_name;  // empty for a function
-    Def definition;
-    std::string record;
-    std::string_view text;  // of the file
+    std::string name;        // qualified
+    const Tree* definition = nullptr;
+    const script::SyntaxFile* file = nullptr;
   };
 
   // --- reading the files ---
 
-  void parse(const std::string& record, const std::string& text) {
+  void parse(const std::string& record) {
     std::string prefix = record.substr(5, record.size() - 8);  // "code/", ".py"
     std::replace(prefix.begin(), prefix.end(), '/', '.');
     try {
-      for_each_definition(std::make_shared<Source>(text, record, 1, nullptr), [&](const TreeRef& tree) {
-        if (tree->kind() == TK_CLASS_DEF) return add_class(prefix, ClassDef(tree), record, text);
-        const Def definition(tree);
-        signatures_[prefix + "." + definition.name().name()] = signature(definition);
-        functions_.push_back({kUnknown, definition, record, text});
-      });
-    } catch (const std::exception&) {
-      // The load will say what is wrong with this file.
+      const script::Program::CodeFile* file = archive_.program().find_file(prefix);
+      if (file == nullptr) return;
+      for (const Tree* tree : file->parsed.definitions) {
+        const std::string name = prefix + "." + std::string(tree->text);
+        if (tree->is(Syntax::kClass)) {
+          add_class(name, *tree, *file->syntax);
+          continue;
+        }
+        signatures_[name] = signature(*tree);
+        functions_.push_back({kUnknown, name, tree, file->syntax.get()});
+      }
+    } catch (const Error&) {
+      // Whoever needs the file will say what is wrong with it.
     }
   }
 
-  void add_class(const std::string& prefix, const ClassDef& definition, const std::string& record,
-                 std::string_view text) {
-    const std::string name = prefix + "." + definition.name().name();
+  void add_class(const std::string& name, const Tree& definition, const script::SyntaxFile& file) {
     ClassInfo& info = classes_[name];
-    for (const auto& statement : definition.body()) {
-      if (statement.kind() == TK_ASSIGN) {
-        const Assign assign(statement);
-        if (assign.type().present() && assign.lhs().kind() == TK_VAR) {
-          info.attributes[Var(assign.lhs()).name().name()] = type_text(assign.type().get());
-        }
-      } else if (statement.kind() == TK_DEF) {
-        const Def method(statement);
-        info.methods[method.name().name()] = signature(method);
-        functions_.push_back({name, method, record, text});
+    for (const Tree* statement : definition.part(1).all()) {
+      if (statement->is(Syntax::kAssignment)) {
+        const Tree& target = statement->part(0).part(0);
+        if (statement->part(2).is_there() && target.is(Syntax::kName))
+          info.attributes[std::string(target.text)] = type_text(statement->part(2));
+      } else if (statement->is(Syntax::kDefinition)) {
+        info.methods[std::string(statement->text)] = signature(*statement);
+        functions_.push_back({name, name + "." + std::string(statement->text), statement, &file});
       }
     }
   }
 
-  static Signature signature(const Def& definition) {
+  static std::string annotation(const Tree& type) { return type.is_there() ? type_text(type) : kUnknown; }
+
+  static Signature signature(const Tree& definition) {
     Signature result;
-    for (const auto& parameter : definition.decl().params()) {
-      result.parameters.push_back(parameter.type().present() ? type_text(parameter.type().get()) : kUnknown);
-    }
-    if (definition.decl().return_type().present())
-      result.result = type_text(definition.decl().return_type().get());
+    for (const Tree* parameter : definition.part(0).all())
+      result.parameters.push_back(annotation(parameter->part(0)));
+    result.result = annotation(definition.part(1));
     return result;
   }
 
   // --- walking one function ---
 
   void run(const Defined& function) {
-    const std::string& class_name = function.class_name;
-    const Def& definition = function.definition;
+    const Tree& definition = *function.definition;
     current_ = &function;
     types_.clear();
     pending_.clear();
-    for (const auto& parameter : definition.decl().params()) {
-      types_[parameter.ident().name()] =
-          parameter.type().present() ? type_text(parameter.type().get()) : kUnknown;
-    }
-    if (!class_name.empty() && definition.decl().params().begin() != definition.decl().params().end()) {
-      types_[definition.decl().params()[0].ident().name()] = class_name;
-    }
-    result_ = definition.decl().return_type().present() ? type_text(definition.decl().return_type().get())
-                                                        : kUnknown;
-    statements(definition.statements());
+    const auto parameters = definition.part(0).all();
+    for (const Tree* parameter : parameters)
+      types_[std::string(parameter->text)] = annotation(parameter->part(0));
+    if (!function.class_name.empty() && !parameters.empty())
+      types_[std::string(parameters[0]->text)] = function.class_name;
+    result_ = annotation(definition.part(1));
+    statements(definition.part(2));
   }
 
   // Results of unknown operators in the tree are used: variables that hold one, and calls inside of another
   // expression.
-  void use(const TreeRef& tree, bool is_whole = true) {
-    if (tree->kind() == TK_VAR) {
-      const auto pending = pending_.find(Var(tree).name().name());
+  void use(const Tree& tree, bool is_whole = true) {
+    if (tree.is(Syntax::kName)) {
+      const auto pending = pending_.find(std::string(tree.text));
       if (pending != pending_.end()) pending->second.first->used.insert(pending->second.second);
       return;
     }
-    if (tree->kind() == TK_APPLY && !is_whole) {
-      if (Calls* calls = unknown_call(Expr(tree))) calls->used.insert(0);
+    if (tree.is(Syntax::kCall) && !is_whole) {
+      if (Calls* calls = unknown_call(tree)) calls->used.insert(0);
     }
-    for (const TreeRef& part : tree->trees()) use(part, false);
+    for (const Tree* part : tree.all()) use(*part, false);
   }
 
-  void use_operands(const Stmt& statement) {
-    switch (statement.kind()) {
-      case TK_ASSIGN:
-        if (Assign(statement).rhs().present()) use(Assign(statement).rhs().get().tree());
-        for (const auto& target : Assign(statement).lhs_list()) {
-          if (target.kind() != TK_VAR && target.kind() != TK_TUPLE_LITERAL) use(target.tree());
+  void use_operands(const Tree& statement) {
+    switch (statement.kind) {
+      case Syntax::kAssignment:
+        if (statement.part(1).is_there()) use(statement.part(1));
+        for (const Tree* target : statement.part(0).all()) {
+          if (!target->is(Syntax::kName) && !target->is(Syntax::kTuple)) use(*target);
         }
         break;
-      case TK_IF:
-        use(If(statement).cond().tree());
+      case Syntax::kIf:
+      case Syntax::kWhile:
+      case Syntax::kExpression:
+        use(statement.part(0));
         break;
-      case TK_WHILE:
-        use(While(statement).cond().tree());
+      case Syntax::kFor:
+        for (const Tree* iterated : statement.part(1).all()) use(*iterated, false);
         break;
-      case TK_FOR:
-        for (const auto& iterated : For(statement).itrs()) use(iterated.tree(), false);
-        break;
-      case TK_WITH:
-        use(With(statement).targets().tree());
-        break;
-      case TK_EXPR_STMT:
-        use(ExprStmt(statement).expr().tree());
+      case Syntax::kWith:
+        use(statement.part(0));
         break;
       default:
-        use(statement.tree());
+        use(statement);
     }
   }
 
-  void statements(const List<Stmt>& list) {
-    for (const auto& statement : list) {
+  void statements(const Tree& list) {
+    for (const Tree* each : list.all()) {
+      const Tree& statement = *each;
       statement_types_.clear();
       use_operands(statement);
-      switch (statement.kind()) {
-        case TK_ASSIGN:
-          assign(Assign(statement));
+      switch (statement.kind) {
+        case Syntax::kAssignment:
+          assign(statement);
           break;
-        case TK_RETURN:
-          expect(Return(statement).expr(), result_);
+        case Syntax::kReturn:
+          if (statement.count > 0) expect(statement.part(0), result_);
           break;
-        case TK_EXPR_STMT:
-          type(ExprStmt(statement).expr());
-          if (Calls* calls = unknown_call(ExprStmt(statement).expr())) calls->gives_nothing = true;
+        case Syntax::kExpression:
+          type(statement.part(0));
+          if (Calls* calls = unknown_call(statement.part(0))) calls->gives_nothing = true;
           break;
-        case TK_IF:
-          expect(If(statement).cond(), "bool");
-          statements(If(statement).trueBranch());
-          statements(If(statement).falseBranch());
+        case Syntax::kIf:
+          expect(statement.part(0), "bool");
+          statements(statement.part(1));
+          statements(statement.part(2));
           break;
-        case TK_WHILE:
-          expect(While(statement).cond(), "bool");
-          statements(While(statement).body());
+        case Syntax::kWhile:
+          expect(statement.part(0), "bool");
+          statements(statement.part(1));
           break;
-        case TK_FOR:
-          for (const auto& iterated : For(statement).itrs()) type(iterated);
-          statements(For(statement).body());
+        case Syntax::kFor:
+          for (const Tree* iterated : statement.part(1).all()) type(*iterated);
+          statements(statement.part(2));
           break;
-        case TK_WITH:
-          statements(With(statement).body());
+        case Syntax::kWith:
+          statements(statement.part(1));
           break;
         default:
           break;
@@ -274,29 +263,31 @@ class Code {
     }
   }
 
-  void assign(const Assign& statement) {
-    if (!statement.rhs().present()) return;
-    const Expr value = statement.rhs().get();
-    std::string declared = statement.type().present() ? type_text(statement.type().get()) : kUnknown;
+  void assign(const Tree& statement) {
+    const Tree& value = statement.part(1);
+    if (!value.is_there()) return;
+    const std::string declared = annotation(statement.part(2));
     const std::string found = declared.empty() ? type(value) : (expect(value, declared), declared);
-    std::vector<Expr> targets;
-    for (const auto& target : statement.lhs_list()) {
-      if (target.kind() == TK_TUPLE_LITERAL) {
-        for (const auto& part : TupleLiteral(target).inputs()) targets.push_back(part);
+    std::vector<const Tree*> targets;
+    bool taken_apart = false;
+    for (const Tree* target : statement.part(0).all()) {
+      if (target->is(Syntax::kTuple)) {
+        taken_apart = true;
+        for (const Tree* part : target->all()) targets.push_back(part);
       } else {
         targets.push_back(target);
       }
     }
-    const bool taken_apart = targets.size() > 1 || (statement.lhs().kind() == TK_TUPLE_LITERAL);
+    taken_apart = taken_apart || targets.size() > 1;
     Calls* calls = unknown_call(value);
     if (calls != nullptr && taken_apart) {
       if (calls->result_count && *calls->result_count != targets.size()) calls->plain = false;
       calls->result_count = targets.size();
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (targets[i].kind() == '.' && !taken_apart) expect(value, type(targets[i]));  // an attribute
-      if (targets[i].kind() != TK_VAR) continue;
-      const std::string name = Var(targets[i]).name().name();
+      if (targets[i]->is(Syntax::kAttribute) && !taken_apart) expect(value, type(*targets[i]));
+      if (!targets[i]->is(Syntax::kName)) continue;
+      const std::string name(targets[i]->text);
       pending_.erase(name);
       types_[name] = taken_apart ? kUnknown : found;
       if (calls != nullptr) pending_[name] = {calls, i};
@@ -304,15 +295,15 @@ class Code {
   }
 
   // The record of the unknown operator that `expr` calls; null for anything else.
-  Calls* unknown_call(const Expr& expr) {
-    if (expr.kind() != TK_APPLY) return nullptr;
-    const Expr called = Apply(expr).callee();
-    const std::string callee = dotted(called);
+  Calls* unknown_call(const Tree& expr) {
+    if (!expr.is(Syntax::kCall)) return nullptr;
+    const Tree& called = expr.part(0);
+    const std::string callee = script::dotted_name(called);
     if (callee.rfind("ops.", 0) != 0) {
-      if (called.kind() != '.') return nullptr;
-      const std::string receiver = type(Select(called).value());
-      if (!is_declared_class(receiver)) return nullptr;
-      return &calls_[receiver + "." + Select(called).selector().name()];
+      if (!called.is(Syntax::kAttribute)) return nullptr;
+      const std::string receiver = type(called.part(0));
+      if (!is_declared_class(receiver) || has_method(receiver, called.text)) return nullptr;
+      return &calls_[receiver + "." + std::string(called.text)];
     }
     const auto dot = callee.find('.', 4);
     if (dot == std::string::npos) return nullptr;
@@ -320,22 +311,29 @@ class Code {
     return known == calls_.end() ? nullptr : &known->second;
   }
 
+  // Of a class of LibTorch's own.
+  bool has_method(const std::string& class_name, std::string_view method) {
+    const TypePtr type = archive_.program().find_type(class_name);
+    const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
+    return as_class != nullptr && as_class->find_method(method) != nullptr;
+  }
+
   // The value must be of this type: tells what an unknown operator gives.
-  void expect(const Expr& expr, const std::string& wanted) {
+  void expect(const Tree& expr, const std::string& wanted) {
     Calls* calls = unknown_call(expr);
     std::size_t index = 0;
-    if (expr.kind() == TK_VAR) {
-      const auto pending = pending_.find(Var(expr).name().name());
+    if (expr.is(Syntax::kName)) {
+      const auto pending = pending_.find(std::string(expr.text));
       if (pending != pending_.end()) std::tie(calls, index) = pending->second;
     } else {
       type(expr);
     }
-    if (expr.kind() == TK_TUPLE_LITERAL && wanted.size() > 1 && wanted[0] == '(' &&
+    if (expr.is(Syntax::kTuple) && wanted.size() > 1 && wanted[0] == '(' &&
         wanted.find_first_of("([", 1) == std::string::npos) {
       std::size_t from = 1;
-      for (const auto& part : TupleLiteral(expr).inputs()) {
+      for (const Tree* part : expr.all()) {
         const auto end = std::min(wanted.find(',', from), wanted.size() - 1);
-        expect(part, wanted.substr(from, end - from));
+        expect(*part, wanted.substr(from, end - from));
         from = std::min(end + 2, wanted.size());
       }
     }
@@ -348,200 +346,174 @@ class Code {
   }
 
   // Type of an expression; calls in it are looked at on the way, once for each statement.
-  std::string type(const Expr& expr) {
-    if (expr.kind() != TK_APPLY && expr.kind() != '.') return find_type(expr);
-    const auto known = statement_types_.find(expr.tree().get());
+  std::string type(const Tree& expr) {
+    if (!expr.is(Syntax::kCall) && !expr.is(Syntax::kAttribute)) return find_type(expr);
+    const auto known = statement_types_.find(&expr);
     if (known != statement_types_.end()) return known->second;
     std::string found = find_type(expr);
-    statement_types_.emplace(expr.tree().get(), found);
+    statement_types_.emplace(&expr, found);
     return found;
   }
 
-  std::string find_type(const Expr& expr) {
-    switch (expr.kind()) {
-      case TK_VAR: {
-        const auto known = types_.find(Var(expr).name().name());
+  std::string find_type(const Tree& expr) {
+    switch (expr.kind) {
+      case Syntax::kName: {
+        const auto known = types_.find(std::string(expr.text));
         return known == types_.end() ? kUnknown : known->second;
       }
-      case TK_CONST:
-        return Const(expr).isFloatingPoint() ? "float" : Const(expr).isComplex() ? "complex" : "int";
-      case TK_TRUE:
-      case TK_FALSE:
+      case Syntax::kNumber:
+        return type_of_number(expr.text);
+      case Syntax::kTrue:
+      case Syntax::kFalse:
         return "bool";
-      case TK_NONE:
+      case Syntax::kNone:
         return "None";
-      case TK_STRINGLITERAL:
+      case Syntax::kStringLiteral:
         return "str";
-      case '-':
-        return expr.tree()->trees().size() == 1 ? type(Expr(expr.tree()->trees()[0])) : kUnknown;
-      case TK_LIST_LITERAL: {
+      case Syntax::kUnary:
+        return expr.token == TokenKind::kMinus ? type(expr.part(0)) : kUnknown;
+      case Syntax::kListLiteral: {
         std::string element;
-        for (const auto& item : ListLiteral(expr).inputs()) {
-          const std::string one = type(item);
+        for (const Tree* item : expr.all()) {
+          const std::string one = type(*item);
           if (one.empty()) return kUnknown;
           element = element.empty() ? one : merged(element, one);
           if (element.empty()) return kUnknown;
         }
         return element.empty() ? kUnknown : element + "[]";
       }
-      case TK_TUPLE_LITERAL:
-        for (const auto& item : TupleLiteral(expr).inputs()) type(item);
+      case Syntax::kTuple:
+        for (const Tree* item : expr.all()) type(*item);
         return kUnknown;
-      case TK_SUBSCRIPT: {
-        const std::string sequence = type(Subscript(expr).value());
+      case Syntax::kSubscript: {
+        const std::string sequence = type(expr.part(0));
         const bool list = sequence.size() > 2 && sequence.compare(sequence.size() - 2, 2, "[]") == 0;
         return list ? sequence.substr(0, sequence.size() - 2) : kUnknown;
       }
-      case '.': {
-        if (const auto constant = constant_index(Select(expr))) return constant_types_[*constant];
-        const auto known = classes_.find(type(Select(expr).value()));
-        if (known == classes_.end()) return kUnknown;
-        const auto attribute = known->second.attributes.find(Select(expr).selector().name());
-        return attribute == known->second.attributes.end() ? kUnknown : attribute->second;
-      }
-      case TK_APPLY:
-        return call(Apply(expr));
+      case Syntax::kAttribute:
+        if (const auto constant = constant_index(expr)) return constant_types_[*constant];
+        return attribute_type(type(expr.part(0)), std::string(expr.text));
+      case Syntax::kCall:
+        return call(expr);
       default:
         return kUnknown;
     }
   }
 
+  static std::string type_of_number(std::string_view text) {
+    if (text.ends_with('j')) return "complex";
+    const bool is_float = text.find_first_of(".eE") != std::string_view::npos && !text.starts_with("0x");
+    return is_float ? "float" : "int";
+  }
+
+  std::string attribute_type(const std::string& class_name, const std::string& name) const {
+    const auto known = classes_.find(class_name);
+    if (known == classes_.end()) return kUnknown;
+    const auto attribute = known->second.attributes.find(name);
+    return attribute == known->second.attributes.end() ? kUnknown : attribute->second;
+  }
+
   // Of "CONSTANTS.c3": 3.
-  std::optional<std::size_t> constant_index(const Select& attribute) const {
-    const Expr holder = attribute.value();
-    const std::string text = attribute.selector().name();
-    if (holder.kind() != TK_VAR || Var(holder).name().name() != "CONSTANTS" || !text.starts_with('c'))
+  std::optional<std::size_t> constant_index(const Tree& attribute) const {
+    const Tree& holder = attribute.part(0);
+    if (!holder.is(Syntax::kName) || holder.text != "CONSTANTS" || !attribute.text.starts_with('c'))
       return std::nullopt;
-    const std::string_view name = std::string_view(text).substr(1);
+    const std::string_view name = attribute.text.substr(1);
     std::size_t index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     const bool is_index = error == std::errc{} && end == name.data() + name.size();
     return is_index && index < constant_types_.size() ? std::optional(index) : std::nullopt;
   }
 
-  std::string call(const Apply& apply) {
-    const Expr callee = apply.callee();
-    const std::string name = dotted(callee);
+  static std::span<const Tree* const> inputs(const Tree& apply) { return apply.part(1).all(); }
+
+  std::string call(const Tree& apply) {
+    const Tree& callee = apply.part(0);
+    const std::string name = script::dotted_name(callee);
     if (Calls* calls = unknown_call(apply)) {
       add_call(*calls, apply);
       return kUnknown;
     }
-    if (name == "annotate" || name == "unchecked_cast") {
-      const std::string declared = type_text(apply.inputs()[0]);
-      expect(apply.inputs()[1], declared);
+    if ((name == "annotate" || name == "unchecked_cast") && inputs(apply).size() == 2) {
+      const std::string declared = type_text(*inputs(apply)[0]);
+      expect(*inputs(apply)[1], declared);
       return declared;
     }
     if (name == "int" || name == "float" || name == "bool" || name == "str") {
-      for (const auto& input : apply.inputs()) type(input);
+      for (const Tree* input : inputs(apply)) type(*input);
       return name;
     }
-    if (name == "getattr" && apply.inputs().size() == 2 && apply.inputs()[1].kind() == TK_STRINGLITERAL) {
-      const auto known = classes_.find(type(apply.inputs()[0]));
-      if (known == classes_.end()) return kUnknown;
-      const auto attribute = known->second.attributes.find(StringLiteral(apply.inputs()[1]).text());
-      return attribute == known->second.attributes.end() ? kUnknown : attribute->second;
-    }
-    if (const auto function = signatures_.find(name); function != signatures_.end()) {
+    if (name == "getattr" && inputs(apply).size() == 2 && inputs(apply)[1]->is(Syntax::kStringLiteral))
+      return attribute_type(type(*inputs(apply)[0]), std::string(inputs(apply)[1]->text));
+    if (const auto function = signatures_.find(name); function != signatures_.end())
       return apply_signature(function->second, apply, 0);
-    }
     if (name.rfind("torch.", 0) == 0) return call_operator("aten::" + name.substr(6), apply);
     if (name.rfind("ops.", 0) == 0) {
-      const auto dot = name.find('.', 4);
+      const auto dot = std::min(name.find('.', 4), name.size() - 1);
       return call_operator(name.substr(4, dot - 4) + "::" + name.substr(dot + 1), apply);
     }
-    if (callee.kind() == '.') {
-      const auto known = classes_.find(type(Select(callee).value()));
+    if (callee.is(Syntax::kAttribute)) {
+      // X.__new__(X), of a class of torch.classes.
+      const std::string holder = script::dotted_name(callee.part(0));
+      if (callee.text == "__new__" && is_declared_class(holder)) return holder;
+      const auto known = classes_.find(type(callee.part(0)));
       if (known != classes_.end()) {
-        const auto method = known->second.methods.find(Select(callee).selector().name());
+        const auto method = known->second.methods.find(std::string(callee.text));
         if (method != known->second.methods.end()) return apply_signature(method->second, apply, 1);
       }
     }
-    for (const auto& input : apply.inputs()) type(input);
+    for (const Tree* input : inputs(apply)) type(*input);
     return kUnknown;
   }
 
-  std::string apply_signature(const Signature& signature, const Apply& apply, std::size_t first) {
-    for (std::size_t i = 0; i < apply.inputs().size(); ++i) {
+  std::string apply_signature(const Signature& signature, const Tree& apply, std::size_t first) {
+    for (std::size_t i = 0; i < inputs(apply).size(); ++i) {
       const std::size_t at = first + i;
-      expect(apply.inputs()[i], at < signature.parameters.size() ? signature.parameters[at] : kUnknown);
+      expect(*inputs(apply)[i], at < signature.parameters.size() ? signature.parameters[at] : kUnknown);
     }
     return signature.result;
   }
 
   // A known operator: what all overloads that fit agree on.
-  std::string call_operator(const std::string& name, const Apply& apply) {
+  std::string call_operator(const std::string& name, const Tree& apply) {
     std::vector<std::string> given;
-    for (const auto& input : apply.inputs()) given.push_back(type(input));
+    for (const Tree* input : inputs(apply)) given.push_back(type(*input));
     std::set<std::string> results;
     std::vector<std::set<std::string>> formals(given.size());
-    for (const auto& candidate : getAllOperatorsFor(c10::Symbol::fromQualString(name))) {
-      const auto& schema = candidate->schema();
-      bool fits = schema.arguments().size() >= given.size();
+    for (const OperatorSchema* candidate : archive_.program().operators().overloads(script::intern(name))) {
+      const FunctionSchema& schema = candidate->schema;
+      bool fits = schema.arguments.size() >= given.size();
       for (std::size_t i = 0; fits && i < given.size(); ++i) {
-        const auto kind = schema.arguments()[i].type()->kind();
-        if (given[i] == "Tensor")
-          fits = kind == c10::TypeKind::TensorType || kind == c10::TypeKind::OptionalType;
-        if (given[i] == "int" || given[i] == "float" || given[i] == "bool" || given[i] == "str") {
-          fits = kind != c10::TypeKind::TensorType;
-        }
+        const auto kind = schema.arguments[i].type->kind();
+        if (given[i] == "Tensor") fits = kind == TypeKind::kTensor || kind == TypeKind::kOptional;
+        if (given[i] == "int" || given[i] == "float" || given[i] == "bool" || given[i] == "str")
+          fits = kind != TypeKind::kTensor;
       }
       if (!fits) continue;
-      for (std::size_t i = 0; i < given.size(); ++i) formals[i].insert(schema.arguments()[i].type()->str());
-      results.insert(schema.returns().size() == 1 ? schema.returns()[0].type()->str() : kUnknown);
+      for (std::size_t i = 0; i < given.size(); ++i) formals[i].insert(schema.arguments[i].type->str());
+      results.insert(schema.returns.size() == 1 ? schema.returns[0].type->str() : kUnknown);
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
-      if (formals[i].size() == 1) expect(apply.inputs()[i], *formals[i].begin());
+      if (formals[i].size() == 1) expect(*inputs(apply)[i], *formals[i].begin());
     }
     return results.size() == 1 ? *results.begin() : kUnknown;
   }
 
-  void add_call(Calls& calls, const Apply& apply) {
-    const std::size_t count = apply.inputs().size();
+  void add_call(Calls& calls, const Tree& apply) {
+    const std::size_t count = inputs(apply).size();
     if (!calls.called) calls.arguments.resize(count, kUnknown);
     if (calls.arguments.size() != count) calls.plain = false;
     calls.called = true;
-    add_caller(calls, apply);
-    for (std::size_t i = 0; i < count && i < calls.arguments.size(); ++i) {
-      add_type(calls.arguments[i], type(apply.inputs()[i]));
-    }
-    for (const auto& attribute : apply.attributes()) {
-      add_type(calls.keywords[attribute.name().name()], type(attribute.value()));
-    }
+    calls.callers.emplace_back(current_->name, current_->file->range(apply));
+    for (std::size_t i = 0; i < count && i < calls.arguments.size(); ++i)
+      add_type(calls.arguments[i], type(*inputs(apply)[i]));
+    for (const Tree* keyword : apply.part(2).all())
+      add_type(calls.keywords[std::string(keyword->text)], type(keyword->part(0)));
   }
 
   static void add_type(std::string& known, const std::string& found) {
     const bool contradicts = !known.empty() && !found.empty() && merged(known, found).empty();
     known = contradicts ? kAny : merged(known, found);
-  }
-
-  // Where the body of the function that calls stands, and what it gives.
-  void add_caller(Calls& calls, const Apply& apply) const {
-    const std::string_view text = current_->text;
-    const auto& body = current_->definition.statements();
-    if (body.begin() == body.end()) return;
-    Caller caller;
-    caller.record = current_->record;
-    caller.call = apply.range().start();
-    const std::size_t first = (*body.begin()).range().start();
-    const std::size_t line = text.rfind('\n', first);
-    if (line == std::string_view::npos) return;
-    caller.begin = line + 1;
-    const std::size_t indentation = text.find_first_not_of(' ', caller.begin) - caller.begin;
-    caller.indentation = std::string(indentation, ' ');
-    // Up to the next line that stands further out.
-    for (caller.end = caller.begin; caller.end < text.size();) {
-      const std::size_t end = std::min(text.find('\n', caller.end), text.size() - 1);
-      const std::size_t start = text.find_first_not_of(' ', caller.end);
-      if (start < end && start - caller.end < indentation) break;
-      caller.end = end + 1;
-    }
-    const std::string_view header = text.substr(0, line);
-    const std::size_t arrow = header.rfind("->");
-    if (current_->definition.decl().return_type().present() && arrow != std::string_view::npos) {
-      const std::size_t from = arrow + 2;
-      caller.result = std::string(header.substr(from, header.rfind(':') - from));
-    }
-    calls.callers.push_back(std::move(caller));
   }
 
   static InferredSchema schema(const std::string& name, const Calls& calls) {
@@ -574,7 +546,7 @@ class Code {
       inferred.complete = false;
       return "?";
     };
-    if (calls.gives_nothing) {
+    if (calls.gives_nothing || text.starts_with("__init__(")) {
       text += inferred.class_name.empty() ? "()" : "NoneType";
     } else if (calls.result_count) {
       if (!inferred.class_name.empty()) inferred.complete = false;  // methods have one result
@@ -588,6 +560,7 @@ class Code {
     return inferred;
   }
 
+  TorchScriptArchive& archive_;
   const std::vector<std::string>& constant_types_;
   std::map<std::string, Calls> calls_;
   std::map<std::string, ClassInfo> classes_;
@@ -598,13 +571,14 @@ class Code {
   std::map<std::string, std::pair<Calls*, std::size_t>> pending_;  // variables that hold an unknown result
   std::string result_;
   const Defined* current_ = nullptr;
-  std::unordered_map<const torch::jit::Tree*, std::string> statement_types_;  // of the statement at hand
+  std::unordered_map<const Tree*, std::string> statement_types_;  // of the statement at hand
 };
 
 }  // namespace
 
-std::vector<InferredSchema> infer_schemas(const ArchiveCode& code, const std::vector<std::string>& names) {
-  return Code(code, names).schemas();
+std::vector<InferredSchema> infer_schemas(TorchScriptArchive& archive,
+                                          const std::vector<std::string>& names) {
+  return Code(archive, names).schemas();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,9 +1,5 @@
 #include "torchscript/input_guesses.h"
 
-#include <torch/csrc/jit/api/function_impl.h>
-#include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/ir/ir.h>
-
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -11,20 +7,15 @@
 
 #include "torchscript/convert.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
-
-namespace prim = c10::prim;
-using torch::jit::Block;
-using torch::jit::Node;
-using torch::jit::Value;
 
 constexpr int kMaxDepth = 50;  // of calls
 constexpr std::size_t kMaxNodes = 100'000;
 
 // What is told of a value: an object, parameter or constant, or the inputs that it was made of.
 struct Told {
-  at::IValue value;  // None: nothing
+  Value value;  // None: nothing
   std::set<std::size_t> inputs;
 };
 
@@ -40,10 +31,10 @@ bool keeps_shape(const std::string& name) {
 
 class Guesser {
  public:
-  explicit Guesser(std::size_t inputs) : specs_(inputs) {}
+  Guesser(const TorchScriptArchive& archive, std::size_t inputs) : archive_(archive), specs_(inputs) {}
 
-  Told run(const torch::jit::Graph& graph, const std::vector<Told>& arguments, int depth) {
-    const auto formals = graph.inputs();
+  Told run(const IrGraph& graph, const std::vector<Told>& arguments, int depth) {
+    const auto& formals = graph.inputs();
     for (std::size_t i = 0; i < formals.size(); ++i) {
       told_[formals[i]] = i < arguments.size() ? arguments[i] : Told{};
     }
@@ -54,53 +45,53 @@ class Guesser {
   std::vector<std::vector<std::string>> take() { return std::move(specs_); }
 
  private:
-  void run(const Block& block, int depth) {
-    for (const Node* node : block.nodes()) {
+  void run(const IrBlock& block, int depth) {
+    for (const IrNode* node : block.nodes()) {
       if (++nodes_ > kMaxNodes) return;
       run(*node, depth);
     }
   }
 
-  void run(const Node& node, int depth) {
+  void run(const IrNode& node, int depth) {
     switch (node.kind()) {
-      case prim::Constant:
-        if (auto constant = torch::jit::toIValue(node.output())) told_[node.output()].value = *constant;
+      case Symbol::kPrimConstant:
+        told_[node.output()].value = archive_.value_of(*node.constant());
         return;
-      case prim::GetAttr: {
-        const at::IValue holder = told_[node.input(0)].value;
-        if (!holder.isObject()) return;
-        const auto slot = holder.toObjectRef().type()->findAttributeSlot(node.s(c10::attr::name));
-        if (slot && *slot < holder.toObjectRef().slots().size()) {
-          told_[node.output()].value = holder.toObjectRef().getSlot(*slot);
+      case Symbol::kPrimGetAttr: {
+        const Value holder = told_[node.input(0)].value;
+        if (!holder.is_object()) return;
+        const auto slot = class_of(holder.to_object()).find_slot(node.text());
+        if (slot && *slot < holder.to_object().slots.size()) {
+          told_[node.output()].value = holder.to_object().slots[*slot];
         }
         return;
       }
-      case prim::ListConstruct: {  // of parameters: the first one
+      case Symbol::kPrimListConstruct: {  // of parameters: the first one
         Told all;
-        for (const Value* item : node.inputs()) {
+        for (const IrValue* item : node.inputs()) {
           const Told& told = told_[item];
-          if (all.value.isNone()) all.value = told.value;
+          if (all.value.is_none()) all.value = told.value;
           all.inputs.insert(told.inputs.begin(), told.inputs.end());
         }
         told_[node.output()] = std::move(all);
         return;
       }
-      case prim::TupleConstruct:  // the first element, as with tuples that are taken apart
-      case prim::TupleIndex:
-      case prim::TupleUnpack:
-      case prim::unchecked_cast:
+      case Symbol::kPrimTupleConstruct:  // the first element, as with tuples that are taken apart
+      case Symbol::kPrimTupleIndex:
+      case Symbol::kPrimTupleUnpack:
+      case Symbol::kPrimUncheckedCast:
         if (!node.inputs().empty() && !node.outputs().empty())
           told_[node.output(0)] = Told(told_[node.input(0)]);
         return;
-      case prim::CallMethod:
-      case prim::CallFunction:
+      case Symbol::kPrimCallMethod:
+      case Symbol::kPrimCallFunction:
         return call(node, depth);
-      case prim::If:
-      case prim::Loop: {
-        for (const Block* block : node.blocks()) run(*block, depth);
-        if (node.kind() == prim::Loop) return;
+      case Symbol::kPrimIf:
+      case Symbol::kPrimLoop: {
+        for (const IrBlock* block : node.blocks()) run(*block, depth);
+        if (node.kind() == Symbol::kPrimLoop) return;
         for (std::size_t i = 0; i < node.outputs().size(); ++i) {
-          for (const Block* block : node.blocks()) {
+          for (const IrBlock* block : node.blocks()) {
             const Told result = told_[block->outputs()[i]];
             if (!result.inputs.empty()) told_[node.outputs()[i]] = result;
           }
@@ -112,15 +103,15 @@ class Guesser {
     }
   }
 
-  void call(const Node& node, int depth) {
+  void call(const IrNode& node, int depth) {
     std::vector<Told> arguments;
-    torch::jit::Function* function = nullptr;
-    if (node.kind() == prim::CallMethod) {
+    Function* function = nullptr;
+    if (node.kind() == Symbol::kPrimCallMethod) {
       const Told receiver = told_[node.input(0)];
-      if (!receiver.value.isObject()) return;
-      function = receiver.value.toObjectRef().type()->findMethod(node.s(c10::attr::name));
+      if (!receiver.value.is_object()) return;
+      function = class_of(receiver.value.to_object()).find_method(node.text());
       arguments.push_back(receiver);
-    } else if (const auto type = node.input(0)->type()->cast<c10::FunctionType>()) {
+    } else if (const auto type = node.input(0)->type()->as<FunctionType>()) {
       function = type->function();
     }
     bool takes_input = false;
@@ -128,14 +119,16 @@ class Guesser {
       arguments.push_back(told_[node.input(i)]);
       takes_input = takes_input || !arguments.back().inputs.empty();
     }
-    if (function == nullptr || !function->isGraphFunction() || !takes_input || depth >= kMaxDepth) return;
-    const Told result = run(*torch::jit::toGraphFunction(*function).graph(), arguments, depth + 1);
+    if (function == nullptr || !function->has_code() || !takes_input || depth >= kMaxDepth) return;
+    const IrGraph* graph = archive_.find_graph(*function);
+    if (graph == nullptr) return;
+    const Told result = run(*graph, arguments, depth + 1);
     if (!result.inputs.empty()) told_[node.output()] = result;
   }
 
   // An operator: what it asks of the inputs.
-  void use(const Node& node) {
-    const std::string name = node.kind().toQualString();
+  void use(const IrNode& node) {
+    const std::string name(to_text(node.kind()));
     const std::size_t first = name == "aten::embedding" ? 1 : 0;  // (weight, indices)
     if (node.inputs().size() <= first) return;
     const Told taken = told_[node.input(first)];
@@ -149,19 +142,19 @@ class Guesser {
     }
   }
 
-  std::vector<std::string> specs_of(const Node& node, const std::string& name) {
+  std::vector<std::string> specs_of(const IrNode& node, const std::string& name) {
     const auto tensor = [&](std::size_t index) {
-      const at::IValue value = index < node.inputs().size() ? told_[node.input(index)].value : at::IValue();
-      return value.isTensor() && value.toTensor().defined() ? value.toTensor() : at::Tensor();
+      const Value value = index < node.inputs().size() ? told_[node.input(index)].value : Value();
+      return value.is_tensor() ? TensorRef(&value.to_tensor()) : TensorRef();
     };
     const auto integer = [&](std::size_t index) {
-      const at::IValue value = index < node.inputs().size() ? told_[node.input(index)].value : at::IValue();
-      return value.isInt() ? value.toInt() : 1;
+      const Value value = index < node.inputs().size() ? told_[node.input(index)].value : Value();
+      return value.is_int() ? value.to_int() : 1;
     };
-    const auto typed = [](const at::Tensor& weight, const std::string& sizes) {
-      return dtype_name(weight.scalar_type()) + "[" + sizes + "]";
+    const auto typed = [](const TensorRef& weight, const std::string& sizes) {
+      return dtype_name(weight->dtype) + "[" + sizes + "]";
     };
-    const auto of_last = [&](const at::Tensor& weight, std::int64_t size) -> std::vector<std::string> {
+    const auto of_last = [&](const TensorRef& weight, std::int64_t size) -> std::vector<std::string> {
       const std::string last = std::to_string(size);
       return {typed(weight, "N," + last), typed(weight, "N,T," + last)};
     };
@@ -169,54 +162,54 @@ class Guesser {
     const std::size_t weight_index = name == "aten::layer_norm" || name == "aten::group_norm" ? 2
                                      : name == "aten::lstm" || name == "aten::gru"            ? 2
                                                                                               : 1;
-    const at::Tensor weight = tensor(weight_index);
-    if (!weight.defined()) return {};
+    const TensorRef weight = tensor(weight_index);
+    if (!weight) return {};
     if (name == "aten::conv1d" || name == "aten::conv2d" || name == "aten::conv3d" ||
         name == "aten::_convolution" || name == "aten::convolution") {
       // (input, weight, bias, stride, padding, dilation, [transposed, output_padding,] groups)
       const bool general = name.ends_with("convolution");
       const std::int64_t groups = integer(general ? 8 : 6);
       static constexpr const char* kPlaces[] = {",L", ",H,W", ",D,H,W"};
-      const std::int64_t places = weight.dim() - 2;
+      const std::int64_t places = weight->dim() - 2;
       if (places < 1 || places > 3) return {};
-      const at::IValue transposed = general ? told_[node.input(6)].value : at::IValue(false);
-      const bool is_transposed = transposed.isBool() && transposed.toBool();
-      const std::int64_t channels = is_transposed ? weight.size(0) : weight.size(1) * groups;
+      const Value transposed = general ? told_[node.input(6)].value : Value(false);
+      const bool is_transposed = transposed.is_bool() && transposed.to_bool();
+      const std::int64_t channels = is_transposed ? weight->sizes.at(0) : weight->sizes.at(1) * groups;
       return {typed(weight, "N," + std::to_string(channels) + kPlaces[places - 1])};
     }
-    if (name == "aten::linear" && weight.dim() == 2) return of_last(weight, weight.size(1));
-    if (name == "aten::matmul" && weight.dim() == 2) return of_last(weight, weight.size(0));
-    if (name == "aten::layer_norm" && weight.dim() == 1) return of_last(weight, weight.size(0));
-    if ((name == "aten::lstm" || name == "aten::gru") && weight.dim() == 2) {
-      return {typed(weight, "N,T," + std::to_string(weight.size(1)))};
+    if (name == "aten::linear" && weight->dim() == 2) return of_last(weight, weight->sizes.at(1));
+    if (name == "aten::matmul" && weight->dim() == 2) return of_last(weight, weight->sizes.at(0));
+    if (name == "aten::layer_norm" && weight->dim() == 1) return of_last(weight, weight->sizes.at(0));
+    if ((name == "aten::lstm" || name == "aten::gru") && weight->dim() == 2) {
+      return {typed(weight, "N,T," + std::to_string(weight->sizes.at(1)))};
     }
-    if ((name == "aten::batch_norm" || name == "aten::group_norm") && weight.dim() == 1) {
-      const std::string channels = "N," + std::to_string(weight.size(0));
+    if ((name == "aten::batch_norm" || name == "aten::group_norm") && weight->dim() == 1) {
+      const std::string channels = "N," + std::to_string(weight->sizes.at(0));
       return {typed(weight, channels + ",H,W"), typed(weight, channels)};
     }
     return {};
   }
 
-  std::unordered_map<const Value*, Told> told_;
+  const TorchScriptArchive& archive_;
+  std::unordered_map<const IrValue*, Told> told_;
   std::vector<std::vector<std::string>> specs_;
   std::size_t nodes_ = 0;
 };
 
 // The first convolution's weight of the module, in the order of registration; undefined when there is none.
-at::Tensor first_kernel(const c10::ivalue::Object& module) {
-  std::vector<const c10::ivalue::Object*> pending{&module};
-  std::unordered_set<const c10::ivalue::Object*> seen;
+TensorRef first_kernel(const ObjectValue& module) {
+  std::vector<const ObjectValue*> pending{&module};
+  std::unordered_set<const ObjectValue*> seen;
   while (!pending.empty()) {
-    const c10::ivalue::Object* object = pending.back();
+    const ObjectValue* object = pending.back();
     pending.pop_back();
     if (!seen.insert(object).second) continue;
-    std::vector<const c10::ivalue::Object*> children;
-    for (std::size_t i = 0; i < object->slots().size(); ++i) {
-      const at::IValue& value = object->slots()[i];
-      if (value.isTensor() && value.toTensor().defined() && value.toTensor().dim() == 4)
-        return value.toTensor();
-      const auto type = object->type()->getAttribute(i)->cast<c10::ClassType>();
-      if (type && type->is_module() && value.isObject()) children.push_back(&value.toObjectRef());
+    std::vector<const ObjectValue*> children;
+    for (std::size_t i = 0; i < object->slots.size(); ++i) {
+      const Value& value = object->slots[i];
+      if (value.is_tensor() && value.to_tensor().dim() == 4) return TensorRef(&value.to_tensor());
+      const auto* type = class_of(*object).attributes()[i].type->as<ClassType>();
+      if (type && type->is_module() && value.is_object()) children.push_back(&value.to_object());
     }
     pending.insert(pending.end(), children.rbegin(), children.rend());
   }
@@ -225,29 +218,31 @@ at::Tensor first_kernel(const c10::ivalue::Object& module) {
 
 }  // namespace
 
-std::vector<InputGuess> guess_inputs(const c10::intrusive_ptr<c10::ivalue::Object>& self,
-                                     torch::jit::Function& method) {
+std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
+                                     Function& method) {
   std::vector<InputGuess> guesses;
-  std::vector<Told> arguments{{self, {}}};
-  const auto& formals = method.getSchema().arguments();
+  std::vector<Told> arguments;
+  arguments.push_back({Value(self), {}});
+  const auto& formals = method.schema().arguments;
   for (std::size_t i = 1; i < formals.size(); ++i) {
     guesses.push_back(
-        {formals[i].name(), type_name(*formals[i].real_type()), formals[i].default_value().has_value(), {}});
+        {formals[i].name, type_name(*formals[i].type), formals[i].default_value.has_value(), {}});
     arguments.push_back({{}, {i - 1}});
   }
-  if (!method.isGraphFunction()) return guesses;
-  Guesser guesser(guesses.size());
-  guesser.run(*torch::jit::toGraphFunction(method).graph(), arguments, 0);
+  const IrGraph* graph = archive.find_graph(method);
+  if (graph == nullptr) return guesses;
+  Guesser guesser(archive, guesses.size());
+  guesser.run(*graph, arguments, 0);
   auto specs = guesser.take();
   for (std::size_t i = 0; i < guesses.size(); ++i) {
     guesses[i].specs = std::move(specs[i]);
     if (guesses[i].type != "List[Tensor]" || !guesses[i].specs.empty()) continue;
     // Detectors take a list of images.
-    if (const at::Tensor kernel = first_kernel(*self); kernel.defined()) {
-      guesses[i].specs = {dtype_name(kernel.scalar_type()) + "[" + std::to_string(kernel.size(1)) + ",H,W]"};
+    if (const TensorRef kernel = first_kernel(*self)) {
+      guesses[i].specs = {dtype_name(kernel->dtype) + "[" + std::to_string(kernel->sizes[1]) + ",H,W]"};
     }
   }
   return guesses;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,17 +1,15 @@
 // What a method's code tells of its inputs: the parameters of the first operator that takes one.
 #pragma once
 
-#include <ATen/core/function.h>
-#include <ATen/core/ivalue.h>
-
 #include <vector>
 
+#include "torchscript/archive.h"
 #include "trace/program.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // Nothing is run.  Where the code does not tell, a guess has no specs.
-std::vector<InputGuess> guess_inputs(const c10::intrusive_ptr<c10::ivalue::Object>& self,
-                                     torch::jit::Function& method);
+std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
+                                     Function& method);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

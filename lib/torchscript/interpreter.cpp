@@ -1,20 +1,16 @@
 #include "torchscript/interpreter.h"
 
-#include <torch/csrc/jit/api/function_impl.h>
-#include <torch/csrc/jit/ir/constants.h>
+#include <algorithm>
 
+#include "script/plain_operators.h"
 #include "support/error.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/plain_operators.h"
 #include "torchscript/root_inputs.h"
-#include "torchscript/shapes/abstract.h"
 #include "torchscript/structure.h"
 #include "trace/expression.h"
 
-namespace fxtrace {
-
-namespace prim = c10::prim;
-namespace aten = c10::aten;
+namespace fxtrace::torchscript {
 
 namespace {
 constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
@@ -38,17 +34,18 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   root_ = module_ = root;
   bound_->calls().forget(root, 0);
   const auto& object = program_.object(root);
-  torch::jit::Function& function =
-      method == "forward" ? *find_forward(*object->type()) : object->type()->getMethod(method);
-  const auto& schema = function.getSchema();
-  Values values{at::IValue(object)};
+  Function& function =
+      method == "forward" ? *find_forward(class_of(*object)) : *class_of(*object).get_method(method);
+  const auto& schema = function.schema();
+  Values values{Value(object)};
   std::vector<Argument> arguments;
-  const auto make_placeholder = [&](const std::string& name, const c10::TypePtr& type,
-                                    const c10::Argument* formal, AbstractValue known) -> BoundInput {
+  const auto make_placeholder = [&](const std::string& name, const TypePtr& type,
+                                    const FunctionArgument* formal, AbstractValue known) -> BoundInput {
     std::vector<Argument> defaults;
     // A tensor would be a node in front of its placeholder.
-    if (formal != nullptr && formal->default_value() && is_plain(*formal->default_value())) {
-      defaults.push_back(argument(*formal->default_value(), nullptr, meaning_of(*formal)));
+    if (formal != nullptr && formal->default_value) {
+      const Value given = program_.archive().value_of(*formal->default_value);
+      if (is_plain(given)) defaults.push_back(argument(given, nullptr, meaning_of(*formal)));
     }
     const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));
     return {make_proxy(ref(id), type, std::move(known)), Argument(id)};
@@ -56,9 +53,9 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
   const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
-  const std::map<std::string, at::IValue> plain = plain_inputs(root, function);
+  const std::map<std::string, Value> plain = plain_inputs(root, function);
   RootInputs inputs(
-      schema, options, dimensions_, make_placeholder,
+      program_.archive(), schema, options, dimensions_, make_placeholder,
       [&](const std::string& expr) { tracer_->guard(Expression::parse(expr), std::nullopt); },
       [&](const std::string& message) { tracer_->misfit(message); },
       [&](const std::string& name) {
@@ -68,8 +65,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
       });
   std::vector<BoundInput> bound = inputs.bind();
   concrete_inputs_ = {false};  // self
-  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
-    concrete_inputs_.push_back(std::ranges::find(options.concrete, schema.arguments()[i].name(),
+  for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
+    concrete_inputs_.push_back(std::ranges::find(options.concrete, schema.arguments[i].name,
                                                  &ConcreteArg::name) != options.concrete.end());
   }
   find_fixable(schema, inputs, plain, bound);
@@ -79,8 +76,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     values.push_back(std::move(value));
   }
   if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
-  const c10::TypePtr result_type =
-      schema.returns().empty() ? c10::NoneType::get() : schema.returns()[0].type();
+  const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
     auto [known, cost] = result_of(function, values, type_of(root));
     const Meta result_meta = meta(result_type, known);
@@ -95,7 +91,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   if (tracer_->rules().has_function_rules()) recorded_calls_.emplace(tracer_->rules(), program_.modules());
   try {
     const Values result = run_root(root, function, std::move(values));
-    const at::IValue output = result.empty() ? at::IValue() : result[0];
+    const Value output = result.empty() ? Value() : result[0];
     if (shapes_) tracer_->module_gives(root, tensors_in(known_of_value(output)));
     tracer_->output(argument(output, nullptr),
                     meta(result_type, shapes_ ? known_of_value(output) : AbstractValue{}));
@@ -112,7 +108,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
 }
 
 // Where the inputs of the root's graph are not the method's own, one by one.
-void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
                                 const Values& values, const std::vector<Argument>& arguments) {
   const auto is_whole = [](const GraphSignature::Entry& entry) {
     return entry.path.size() == 1 && entry.node.valid();
@@ -121,46 +117,46 @@ void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, cons
   for (GraphSignature::Entry& entry : entries) {
     if (entry.node.valid() || entry.value) continue;
     for (std::size_t i = 1; i < values.size(); ++i) {  // takes its default
-      if (schema.arguments()[i].name() == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
+      if (schema.arguments[i].name == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
     }
   }
   tracer_->set_signature({std::move(entries), {}});
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
-std::map<std::string, at::IValue> Interpreter::plain_inputs(ModuleId root,
-                                                            const torch::jit::Function& function) {
-  std::map<std::string, at::IValue> inputs;
-  if (root.index == 0 || !is_forward(function.qualname().name())) return inputs;
-  const auto& formals = function.getSchema().arguments();
+std::map<std::string, Value> Interpreter::plain_inputs(ModuleId root, const Function& function) {
+  std::map<std::string, Value> inputs;
+  if (root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
+  const auto& formals = function.schema().arguments;
   const SeenCalls::Arguments& use = bound_->calls().use(root);
   const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
     const auto& formal = formals[i + 1];
-    const bool is_default = options_.defaults == Defaults::kNeeded && formal.default_value() && plain[i] &&
-                            *formal.default_value() == *plain[i];
+    const bool is_default = options_.defaults == Defaults::kNeeded && formal.default_value && plain[i] &&
+                            are_equal(program_.archive().value_of(*formal.default_value), *plain[i]);
     // A concrete argument is the root's: what has a default of its own takes that.
-    const bool is_roots = formal.default_value() && i < use.is_concrete.size() && use.is_concrete[i];
-    if (plain[i] && !is_default && !is_roots) inputs.emplace(formal.name(), plain[i]->deepcopy());
+    const bool is_roots = formal.default_value && i < use.is_concrete.size() && use.is_concrete[i];
+    if (plain[i] && !is_default && !is_roots) inputs.emplace(formal.name, deep_copy(*plain[i]));
   }
   return inputs;
 }
 
 // Fixes what was asked for in an earlier run of this graph, and keeps what the other inputs would be.
-void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
-                               const std::map<std::string, at::IValue>& plain,
-                               std::vector<BoundInput>& bound) {
+void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& inputs,
+                               const std::map<std::string, Value>& plain, std::vector<BoundInput>& bound) {
   for (std::size_t i = 0; i < bound.size(); ++i) {
-    const c10::Argument& formal = schema.arguments()[i + 1];
-    const std::string& name = formal.name();
+    const FunctionArgument& formal = schema.arguments[i + 1];
+    const std::string& name = formal.name;
     if (!inputs.remains_unasked(name)) continue;
     const auto known = plain.find(name);
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
-      if (!formal.default_value() || options_.defaults == Defaults::kNever) continue;
-      fixable_.emplace(node, FixedInput{name, python_text(*formal.default_value()), true,
-                                        may_hold_tensor(*formal.type())});
+      if (!formal.default_value || options_.defaults == Defaults::kNever) continue;
+      fixable_.emplace(node, FixedInput{name,
+                                        python_text(program_.archive().value_of(*formal.default_value),
+                                                    &program_.archive()),
+                                        true, may_hold_tensor(*formal.type)});
     } else if (tracer_->is_fixed(name)) {
       bound[i].value = known->second;
       tracer_->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
@@ -170,11 +166,11 @@ void Interpreter::find_fixable(const c10::FunctionSchema& schema, const RootInpu
   }
 }
 
-void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state) {
-  torch::jit::Function* function = object->type()->findMethod("__setstate__");
-  if (function == nullptr || !function->isGraphFunction()) return;
+void Interpreter::set_state(const Ref<ObjectValue>& object, const Value& state) {
+  Function* function = class_of(*object).find_method("__setstate__");
+  if (function == nullptr || !function->has_code()) return;
   try {
-    call_graph_function(*function, {at::IValue(object), state}, nullptr);
+    call_graph_function(*function, {Value(object), state}, nullptr);
   } catch (const TraceFailure&) {
     // What is missing now is what the state would not tell without running it.
   } catch (const std::exception& e) {
@@ -187,19 +183,19 @@ void Interpreter::set_state(const c10::intrusive_ptr<c10::ivalue::Object>& objec
 
 // --- values ---
 
-const at::IValue& Interpreter::value(const IrValue* v) const {
-  static const at::IValue none;
+const Value& Interpreter::value(const IrValue* v) const {
+  static const Value none{};
   const auto& values = frames_.back().values;
   const auto it = values.find(v);
   if (it == values.end()) return none;
-  if (!materialized_.empty() && (it->second.isList() || it->second.isGenericDict())) {
-    const auto made = materialized_.find(it->second.internalToPointer());
+  if (!materialized_.empty() && (it->second.is_list() || it->second.is_dict())) {
+    const auto made = materialized_.find(it->second.identity());
     if (made != materialized_.end()) return made->second.proxy;
   }
   return it->second;
 }
 
-void Interpreter::set(const IrValue* v, at::IValue value) { frames_.back().values[v] = std::move(value); }
+void Interpreter::set(const IrValue* v, Value value) { frames_.back().values[v] = std::move(value); }
 
 Interpreter::Values Interpreter::inputs(const IrNode* node) const {
   Values values;
@@ -215,11 +211,11 @@ Interpreter::Values Interpreter::outputs(const IrBlock& block) const {
   return values;
 }
 
-Interpreter::Values Interpreter::run_graph(const torch::jit::Graph& graph, const Values& inputs,
+Interpreter::Values Interpreter::run_graph(const IrGraph& graph, const Values& inputs,
                                            const std::string& function,
                                            const std::vector<bool>& is_concrete) {
   frames_.push_back({function, {}, {}, {}});
-  const auto formals = graph.inputs();
+  const auto& formals = graph.inputs();
   for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) {
     set(formals[i], inputs[i]);
     if (i < is_concrete.size() && is_concrete[i]) frames_.back().concrete.insert(formals[i]);
@@ -250,9 +246,8 @@ void Interpreter::run_block(const IrBlock& block, const std::unordered_set<const
 void Interpreter::note_stack(const IrNode* node, std::size_t first) {
   if (!(tracer_->ref(NodeId{}).graph == kRootGraph)) return;
   const Graph& graph = tracer_->graph();
-  const bool is_call = node->kind() == prim::CallMethod;
+  const bool is_call = node->kind() == Symbol::kPrimCallMethod;
   const std::size_t end = graph.mark().ids;
-  if (first >= end) return;
   std::vector<StackFrame> stack;
   for (std::size_t i = first; i < end; ++i) {
     const NodeId id{static_cast<std::uint32_t>(i)};
@@ -263,10 +258,8 @@ void Interpreter::note_stack(const IrNode* node, std::size_t first) {
       int nodes = kMaxNodes;
       if (!is_call) {
         stack = program_.stack(node);
-      } else if (const auto type = node->input(0)->type()->cast<c10::ClassType>()) {
-        torch::jit::Function* method = type->findMethod(node->s(c10::attr::name));
-        if (method != nullptr && method->isGraphFunction())
-          stack = stack_inside(*torch::jit::toGraphFunction(*method).graph(), kMaxDepth, nodes);
+      } else if (const IrGraph* called = called_method(node)) {
+        stack = stack_inside(*called, kMaxDepth, nodes);
         budget_.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
       }
       constexpr std::size_t kBytesOfUnit = 16;
@@ -278,20 +271,24 @@ void Interpreter::note_stack(const IrNode* node, std::size_t first) {
   }
 }
 
+// The code of the method that the node calls; null where it has none.
+const IrGraph* Interpreter::called_method(const IrNode* node) const {
+  const auto* type = node->input(0)->type()->as<ClassType>();
+  const Function* method = type == nullptr ? nullptr : type->find_method(node->text());
+  return method == nullptr ? nullptr : program_.archive().find_graph(*method);
+}
+
 // Of the first operation that has one.
-std::vector<StackFrame> Interpreter::stack_inside(const torch::jit::Graph& graph, int depth,
-                                                  int& nodes) const {
+std::vector<StackFrame> Interpreter::stack_inside(const IrGraph& graph, int depth, int& nodes) const {
   for (const IrNode* node : graph.nodes()) {
     if (--nodes < 0 || depth == 0) break;
-    if (node->kind() == prim::CallMethod) {
-      const auto type = node->input(0)->type()->cast<c10::ClassType>();
-      torch::jit::Function* method = type ? type->findMethod(node->s(c10::attr::name)) : nullptr;
-      if (method == nullptr || !method->isGraphFunction()) continue;
-      auto stack = stack_inside(*torch::jit::toGraphFunction(*method).graph(), depth - 1, nodes);
-      if (!stack.empty()) return stack;
-    } else if (auto stack = program_.stack(node); !stack.empty()) {
-      return stack;
+    std::vector<StackFrame> stack;
+    if (node->kind() != Symbol::kPrimCallMethod) {
+      stack = program_.stack(node);
+    } else if (const IrGraph* called = called_method(node)) {
+      stack = stack_inside(*called, depth - 1, nodes);
     }
+    if (!stack.empty()) return stack;
   }
   return {};
 }
@@ -305,48 +302,48 @@ void Interpreter::run_node(const IrNode* node) {
     fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
   }
   switch (node->kind()) {
-    case prim::Constant:
-      if (const auto constant = torch::jit::toIValue(node->output())) {
-        if (shapes_ && constant->isTensor()) read_constant(constant->toTensor());
-        set(node->output(), *constant);
-      }
-      return;
-    case prim::GetAttr:
-      return get_attribute(node);
-    case prim::SetAttr:
-      return set_attribute(node);
-    case prim::If:
-      return run_if(node);
-    case prim::Loop:
-      return run_loop(node);
-    case prim::RaiseException:
-      return raise(node);
-    case prim::CallMethod:
-      return call_method(node);
-    case prim::CallFunction:
-      return call_function(node);
-    case prim::ListConstruct:
-    case prim::TupleConstruct:
-    case prim::DictConstruct:
-    case prim::CreateObject:
-      return construct(node);
-    case prim::TupleUnpack:
-    case prim::ListUnpack:
-      return unpack(node);
-    case prim::isinstance:
-      return is_instance(node);
-    case prim::Enter:
-      return context_manager(node, true);
-    case prim::Exit:
-      return context_manager(node, false);
-    case prim::fork:
-    case prim::awaitable: {
-      // Nothing runs at the same time here: the result of the body stands for the future.
-      const Values result = run_graph(*node->g(c10::attr::Subgraph), inputs(node), frames_.back().function);
-      return set(node->output(), result.empty() ? at::IValue() : result[0]);
+    case Symbol::kPrimConstant: {
+      Value constant = program_.archive().value_of(*node->constant());
+      if (constant.is_function()) return;
+      if (shapes_ && constant.is_tensor()) read_constant(constant.to_tensor());
+      return set(node->output(), std::move(constant));
     }
-    case prim::Print:
-    case aten::warn:
+    case Symbol::kPrimGetAttr:
+      return get_attribute(node);
+    case Symbol::kPrimSetAttr:
+      return set_attribute(node);
+    case Symbol::kPrimIf:
+      return run_if(node);
+    case Symbol::kPrimLoop:
+      return run_loop(node);
+    case Symbol::kPrimRaiseException:
+      return raise(node);
+    case Symbol::kPrimCallMethod:
+      return call_method(node);
+    case Symbol::kPrimCallFunction:
+      return call_function(node);
+    case Symbol::kPrimListConstruct:
+    case Symbol::kPrimTupleConstruct:
+    case Symbol::kPrimDictConstruct:
+    case Symbol::kPrimCreateObject:
+      return construct(node);
+    case Symbol::kPrimTupleUnpack:
+    case Symbol::kPrimListUnpack:
+      return unpack(node);
+    case Symbol::kPrimIsinstance:
+      return is_instance(node);
+    case Symbol::kPrimEnter:
+      return context_manager(node, true);
+    case Symbol::kPrimExit:
+      return context_manager(node, false);
+    case Symbol::kPrimFork:
+    case Symbol::kPrimAwaitable: {
+      // Nothing runs at the same time here: the result of the body stands for the future.
+      const Values result = run_graph(*node->subgraph(), inputs(node), frames_.back().function);
+      return set(node->output(), result.empty() ? Value() : result[0]);
+    }
+    case Symbol::kPrimPrint:
+    case Symbol::kAtenWarn:
       return;  // no effect on any value
     default:
       if (!run_value_node(node)) run_operator(node);
@@ -355,49 +352,53 @@ void Interpreter::run_node(const IrNode* node) {
 
 // Nodes whose result is one of their inputs, or a part of one.  False when the node is another kind.
 bool Interpreter::run_value_node(const IrNode* node) {
+  static const Symbol awaitable_wait = script::intern("prim::awaitable_wait");
+  static const Symbol awaitable_nowait = script::intern("prim::awaitable_nowait");
+  if (node->is(awaitable_wait) || node->is(awaitable_nowait)) {
+    set(node->output(), value(node->input(0)));
+    return true;
+  }
   switch (node->kind()) {
-    case aten::wait:
-    case prim::awaitable_wait:
-    case prim::awaitable_nowait:
+    case Symbol::kAtenWait:
       set(node->output(), value(node->input(0)));
       return true;
-    case prim::Uninitialized:
-      set(node->output(), at::IValue::uninitialized());
+    case Symbol::kPrimUninitialized:
+      set(node->output(), Value::uninitialized());
       return true;
-    case prim::unchecked_cast:
-    case prim::unchecked_unwrap_optional:
-    case aten::_unwrap_optional: {
-      const at::IValue& whole = value(node->input(0));
+    case Symbol::kPrimUncheckedCast:
+    case Symbol::kPrimUncheckedUnwrapOptional:
+    case Symbol::kAtenUnwrapOptional: {
+      const Value& whole = value(node->input(0));
       const Proxy* proxy = find_proxy(whole);
       if (proxy == nullptr) {
-        if (node->kind() == aten::_unwrap_optional && whole.isNone()) {
+        if (node->kind() == Symbol::kAtenUnwrapOptional && whole.is_none()) {
           fail(FailureKind::kRaised, "AssertionError: Unwrapping null optional", node);
         }
         set(node->output(), whole);
         return true;
       }
-      if (node->kind() == aten::_unwrap_optional && proxy->type->kind() == c10::TypeKind::OptionalType) {
+      if (node->kind() == Symbol::kAtenUnwrapOptional && proxy->static_type->kind() == TypeKind::kOptional) {
         guard(Expression::comparison("is not", condition_of(whole), Expression::none()), location(node));
       }
-      const bool narrower = node->output()->type()->isSubtypeOf(*proxy->type);
-      at::IValue cast =
-          make_proxy(proxy->ref, narrower ? node->output()->type() : proxy->type, proxy->meaning);
-      static_cast<Proxy*>(cast.toCapsule().get())->known = proxy->known;
+      const bool narrower = is_subtype(*node->output()->type(), *proxy->static_type);
+      Value cast =
+          make_proxy(proxy->ref, narrower ? node->output()->type() : proxy->static_type, proxy->meaning);
+      static_cast<Proxy&>(cast.to_handle()).known = proxy->known;
       set(node->output(), std::move(cast));
       return true;
     }
-    case prim::TupleIndex: {
-      const at::IValue& tuple = value(node->input(0));
-      const at::IValue& index = value(node->input(1));
+    case Symbol::kPrimTupleIndex: {
+      const Value& tuple = value(node->input(0));
+      const Value& index = value(node->input(1));
       ask(index);
-      if (!index.isInt())
+      if (!index.is_int())
         fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
-      std::int64_t i = index.toInt();
-      if (tuple.isTuple()) {
-        const auto size = static_cast<std::int64_t>(tuple.toTupleRef().size());
+      std::int64_t i = index.to_int();
+      if (tuple.is_tuple()) {
+        const auto size = static_cast<std::int64_t>(tuple.items().size());
         if (i < 0) i += size;
         if (i < 0 || i >= size) fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
-        set(node->output(), tuple.toTupleRef().elements()[static_cast<std::size_t>(i)]);
+        set(node->output(), tuple.items()[static_cast<std::size_t>(i)]);
       } else {
         const auto* items = known_of(tuple).sequence();
         if (items != nullptr && i < 0) i += static_cast<std::int64_t>(items->size());
@@ -405,15 +406,15 @@ bool Interpreter::run_value_node(const IrNode* node) {
       }
       return true;
     }
-    case prim::TupleSlice: {
-      const at::IValue& tuple = value(node->input(0));
-      const std::int64_t begin = node->i(c10::attr::beg);
-      const std::int64_t end = node->i(c10::attr::end);
-      if (tuple.isTuple()) {
-        const auto& items = tuple.toTupleRef().elements();
-        std::vector<at::IValue> part;
+    case Symbol::kPrimTupleSlice: {
+      const Value& tuple = value(node->input(0));
+      const std::int64_t begin = node->integer(Symbol::kAttrBegin);
+      const std::int64_t end = node->integer(Symbol::kAttrEnd);
+      if (tuple.is_tuple()) {
+        const auto& items = tuple.items();
+        std::vector<Value> part;
         for (std::int64_t i = begin; i < end; ++i) part.push_back(items.at(static_cast<std::size_t>(i)));
-        set(node->output(), c10::ivalue::Tuple::create(std::move(part)));
+        set(node->output(), make_tuple(std::move(part)));
       } else {
         Argument::Slice slice{{begin, end, Argument::None{}}};
         set(node->output(), record_call("operator.getitem", {argument(tuple, node), std::move(slice)}, {},
@@ -421,28 +422,27 @@ bool Interpreter::run_value_node(const IrNode* node) {
       }
       return true;
     }
-    case prim::ModuleContainerIndex: {
-      const at::IValue& container = value(node->input(0));
-      const at::IValue& key = value(node->input(1));
-      if (!container.isObject() || !(key.isInt() || key.isString())) {
+    case Symbol::kPrimModuleContainerIndex: {
+      const Value& container = value(node->input(0));
+      const Value& key = value(node->input(1));
+      if (!container.is_object() || !(key.is_int() || key.is_string())) {
         ask(key);
         fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input", node);
       }
-      const auto& type = *container.toObjectRef().type();
-      std::string name = key.isString() ? key.toStringRef() : std::to_string(key.toInt());
-      if (key.isInt() && key.toInt() < 0) {
-        std::size_t children = 0;
-        for (std::size_t i = 0; i < type.numAttributes(); ++i) {
-          if (type.getAttribute(i)->is_module()) ++children;
-        }
-        name = std::to_string(static_cast<std::int64_t>(children) + key.toInt());
+      const ClassType& type = class_of(container.to_object());
+      std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
+      if (key.is_int() && key.to_int() < 0) {
+        const auto children =
+            std::ranges::count_if(type.attributes(), [](const auto& slot) { return slot.type->is_module(); });
+        name = std::to_string(static_cast<std::int64_t>(children) + key.to_int());
       }
-      if (!type.findAttributeSlot(name)) fail(FailureKind::kRaised, "IndexError: no submodule " + name, node);
-      set(node->output(), container.toObjectRef().getAttr(name));
+      const auto slot = type.find_slot(name);
+      if (!slot) fail(FailureKind::kRaised, "IndexError: no submodule " + name, node);
+      set(node->output(), container.to_object().slots.at(*slot));
       return true;
     }
-    case aten::__is__:
-    case aten::__isnot__:
+    case Symbol::kAtenIs:
+    case Symbol::kAtenIsnot:
       return compare_identity(node);
     default:
       return ask_process(node);
@@ -451,26 +451,26 @@ bool Interpreter::run_value_node(const IrNode* node) {
 
 // What is asked of the process that runs the model is answered as for an ordinary one, and a guard says so.
 bool Interpreter::ask_process(const IrNode* node) {
-  // Symbols that LibTorch has no constant for.
-  static const c10::Symbol is_grad_enabled = c10::Symbol::aten("is_grad_enabled");
-  static const c10::Symbol set_grad_enabled = c10::Symbol::aten("set_grad_enabled");
-  static const std::unordered_map<c10::Symbol, std::string> off = {
-      {c10::Symbol::aten("is_autocast_enabled"), "torch.is_autocast_enabled()"},
-      {c10::Symbol::aten("is_autocast_cpu_enabled"), "torch.is_autocast_cpu_enabled()"},
-      {c10::Symbol::aten("is_vulkan_available"), "torch.is_vulkan_available()"},
-      {c10::Symbol::aten("_nnpack_available"), "torch._nnpack_available()"},
-      {c10::Symbol::aten("_use_cudnn_rnn_flatten_weight"), "torch._use_cudnn_rnn_flatten_weight()"},
+  // Symbols without names of their own.
+  static const Symbol is_grad_enabled = script::intern("aten::is_grad_enabled");
+  static const Symbol set_grad_enabled = script::intern("aten::set_grad_enabled");
+  static const std::unordered_map<Symbol, std::string> off = {
+      {script::intern("aten::is_autocast_enabled"), "torch.is_autocast_enabled()"},
+      {script::intern("aten::is_autocast_cpu_enabled"), "torch.is_autocast_cpu_enabled()"},
+      {script::intern("aten::is_vulkan_available"), "torch.is_vulkan_available()"},
+      {script::intern("aten::_nnpack_available"), "torch._nnpack_available()"},
+      {script::intern("aten::_use_cudnn_rnn_flatten_weight"), "torch._use_cudnn_rnn_flatten_weight()"},
   };
   if (node->kind() == set_grad_enabled) {
-    const at::IValue& enabled = value(node->input(0));
-    if (enabled.isBool()) switches_.grad = enabled.toBool();
+    const Value& enabled = value(node->input(0));
+    if (enabled.is_bool()) switches_.grad = enabled.to_bool();
     return true;
   }
   const auto found = off.find(node->kind());
   if (node->kind() != is_grad_enabled && found == off.end()) return false;
   // Inside of `with torch.autocast(...)` the model itself has said so.
-  static const c10::Symbol is_autocast_enabled = c10::Symbol::aten("is_autocast_enabled");
-  static const c10::Symbol is_autocast_cpu_enabled = c10::Symbol::aten("is_autocast_cpu_enabled");
+  static const Symbol is_autocast_enabled = script::intern("aten::is_autocast_enabled");
+  static const Symbol is_autocast_cpu_enabled = script::intern("aten::is_autocast_cpu_enabled");
   const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
   const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
   const bool casts =
@@ -480,7 +480,7 @@ bool Interpreter::ask_process(const IrNode* node) {
   // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
-                                   [](const auto& use) { return use.user->kind() != prim::SetAttr; });
+                                   [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
   if (decides && !casts && (answer || found != off.end())) {
     guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt);
   }
@@ -488,17 +488,17 @@ bool Interpreter::ask_process(const IrNode* node) {
 }
 
 bool Interpreter::compare_identity(const IrNode* node) {
-  const at::IValue& left = value(node->input(0));
-  const at::IValue& right = value(node->input(1));
-  const bool is = node->kind() == aten::__is__;
-  if (left.isNone() && right.isNone()) {
+  const Value& left = value(node->input(0));
+  const Value& right = value(node->input(1));
+  const bool is = node->kind() == Symbol::kAtenIs;
+  if (left.is_none() && right.is_none()) {
     set(node->output(), is);
     return true;
   }
-  if (!left.isNone() && !right.isNone()) return compare_tensors(node, left, right);
-  const at::IValue& other = left.isNone() ? right : left;
+  if (!left.is_none() && !right.is_none()) return compare_tensors(node, left, right);
+  const Value& other = left.is_none() ? right : left;
   const Proxy* proxy = find_proxy(other);
-  if (proxy == nullptr || !c10::NoneType::get()->isSubtypeOf(*proxy->type) || !known_of(other).is_unknown()) {
+  if (proxy == nullptr || !is_subtype(*none_type(), *proxy->static_type) || !known_of(other).is_unknown()) {
     set(node->output(), known_of(other).is_none() == is);
     return true;
   }
@@ -510,24 +510,24 @@ bool Interpreter::compare_identity(const IrNode* node) {
 
 // `query is key`: as in torch.fx, two proxies are the same when they are the same node.  That different nodes
 // are different tensors is what the trace assumes.
-bool Interpreter::compare_tensors(const IrNode* node, const at::IValue& left, const at::IValue& right) {
+bool Interpreter::compare_tensors(const IrNode* node, const Value& left, const Value& right) {
   const Proxy* first = find_proxy(left);
   const Proxy* second = find_proxy(right);
   if (first == nullptr || second == nullptr) return false;
   const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
   if (!same) guard(Expression::comparison("is not", condition_of(left), condition_of(right)), location(node));
-  set(node->output(), same == (node->kind() == aten::__is__));
+  set(node->output(), same == (node->kind() == Symbol::kAtenIs));
   return true;
 }
 
 void Interpreter::is_instance(const IrNode* node) {
-  const at::IValue& object = value(node->input(0));
+  const Value& object = value(node->input(0));
   measure(object, node);
-  const c10::TypePtr type = dynamic_type(object);
+  const TypePtr type = dynamic_type(object);
   bool possible = false;
-  for (const auto& candidate : node->tys(c10::attr::types)) {
-    if (type->isSubtypeOf(*candidate)) return set(node->output(), true);
-    possible = possible || candidate->isSubtypeOf(*type);
+  for (const auto& candidate : node->types()) {
+    if (is_subtype(*type, *candidate)) return set(node->output(), true);
+    possible = possible || is_subtype(*candidate, *type);
   }
   if (possible && !is_plain(object)) {
     ask(object);
@@ -540,12 +540,13 @@ void Interpreter::is_instance(const IrNode* node) {
 
 // --- containers ---
 
-Extent Interpreter::measure(const at::IValue& value, const IrNode* node) {
+Extent Interpreter::measure(const Value& value, const IrNode* node) {
   const Extent extent = extent_of(value);
   budget_.spend(extent.looked);
-  if (extent.size > kMaxPlainSize) {
+  if (extent.size > script::kMaxPlainSize) {
     fail(FailureKind::kLimit,
-         "a value that holds itself, or more than " + std::to_string(kMaxPlainSize) + " others", node);
+         "a value that holds itself, or more than " + std::to_string(script::kMaxPlainSize) + " others",
+         node);
   }
   return extent;
 }
@@ -553,45 +554,37 @@ Extent Interpreter::measure(const at::IValue& value, const IrNode* node) {
 void Interpreter::construct(const IrNode* node) {
   Values values = inputs(node);
   budget_.spend(values.size());
-  const c10::TypePtr& type = node->output()->type();
+  const TypePtr& type = node->output()->type();
   switch (node->kind()) {
-    case prim::ListConstruct: {
-      c10::impl::GenericList list(type->expectRef<c10::ListType>().getElementType());
-      list.reserve(values.size());
-      for (auto& item : values) list.push_back(std::move(item));
-      return set(node->output(), list);
+    case Symbol::kPrimListConstruct: {
+      return set(node->output(), make_list(type->as<ListType>()->element(), std::move(values)));
     }
-    case prim::TupleConstruct: {
-      const auto tuple = type->cast<c10::TupleType>();
-      if (tuple && tuple->name()) {
-        return set(node->output(), c10::ivalue::Tuple::createNamed(std::move(values), tuple));
-      }
-      return set(node->output(), c10::ivalue::Tuple::create(std::move(values)));
+    case Symbol::kPrimTupleConstruct: {
+      const auto* tuple = type->as<TupleType>();
+      const bool is_named = tuple != nullptr && tuple->is_named();
+      return set(node->output(), make_tuple(std::move(values), is_named ? type : nullptr));
     }
-    case prim::DictConstruct: {
-      const auto& dict_type = type->expectRef<c10::DictType>();
-      c10::impl::GenericDict dict(dict_type.getKeyType(), dict_type.getValueType());
+    case Symbol::kPrimDictConstruct: {
+      const auto& dict_type = *type->as<DictType>();
+      auto dict = make_counted<DictValue>(dict_type.key(), dict_type.value());
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
-        if (!is_plain(values[i])) {
+        if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
           ask(values[i]);
           fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
         }
-        dict.insert_or_assign(values[i], values[i + 1]);
+        dict->set(values[i], values[i + 1]);
       }
       return set(node->output(), dict);
     }
     default: {  // prim::CreateObject
-      const auto class_type = type->expect<c10::ClassType>();
       if (type->is_module()) fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
-      set(node->output(),
-          c10::ivalue::Object::create(c10::StrongTypePtr(class_type->compilation_unit(), class_type),
-                                      class_type->numAttributes()));
+      set(node->output(), make_counted<ObjectValue>(type, type->as<ClassType>()->attributes().size()));
     }
   }
 }
 
-at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
-                                      const IrNode* node, bool fits) {
+Value Interpreter::unpacked_item(const Value& sequence, std::size_t index, const TypePtr& type,
+                                 const IrNode* node, bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
   return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
                      type, node,
@@ -599,8 +592,8 @@ at::IValue Interpreter::unpacked_item(const at::IValue& sequence, std::size_t in
 }
 
 void Interpreter::unpack(const IrNode* node) {
-  const at::IValue sequence = value(node->input(0));
-  const auto results = node->outputs();
+  const Value sequence = value(node->input(0));
+  const auto& results = node->outputs();
   if (find_proxy(sequence) != nullptr) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();
@@ -610,16 +603,16 @@ void Interpreter::unpack(const IrNode* node) {
                          std::to_string(items->size()));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!results[i]->hasUses()) continue;
+      if (!results[i]->has_uses()) continue;
       set(results[i], unpacked_item(sequence, i, results[i]->type(), node, fits));
     }
     return;
   }
   Values items;
-  if (sequence.isTuple()) {
-    items.assign(sequence.toTupleRef().elements().begin(), sequence.toTupleRef().elements().end());
-  } else if (sequence.isList()) {
-    items = sequence.toListRef().vec();
+  if (sequence.is_tuple()) {
+    items.assign(sequence.items().begin(), sequence.items().end());
+  } else if (sequence.is_list()) {
+    items = sequence.items();
   } else {
     fail(FailureKind::kRaised, "cannot unpack a value that is not a sequence", node);
   }
@@ -634,36 +627,36 @@ void Interpreter::unpack(const IrNode* node) {
 
 // --- attributes ---
 
-at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::string& name,
-                                  const c10::TypePtr& type, const IrNode* node) {
-  const auto slot = object.type()->findAttributeSlot(name);
+Value Interpreter::attribute(const ObjectValue& object, const std::string& name, const TypePtr& type,
+                             const IrNode* node) {
+  const auto slot = class_of(object).find_slot(name);
   if (!slot) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
-  const at::IValue current = *slot < object.slots().size() ? object.getSlot(*slot) : at::IValue();
+  const Value current = *slot < object.slots.size() ? object.slots[*slot] : Value();
   const Proxy* proxy = find_proxy(current);
   const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
   const auto module = program_.find_module(&object);
-  const bool live =
-      module && records() && program_.is_set_by_code(*object.type(), name) && tracer_->runs_in_leaf(*module);
-  if (!current.isTensor() && !opaque_proxy && !live) {
+  const bool live = module && records() && program_.is_set_by_code(class_of(object), name) &&
+                    tracer_->runs_in_leaf(*module);
+  if (!current.is_tensor() && !opaque_proxy && !live) {
     // An attribute that only __setstate__ would have filled.
-    const bool missing = current.isNone() && !c10::NoneType::get()->isSubtypeOf(*type);
+    const bool missing = current.is_none() && !is_subtype(*none_type(), *type);
     if (!missing) return current;
   }
-  const c10::TypePtr static_type = current.isTensor() ? c10::TypePtr(c10::TensorType::get()) : type;
+  const TypePtr static_type = current.is_tensor() ? TypePtr(tensor_type()) : type;
   AbstractValue info;
-  if (shapes_ && (current.isTensor() || opaque_proxy)) info = known_of_value(current);
+  if (shapes_ && (current.is_tensor() || opaque_proxy)) info = known_of_value(current);
   if (!records()) return make_proxy(NodeRef{}, static_type, std::move(info));
   const std::string* path = program_.find_path(&object);
   if (path == nullptr) {
-    if (current.isTensor()) return current;
+    if (current.is_tensor()) return current;
     fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
   }
   const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
   Meta known = meta(type);
-  if (current.isTensor()) {
+  if (current.is_tensor()) {
     known.type = "Tensor";
-    known.dtype = dtype_name(current.toTensor().scalar_type());
-    known.shape.emplace(current.toTensor().sizes().begin(), current.toTensor().sizes().end());
+    known.dtype = dtype_name(current.to_tensor().dtype);
+    known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
   }
   const NodeId id = live ? tracer_->get_attr_again(target, std::move(known), location(node))
                          : tracer_->get_attr(target, std::move(known), location(node));
@@ -671,43 +664,45 @@ at::IValue Interpreter::attribute(const c10::ivalue::Object& object, const std::
 }
 
 void Interpreter::get_attribute(const IrNode* node) {
-  const at::IValue holder = value(node->input(0));
-  const std::string& name = node->s(c10::attr::name);
+  const Value holder = value(node->input(0));
+  const std::string& name = node->text();
   if (const Proxy* proxy = find_proxy(holder)) {
-    const auto class_type = proxy->type->cast<c10::ClassType>();
-    const auto slot = class_type ? class_type->findAttributeSlot(name) : std::nullopt;
+    const auto* class_type = proxy->static_type->as<ClassType>();
+    const auto slot = class_type != nullptr ? class_type->find_slot(name) : std::nullopt;
     const auto* slots = known_of(holder).sequence();
     AbstractValue known =
         slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
     return set(node->output(), record_call("builtins.getattr", {argument(holder, node), name}, {},
                                            node->output()->type(), node, std::move(known)));
   }
-  if (!holder.isObject()) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
-  set(node->output(), attribute(holder.toObjectRef(), name, node->output()->type(), node));
+  if (!holder.is_object()) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  set(node->output(), attribute(holder.to_object(), name, node->output()->type(), node));
 }
 
 void Interpreter::set_attribute(const IrNode* node) {
-  const at::IValue holder = value(node->input(0));
-  const std::string& name = node->s(c10::attr::name);
-  if (!holder.isObject()) {
+  const Value holder = value(node->input(0));
+  const std::string& name = node->text();
+  if (!holder.is_object()) {
     fail(FailureKind::kUnsupportedOp, "attribute '" + name + "' of a value that depends on an input is set",
          node);
   }
-  const auto object = holder.toObject();
+  const Ref<ObjectValue> object(&holder.to_object());
   if (makes_subgraphs()) check_change(holder, "attribute '" + name + "' is set", node);
-  const std::size_t slot = object->type()->getAttributeSlot(name);
-  at::IValue before = slot < object->slots().size() ? object->getSlot(slot) : at::IValue();
-  changes_.add([object, slot, before] { object->setSlot(slot, before); });
-  object->setSlot(slot, value(node->input(1)));
+  const auto found = class_of(*object).find_slot(name);
+  if (!found) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  const std::size_t slot = *found;
+  Value before = slot < object->slots.size() ? object->slots[slot] : Value();
+  changes_.add([object, slot, before] { object->slots.at(slot) = before; });
+  object->slots.at(slot) = value(node->input(1));
 }
 
 // --- undoing ---
 
-void Interpreter::remember(const at::IValue& container) {
-  const void* identity = container.internalToPointer();
+void Interpreter::remember(const Value& container) {
+  const void* identity = container.identity();
   const auto known = remembered_.find(identity);
   if (known != remembered_.end() && known->second >= call_mark_) return;
-  budget_.spend(container.isList() ? container.toListRef().size() : container.toGenericDict().size());
+  budget_.spend(container.is_list() ? container.items().size() : container.to_dict().size());
   remembered_[identity] = changes_.mark();
   changes_.add([this, identity, container, before = copy_of(container)] {
     set_content(container, before);
@@ -715,24 +710,22 @@ void Interpreter::remember(const at::IValue& container) {
   });
 }
 
-void Interpreter::set_content(const at::IValue& container, const at::IValue& content) {
-  if (container.isList()) {
-    auto list = container.toList();
-    list.clear();
-    for (const auto& item : content.toListRef()) list.push_back(item);
+void Interpreter::set_content(const Value& container, const Value& content) {
+  if (container.is_list()) {
+    container.to_list().items = content.items();
   } else {
-    auto dict = container.toGenericDict();
+    DictValue& dict = container.to_dict();
     dict.clear();
-    for (const auto& entry : content.toGenericDict()) dict.insert(entry.key(), entry.value());
+    for (const auto& entry : content.to_dict().entries()) dict.set(entry.key, entry.value);
   }
 }
 
-void Interpreter::materialize(const at::IValue& container, const IrNode* node) {
-  const bool list = container.isList();
+void Interpreter::materialize(const Value& container, const IrNode* node) {
+  const bool list = container.is_list();
   if (makes_subgraphs()) check_change(container, list ? "a list is changed" : "a dict is changed", node);
-  at::IValue proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
-                                 container.type(), node);
-  const void* identity = container.internalToPointer();
+  Value proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
+                            dynamic_type(container), node);
+  const void* identity = container.identity();
   materialized_[identity] = {container, std::move(proxy)};
   changes_.add([this, identity] { materialized_.erase(identity); });
 }
@@ -767,7 +760,7 @@ std::optional<SourceLocation> Interpreter::location(const IrNode* node) {
   return program_.location(node, frames_.back().function);
 }
 
-const Proxy* Interpreter::find_recorded(const at::IValue& value) const {
+const Proxy* Interpreter::find_recorded(const Value& value) const {
   const Proxy* proxy = records() ? find_proxy(value) : nullptr;
   return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
 }
@@ -776,19 +769,19 @@ void Interpreter::guard(Expression expr, std::optional<SourceLocation> source) {
   if (records()) tracer_->guard(std::move(expr), std::move(source));
 }
 
-std::string Interpreter::describe(const at::IValue& value) const {
+std::string Interpreter::describe(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return "a value";
   return description(tracer_->graph_of(proxy->ref), proxy->ref.node);
 }
 
-std::string Interpreter::what_decides(const at::IValue& value) const {
+std::string Interpreter::what_decides(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return "an input";
   return std::string(fxtrace::what_decides(tracer_->graph_of(proxy->ref), proxy->ref.node));
 }
 
-Expression Interpreter::condition_of(const at::IValue& value) const {
+Expression Interpreter::condition_of(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return Expression::variable("a value");
   // Thousands of long guards would be longer than the graph.
@@ -803,12 +796,12 @@ void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node
   Failure failure;
   failure.kind = kind;
   failure.message = std::move(message);
-  if (node != nullptr) failure.op = node->kind().toQualString();
+  if (node != nullptr) failure.op = to_text(node->kind());
   failure.source = location(node);
   throw TraceFailure(std::move(failure));
 }
 
-Meta Interpreter::meta(const c10::TypePtr& type, const AbstractValue& known) const {
+Meta Interpreter::meta(const TypePtr& type, const AbstractValue& known) const {
   Meta meta;
   meta.type = type_name(*type);
   if (const TensorInfo* info = known.tensor()) {
@@ -823,4 +816,4 @@ Meta Interpreter::meta(const c10::TypePtr& type, const AbstractValue& known) con
   return meta;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,10 +1,6 @@
 // The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  What only sees plain
-// values is computed by LibTorch's own operators; everything else is recorded.
+// values is computed; everything else is recorded.
 #pragma once
-
-#include <ATen/core/function.h>
-#include <ATen/core/function_schema.h>
-#include <torch/csrc/jit/ir/ir.h>
 
 #include <array>
 #include <functional>
@@ -21,6 +17,7 @@
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/budget.h"
 #include "torchscript/loop_condition.h"
+#include "torchscript/names.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/torchscript_program.h"
@@ -30,7 +27,7 @@
 #include "trace/journal.h"
 #include "trace/recorded_calls.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // What is known of an input tensor.
 enum class InputFacet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
@@ -44,19 +41,16 @@ class Interpreter {
   // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
   // Follows object.__setstate__(state); what cannot be followed leaves attributes without values.
-  void set_state(const c10::intrusive_ptr<c10::ivalue::Object>& object, const at::IValue& state);
+  void set_state(const Ref<ObjectValue>& object, const Value& state);
 
  private:
-  using Values = std::vector<at::IValue>;
-  using IrNode = torch::jit::Node;
-  using IrBlock = torch::jit::Block;
-  using IrValue = torch::jit::Value;
+  using Values = std::vector<Value>;
 
   struct Attempt;
   // One activation of a graph function.
   struct Activation {
     std::string function;
-    std::unordered_map<const IrValue*, at::IValue> values;
+    std::unordered_map<const IrValue*, Value> values;
     std::unordered_set<const IrValue*> concrete;  // inputs that are what --concrete gave the root
     // By loop: before its condition is worked out.
     std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts;
@@ -69,12 +63,12 @@ class Interpreter {
   };
 
   // --- running (interpreter.cpp) ---
-  std::map<std::string, at::IValue> plain_inputs(ModuleId root, const torch::jit::Function& function);
-  void set_signature(std::vector<GraphSignature::Entry> entries, const c10::FunctionSchema& schema,
+  std::map<std::string, Value> plain_inputs(ModuleId root, const Function& function);
+  void set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
                      const Values& values, const std::vector<Argument>& arguments);
-  void find_fixable(const c10::FunctionSchema& schema, const RootInputs& inputs,
-                    const std::map<std::string, at::IValue>& plain, std::vector<BoundInput>& bound);
-  Values run_graph(const torch::jit::Graph& graph, const Values& inputs, const std::string& function,
+  void find_fixable(const FunctionSchema& schema, const RootInputs& inputs,
+                    const std::map<std::string, Value>& plain, std::vector<BoundInput>& bound);
+  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
                    const std::vector<bool>& is_concrete = {});
   // Which of the last `count` inputs of the call are what --concrete gave the root, handed on as it is.
   std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
@@ -83,61 +77,62 @@ class Interpreter {
   // Where functions of traced code are looked for: tells of the stack that the nodes from `first` on, which
   // the node made, were recorded under.
   void note_stack(const IrNode* node, std::size_t first);
-  std::vector<StackFrame> stack_inside(const torch::jit::Graph& graph, int depth, int& nodes) const;
+  const IrGraph* called_method(const IrNode* node) const;
+  std::vector<StackFrame> stack_inside(const IrGraph& graph, int depth, int& nodes) const;
   bool run_value_node(const IrNode* node);
-  const at::IValue& value(const IrValue* v) const;
-  void set(const IrValue* v, at::IValue value);
+  const Value& value(const IrValue* v) const;
+  void set(const IrValue* v, Value value);
   Values inputs(const IrNode* node) const;
   Values outputs(const IrBlock& block) const;
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
   // `fits`: as many elements are taken as there are.
-  at::IValue unpacked_item(const at::IValue& sequence, std::size_t index, const c10::TypePtr& type,
-                           const IrNode* node, bool fits = true);
+  Value unpacked_item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
+                      bool fits = true);
   void unpack(const IrNode* node);
   void construct(const IrNode* node);
   void is_instance(const IrNode* node);
   bool ask_process(const IrNode* node);
   bool compare_identity(const IrNode* node);
-  bool compare_tensors(const IrNode* node, const at::IValue& left, const at::IValue& right);
+  bool compare_tensors(const IrNode* node, const Value& left, const Value& right);
 
   // --- control flow (control_flow.cpp) ---
   void run_if(const IrNode* node);
   void run_loop(const IrNode* node);
   void raise(const IrNode* node);
-  bool assume(const IrNode* node, const at::IValue& condition);
-  void assume_that(const IrNode* node, const at::IValue& condition, bool holds);
-  void expect(const at::IValue& condition, bool holds);
-  std::optional<Comparison> comparison(const at::IValue& condition);
-  std::optional<bool> decide(const at::IValue& condition);
-  std::optional<Expression> find_condition(const IrValue* name, const at::IValue& condition) const;
-  void leave_out(const IrNode* node, const at::IValue& condition, bool is_and);
+  bool assume(const IrNode* node, const Value& condition);
+  void assume_that(const IrNode* node, const Value& condition, bool holds);
+  void expect(const Value& condition, bool holds);
+  std::optional<Comparison> comparison(const Value& condition);
+  std::optional<bool> decide(const Value& condition);
+  std::optional<Expression> find_condition(const IrValue* name, const Value& condition) const;
+  void leave_out(const IrNode* node, const Value& condition, bool is_and);
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
   void count_step(const IrNode* node);
   // Fails where there is more in the value than anybody could walk through.
-  Extent measure(const at::IValue& value, const IrNode* node);
+  Extent measure(const Value& value, const IrNode* node);
   // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
   // `opposite` is turned round when the key is that of the opposite.
-  std::string condition_key(const at::IValue& condition, bool& opposite) const;
+  std::string condition_key(const Value& condition, bool& opposite) const;
 
   // --- control flow as subgraphs (branches.cpp, while_loops.cpp) ---
   // What the turns of a loop hand on to each other.
   struct LoopState {
     // A part of a variable that control flow of torch can carry, or that no turn changes.
     struct Leaf {
-      at::IValue before;  // the loop
+      Value before;  // the loop
       bool is_carried = false;
       bool is_guess = false;  // that it has to be
-      c10::TypePtr type;
+      TypePtr type;
       AbstractValue known;       // in all turns
       std::vector<bool> varies;  // by dimension: another size in each turn
     };
     struct Variable {
       std::string name;
-      at::IValue before;
-      std::vector<Leaf> leaves;   // as map_leaves() finds them
-      at::IValue container = {};  // that has these values, where the loop changes one from around it
+      Value before;
+      std::vector<Leaf> leaves;  // as map_leaves() finds them
+      Value container = {};      // that has these values, where the loop changes one from around it
     };
     // The number of the turn and the condition, where they are carried; then what the code hands on, in its
     // order; then containers.
@@ -149,16 +144,16 @@ class Interpreter {
   // A list or dict that a subgraph changes in place.
   struct ChangedContainer {
     std::string name;
-    at::IValue container;
-    at::IValue before;  // a copy
-    at::IValue after;   // likewise, at the end of the subgraph
+    Value container;
+    Value before;  // a copy
+    Value after;   // likewise, at the end of the subgraph
   };
 
   bool makes_subgraphs() const { return records() && options_.control_flow == ControlFlow::kSubgraph; }
-  bool asks_for_none(const at::IValue& condition) const;
-  void record_branches(const IrNode* node, const at::IValue& condition);
+  bool asks_for_none(const Value& condition) const;
+  void record_branches(const IrNode* node, const Value& condition);
   void record_while(const IrNode* node);
-  LoopState::Variable loop_variable(std::string name, const at::IValue& before, bool changes);
+  LoopState::Variable loop_variable(std::string name, const Value& before, bool changes);
   LoopState loop_state(const IrNode* node, bool has_condition);
   bool record_turn(const IrNode* node, const LoopCondition* condition, LoopState& state);
   std::vector<NodeId> enter_turn(const LoopState& state, Values& variables);
@@ -166,38 +161,36 @@ class Interpreter {
                         const Values& variables);
   bool settles(const IrNode* node, LoopState& state, const Values& results);
   void make_sizes_fresh(const LoopState::Leaf& leaf, AbstractValue& known);
-  Argument carried_argument(const at::IValue& value, const LoopState::Leaf& leaf, const IrNode* node);
-  at::IValue carried_value(NodeId carried, const c10::TypePtr& type, AbstractValue known, const IrNode* node);
+  Argument carried_argument(const Value& value, const LoopState::Leaf& leaf, const IrNode* node);
+  Value carried_value(NodeId carried, const TypePtr& type, AbstractValue known, const IrNode* node);
   // The loop's condition as one subgraph, where that is what it is; what was recorded of it before the loop
   // is gone then.
   const LoopCondition* rotated_condition(const IrNode* node);
-  at::IValue condition_after(const IrNode* node, const LoopCondition& condition, const Values& results);
+  Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results);
   void note_loop_starts(const IrBlock& block, const IrNode* node);
   GraphTracer::OpenSubgraph record_subgraph(const std::string& name, const IrBlock& block,
                                             const std::vector<NodeId>& operands,
                                             const std::function<void()>& run);
-  Argument predicate(const IrNode* node, const at::IValue& condition);
+  Argument predicate(const IrNode* node, const Value& condition);
   // What a subgraph gives back for the value: what it got is copied, as torch's control flow asks for.
   // `known`: of the result.
-  Argument subgraph_result(const at::IValue& value, const c10::TypePtr& type, const AbstractValue& known,
+  Argument subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
                            const IrNode* node);
   // Stands for a variable that is not set.
-  Argument unread_value(const c10::TypePtr& type, const AbstractValue& known);
+  Argument unread_value(const TypePtr& type, const AbstractValue& known);
   // That both ways of a branch, or all turns of a loop, have in common.
-  at::IValue combined(const at::IValue& first, const at::IValue& second, const std::string& name,
-                      const IrNode* node,
-                      const std::function<at::IValue(const at::IValue&, const at::IValue&)>& on_difference);
-  AbstractValue merged(const at::IValue& first, const at::IValue& second);
+  Value combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
+                 const std::function<Value(const Value&, const Value&)>& on_difference);
+  AbstractValue merged(const Value& first, const Value& second);
   // Lists, dicts and objects that can be reached from values outside of the node's blocks, and from `more`.
   std::unordered_set<const void*> containers_around(const IrNode* node, std::size_t frame, Values more) const;
-  void may_be_another(const at::IValue& container, const Values& others, const IrNode* node);
-  bool is_from_around(const at::IValue& container);
+  void may_be_another(const Value& container, const Values& others, const IrNode* node);
+  bool is_from_around(const Value& container);
   // Fails when what is changed in place is from around the subgraph that is being recorded, or may be.
-  void check_change(const at::IValue& container, const std::string& what, const IrNode* node);
+  void check_change(const Value& container, const std::string& what, const IrNode* node);
   // A list or dict from around: what becomes of it is a result of the subgraph.
-  void note_change(const at::IValue& container, const std::string& name, const IrNode* node);
-  void change(const at::IValue& container, const at::IValue& content, const std::string& name,
-              const IrNode* node);
+  void note_change(const Value& container, const std::string& name, const IrNode* node);
+  void change(const Value& container, const Value& content, const std::string& name, const IrNode* node);
   // At the end of a subgraph: the containers are again as they were before.
   std::vector<ChangedContainer> take_changes();
   Attempt begin_attempt();
@@ -205,56 +198,56 @@ class Interpreter {
 
   // --- what control flow asks of inputs (control_flow.cpp) ---
   // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
-  void ask(const at::IValue& value) const;
+  void ask(const Value& value) const;
 
   // --- calls (calls.cpp) ---
   void call_method(const IrNode* node);
   void call_function(const IrNode* node);
-  at::IValue call_module(ModuleId module, torch::jit::Function& forward, Values arguments,
-                         const IrNode* node);
-  at::IValue call_graph_function(torch::jit::Function& function, const Values& arguments, const IrNode* node);
+  Value call_module(ModuleId module, Function& forward, Values arguments, const IrNode* node);
+  Value call_graph_function(Function& function, const Values& arguments, const IrNode* node);
   bool follow_call(ModuleId module, const std::function<void()>& body);
   const IrNode* run_hooked_call(const IrNode* first);
-  at::IValue call_abstractly(torch::jit::Function& function, const Values& arguments, const IrNode* node);
-  bool skip_hook(torch::jit::Function& function, const Values& arguments, const IrNode* node);
-  Values run_root(ModuleId root, torch::jit::Function& function, Values arguments);
+  Value call_abstractly(Function& function, const Values& arguments, const IrNode* node);
+  bool skip_hook(Function& function, const Values& arguments, const IrNode* node);
+  Values run_root(ModuleId root, Function& function, Values arguments);
   void context_manager(const IrNode* node, bool enter);
-  void switch_autocast(const c10::ivalue::Object& manager, const IrNode* node, bool enter);
+  void switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter);
 
   // --- operators (operators of the graph: record.cpp) ---
   void run_operator(const IrNode* node);
   void execute(const IrNode* node, Values values);
-  bool is_structural(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values);
   Traits traits_of(const IrNode* node) const;
   bool has_trait(const IrNode* node, Traits trait) const { return (traits_of(node) & trait) != 0; }
-  void record(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  bool record_container_change(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+  void record(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                const AbstractValue& result);
-  bool record_in_python(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
-  at::IValue formatted(const Values& values, const IrNode* node);
+  bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  Value formatted(const Values& values, const IrNode* node);
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                     std::vector<AbstractValue> known);
   NumberMeaning compared_meaning(const IrNode* node, const Values& values);
-  at::IValue record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                         const c10::TypePtr& type, const IrNode* node, AbstractValue known = {});
+  Value record_call(std::string target, std::vector<Argument> args, Kwargs kwargs, const TypePtr& type,
+                    const IrNode* node, AbstractValue known = {});
   // Positional arguments and keyword-only ones, those at their defaults left out.
   // `meaning` tells what the integers among them are.
   std::pair<std::vector<Argument>, Kwargs> arguments(
-      const c10::FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
+      const FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
       const std::function<NumberMeaning(std::size_t)>& meaning = nullptr);
+  // Whether an argument is the one that a call gets which leaves it out.
+  bool is_default(const script::Constant& literal, const Value& value, const Argument& given,
+                  NumberMeaning meaning, const IrNode* node);
   // Of a call of a function or method with code.
-  std::pair<std::vector<Argument>, Kwargs> call_arguments(torch::jit::Function& function,
-                                                          const Values& values, std::size_t first,
-                                                          const IrNode* node);
-  Argument argument(const at::IValue& value, const IrNode* node,
-                    NumberMeaning meaning = NumberMeaning::kNumber);
-  Argument argument_part(const at::IValue& value, const IrNode* node, NumberMeaning meaning);
+  std::pair<std::vector<Argument>, Kwargs> call_arguments(Function& function, const Values& values,
+                                                          std::size_t first, const IrNode* node);
+  Argument argument(const Value& value, const IrNode* node, NumberMeaning meaning = NumberMeaning::kNumber);
+  Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
   // An integer of the code; one that stands for a dtype, a layout or a memory format must be one.
   Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node);
-  void check_numbers(const c10::FunctionSchema& schema, const Values& values, const IrNode* node);
-  at::IValue attribute(const c10::ivalue::Object& object, const std::string& name, const c10::TypePtr& type,
-                       const IrNode* node);
-  Meta meta(const c10::TypePtr& type, const AbstractValue& known = {}) const;
+  void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node);
+  Value attribute(const ObjectValue& object, const std::string& name, const TypePtr& type,
+                  const IrNode* node);
+  Meta meta(const TypePtr& type, const AbstractValue& known = {}) const;
 
   // --- shapes (shapes.cpp) ---
   // What a function gives for these arguments, without recording anything, and what that costs, where shapes
@@ -263,17 +256,16 @@ class Interpreter {
     AbstractValue result;
     std::optional<Cost> cost;
   };
-  Outcome result_of(torch::jit::Function& function, const Values& arguments, const std::string& name);
+  Outcome result_of(Function& function, const Values& arguments, const std::string& name);
   // Its proxies have no nodes; nothing when the function cannot be followed.
-  std::optional<at::IValue> run_abstractly(torch::jit::Function& function, const Values& arguments,
-                                           CostLog* costs = nullptr);
+  std::optional<Value> run_abstractly(Function& function, const Values& arguments, CostLog* costs = nullptr);
   // To costs_: a call of an operator.
-  void add_cost(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+  void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
   const std::string& type_of(ModuleId module) const { return program_.modules()[module.index].type; }
   std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.
-  bool answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
   // What the answer to a question takes from the descriptions of inputs becomes guards (assumptions.cpp).
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
                const AbstractValue& answer);
@@ -282,40 +274,38 @@ class Interpreter {
   void assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node);
   void assume_facet(NodeId input, InputFacet facet, const IrNode* node);
   void assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node);
-  bool answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values);
+  bool answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values);
   // What is known of an operator's results; and of arguments that it changes.
-  std::vector<AbstractValue> infer_results(const IrNode* node, const c10::FunctionSchema& schema,
+  std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
                                            const Values& values);
   // What is known of the inputs of a submodule's own graph: that of its call in another one.
   void use_call(ModuleId root, std::vector<BoundInput>& inputs);
-  void read_constant(const at::Tensor& tensor);
+  void read_constant(const TensorValue& tensor);
   // A tensor of the code, or the default of an input, to which nothing has been written.
-  bool is_as_in_code(const at::Tensor& tensor) const;
+  bool is_as_in_code(const TensorValue& tensor) const;
   bool asks_size_of_constant(const IrNode* node, const Values& values) const;
-  at::Tensor find_constant(const at::IValue& value) const;
-  std::optional<Values> compute(const IrNode* node, const c10::FunctionSchema& schema,
-                                const Values& values) const;
-  void compute_contents(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+  TensorRef find_constant(const Value& value) const;
+  std::optional<Values> compute(const IrNode* node, const FunctionSchema& schema, const Values& values) const;
+  void compute_contents(const IrNode* node, const FunctionSchema& schema, const Values& values,
                         std::vector<AbstractValue>& results) const;
   void change_known(const Proxy& proxy, AbstractValue known);
   // A list that an operator changes in place; false when that is another kind of operator.
-  bool change_list(const c10::FunctionSchema& schema, const Values& values,
-                   std::vector<AbstractValue>& results);
-  void report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+  bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
+  void report_invalid(const IrNode* node, const FunctionSchema& schema, const Values& values,
                       const std::string& error);
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
   // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
-  std::string explain(const at::IValue& value) const;
+  std::string explain(const Value& value) const;
 
   // --- undoing ---
-  void remember(const at::IValue& container);
-  static void set_content(const at::IValue& container, const at::IValue& content);
+  void remember(const Value& container);
+  static void set_content(const Value& container, const Value& content);
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.  Every name it goes by sees that.
-  void materialize(const at::IValue& container, const IrNode* node);
+  void materialize(const Value& container, const IrNode* node);
   // Lists and dicts that the graph makes, by identity; the container itself keeps the identity alive.
   struct Materialized {
-    at::IValue container, proxy;
+    Value container, proxy;
   };
 
   // What `with` switches for the operators inside.
@@ -364,15 +354,15 @@ class Interpreter {
 
   // --- recording and telling ---
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
-  std::string describe(const at::IValue& value) const;  // for messages
-  std::string what_decides(const at::IValue& value) const;
-  Expression condition_of(const at::IValue& value) const;  // for guards
+  std::string describe(const Value& value) const;  // for messages
+  std::string what_decides(const Value& value) const;
+  Expression condition_of(const Value& value) const;  // for guards
   std::optional<SourceLocation> location(const IrNode* node);
 
   bool records() const { return mode_ == Mode::kRecord; }
   NodeRef ref(NodeId node) const { return records() ? tracer_->ref(node) : NodeRef{}; }
   // The proxy that `value` is, if it stands for a node of what is recorded.
-  const Proxy* find_recorded(const at::IValue& value) const;
+  const Proxy* find_recorded(const Value& value) const;
   // Where nothing is recorded, nothing is guarded.
   void guard(Expression expr, std::optional<SourceLocation> source);
 
@@ -399,7 +389,7 @@ class Interpreter {
   ModuleId module_;           // whose forward runs
   std::vector<Body> bodies_;  // of subgraphs that are open, innermost last
   // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
-  std::unordered_map<const void*, at::IValue> may_be_other_;
+  std::unordered_map<const void*, Value> may_be_other_;
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> loop_conditions_;
   std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>>
       loop_starts_;                 // by block: loops whose condition begins to be worked out at the node
@@ -419,4 +409,4 @@ class Interpreter {
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

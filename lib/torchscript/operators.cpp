@@ -1,27 +1,17 @@
 #include "torchscript/operators.h"
 
-#include <ATen/cpu/Utils.h>
-#include <dlfcn.h>
-#include <torch/csrc/jit/frontend/function_schema_parser.h>
-#include <torch/csrc/jit/runtime/operator.h>
-
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "operators/operators.h"
 #include "support/error.h"
 #include "support/identifier.h"
 #include "torchscript/convert.h"
-#include "torchscript/custom_classes.h"
-#include "torchscript/plain_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
-
-bool is_known(const std::string& name) {
-  return !torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name)).empty();
-}
 
 // Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are
 // no operators: they only matter when they are unknown and are then declared or listed in vain.
@@ -41,68 +31,57 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
   }
 }
 
-// Puts a note in the place of the function's body.
-void take_out(const Caller& caller, const std::string& name, const std::string& why, CodeEdits& edits) {
-  std::string text = caller.indentation + "ops.fxtrace.not_followed(\"" + name + "\", \"" + why + "\")\n";
-  const bool nothing = caller.result.find_first_not_of(' ') == std::string::npos ||
-                       caller.result.find(" None") != std::string::npos;
-  text +=
-      caller.indentation + (nothing ? "return None" : "return uninitialized(" + caller.result + ")") + "\n";
-  edits.replace(caller.record, caller.begin, caller.end, std::move(text), caller.call);
-}
+constexpr std::string_view kClasses = "__torch__.torch.classes.";
 
 }  // namespace
 
-void load_operator_libraries(const TraceOptions& options) {
-  at::cpu::is_avx512_vnni_supported();  // reads what processor this is, which cannot be read later
-  for (const auto& library : options.op_libraries) {
-    if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
-      const char* why = ::dlerror();
-      throw usage_error("--op-library: cannot load " + library + ": " + (why == nullptr ? "" : why));
-    }
+std::vector<std::string> provide_operators(TorchScriptArchive& archive, const RegisteredOperators& registered,
+                                           const TraceOptions& options) {
+  script::OperatorTable& table = archive.program().operators();
+  const script::ResolveClass resolve = archive.program().resolver();
+  const auto is_known = [&](const std::string& name) { return table.has(script::intern(name)); };
+  const CodeFiles code = archive.code();
+  for (const std::string& schema : registered.schemas) {
+    if (schema.starts_with("prim::")) continue;  // the language's own
+    if (table.find(schema.substr(0, schema.find('('))) == nullptr) table.declare(schema, resolve);
   }
-  guard_operators();
-}
-
-std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceOptions& options,
-                                           CodeEdits& edits, Declarations& declarations) {
-  guard_operators();
-  bool has_classes = std::any_of(code.constant_types.begin(), code.constant_types.end(), is_declared_class);
-  for (const auto& [record, text] : code.files) has_classes = declare_classes(text) || has_classes;
+  for (const auto& [class_name, schema] : registered.methods) {
+    const auto type = resolve(class_name);
+    const auto* bound = type == nullptr ? nullptr : type->as<script::ClassType>();
+    if (bound != nullptr && bound->find_method(schema.substr(0, schema.find('('))) == nullptr)
+      archive.program().declare_method(class_name, schema);
+  }
+  bool has_classes = std::ranges::any_of(archive.constant_types(),
+                                         [](const std::string& type) { return type.starts_with(kClasses); });
+  for (const auto& [record, text] : code)
+    has_classes = has_classes || text.find(kClasses) != std::string::npos;
   for (const auto& schema : options.op_schemas) {
     try {
-      const std::string name = torch::jit::parseSchema(schema).name();
-      if (is_known(name)) continue;
-      declarations.declare(schema);
-    } catch (const std::exception& e) {
+      if (is_known(script::parse_function_schema(schema, resolve).name)) continue;
+      table.declare(schema, resolve);
+    } catch (const Error& e) {
       throw usage_error(
           "--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
           {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
     }
   }
   std::set<std::string> called;
-  for (const auto& [record, text] : code.files) find_operators(text, called);
+  for (const auto& [record, text] : code) find_operators(text, called);
   std::vector<std::string> unknown;
   for (const auto& name : called) {
-    if (is_known(name)) continue;
-    const auto extension = std::ranges::find(extension_operators(), name, &Operator::name);
-    if (extension == extension_operators().end()) {
-      unknown.push_back(name);
-      continue;
-    }
-    const std::string schema = std::string(extension->name).append(extension->signature);
-    declare_classes(schema);
-    declarations.declare(schema);
+    const bool is_extension = std::ranges::any_of(
+        extension_operators(), [&](const Operator& row) { return row.base_name() == name; });
+    if (!is_known(name) && !is_extension) unknown.push_back(name);
   }
   std::vector<std::string> warnings;
   if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at
-  for (const auto& inferred : infer_schemas(code, unknown)) {
+  for (const auto& inferred : infer_schemas(archive, unknown)) {
     const std::string what = (inferred.class_name.empty() ? "operator " : "method ") + inferred.name;
     if (inferred.complete) {
       if (inferred.class_name.empty()) {
-        declarations.declare(inferred.schema);
+        table.declare(inferred.schema, resolve);
       } else {
-        declarations.declare_method(inferred.class_name, inferred.schema);
+        archive.program().declare_method(inferred.class_name, inferred.schema);
       }
       warnings.push_back(what + " is unknown; declared from its calls as '" + inferred.schema + "'");
       continue;
@@ -113,10 +92,10 @@ std::vector<std::string> provide_operators(const ArchiveCode& code, const TraceO
         (inferred.class_name.empty()
              ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
              : ""));
-    if (!is_known(kNotFollowed)) declarations.declare(std::string(kNotFollowed) + "(str op, str why) -> ()");
-    for (const Caller& caller : inferred.callers) take_out(caller, inferred.name, why, edits);
+    for (const auto& [function, call] : inferred.callers)
+      archive.add_not_followed(function, {inferred.name, why, call});
   }
   return warnings;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,13 +1,13 @@
 // What code of TorchScript does besides giving its results.
 #pragma once
 
-#include <torch/csrc/jit/ir/ir.h>
+#include "torchscript/names.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // The node, and all in its blocks, only computes results: nothing is written, called or raised, and nothing
 // is random.
-bool is_pure(const torch::jit::Node& node);
-bool is_pure(const torch::jit::Block& block);
+bool is_pure(const IrNode& node);
+bool is_pure(const IrBlock& block);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,7 +1,5 @@
 #include "torchscript/root_inputs.h"
 
-#include <ATen/core/jit_type.h>
-
 #include <algorithm>
 #include <charconv>
 #include <complex>
@@ -9,22 +7,25 @@
 #include <string_view>
 #include <utility>
 
+#include "script/device_text.h"
+#include "script/plain_call.h"
+#include "script/value_text.h"
 #include "support/error.h"
 #include "symbolic/expression.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/shapes/abstract.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 template <class Items>
 std::string joined(const Items& items) {
   std::string text;
-  for (const at::IValue& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
+  for (const Value& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
   return text;
 }
 
-std::string tensor_text(const at::Tensor& tensor, const std::vector<Argument>& elements) {
+std::string tensor_text(const TensorValue& tensor, const std::vector<Argument>& elements) {
   std::string text;
   for (const Argument& element : elements) {
     if (!text.empty()) text += ", ";
@@ -39,10 +40,10 @@ std::string tensor_text(const at::Tensor& tensor, const std::vector<Argument>& e
       text += "complex(" + python_float(parts.real()) + ", " + python_float(parts.imag()) + ")";
     }
   }
-  text = "torch.tensor([" + text + "], dtype=torch." + dtype_name(tensor.scalar_type()) + ")";
+  text = "torch.tensor([" + text + "], dtype=torch." + dtype_name(tensor.dtype) + ")";
   if (tensor.dim() == 1) return text;
   std::string sizes;
-  for (const std::int64_t size : tensor.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  for (const std::int64_t size : tensor.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
   return text + ".reshape([" + sizes + "])";
 }
 
@@ -57,65 +58,70 @@ const char* json_kind(const Argument& value) {
 
 }  // namespace
 
-std::string python_text(const at::IValue& value) {
-  if (value.isNone()) return "None";
-  if (value.isBool()) return value.toBool() ? "True" : "False";
-  if (value.isDouble()) return python_float(value.toDouble());
-  if (value.isString()) return python_text_literal(value.toStringRef());
-  if (value.isDevice()) return "torch.device(" + python_text_literal(value.toDevice().str()) + ")";
-  if (value.isList()) return "[" + joined(value.toListRef()) + "]";
-  if (value.isTuple()) {
-    const auto& items = value.toTupleRef().elements();
+std::string python_text(const Value& value, const TorchScriptArchive* archive) {
+  if (value.is_none()) return "None";
+  if (value.is_bool()) return value.to_bool() ? "True" : "False";
+  if (value.is_double()) return python_float(value.to_double());
+  if (value.is_string()) return python_text_literal(value.to_string());
+  if (value.is_device()) return "torch.device(" + python_text_literal(value.to_device().text()) + ")";
+  if (value.is_list()) return "[" + joined(value.items()) + "]";
+  if (value.is_tuple()) {
+    const auto& items = value.items();
     return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
   }
-  if (value.isGenericDict()) {
+  if (value.is_dict()) {
     std::string text;
-    for (const auto& entry : value.toGenericDict()) {
-      text += (text.empty() ? "" : ", ") + python_text(entry.key()) + ": " + python_text(entry.value());
+    for (const auto& entry : value.to_dict().entries()) {
+      text += (text.empty() ? "" : ", ") + python_text(entry.key) + ": " + python_text(entry.value);
     }
     return "{" + text + "}";
   }
-  if (value.isTensor() && value.toTensor().defined() && value.toTensor().layout() == at::kStrided &&
-      !value.toTensor().is_quantized()) {
-    if (const auto known = elements(value.toTensor())) return tensor_text(value.toTensor(), *known);
+  if (value.is_tensor() && archive != nullptr) {
+    constexpr std::int64_t kMost = 1 << 16;
+    if (const auto known = archive->elements(value.to_tensor(), kMost))
+      return tensor_text(value.to_tensor(), *known);
   }
-  std::ostringstream text;
-  text << value;
-  return text.str();
+  try {
+    return script::printed(value);
+  } catch (const script::Raised&) {
+    return type_name(*script::dynamic_type(value));
+  }
 }
 
-std::string python_equality(const std::string& expr, const at::IValue& value) {
-  if (value.isNone()) return expr + " is None";
-  if (value.isTensor()) return "torch.equal(" + expr + ", " + python_text(value) + ")";
+std::string python_equality(const std::string& expr, const Value& value, const TorchScriptArchive* archive) {
+  if (value.is_none()) return expr + " is None";
+  if (value.is_tensor()) return "torch.equal(" + expr + ", " + python_text(value, archive) + ")";
   return expr + " == " + python_text(value);
 }
 
-RootInputs::RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options,
-                       const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard,
-                       Misfit misfit, Decide decide)
-    : schema_(schema),
+RootInputs::RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema,
+                       const TraceOptions& options, const ShapeEnv& dimensions,
+                       MakePlaceholder make_placeholder, Guard guard, Misfit misfit, Decide decide)
+    : archive_(archive),
+      schema_(schema),
       options_(options),
       dimensions_(dimensions),
       make_placeholder_(std::move(make_placeholder)),
       guard_(std::move(guard)),
       misfit_(std::move(misfit)),
       decide_(std::move(decide)) {
-  for (std::size_t i = 1; i < schema.arguments().size(); ++i) names_.push_back(schema.arguments()[i].name());
+  for (std::size_t i = 1; i < schema.arguments.size(); ++i) names_.push_back(schema.arguments[i].name);
 }
 
 void RootInputs::fail(const std::string& what) const {
   std::string inputs;
-  for (std::size_t i = 1; i < schema_.arguments().size(); ++i) {
-    const auto& formal = schema_.arguments()[i];
-    inputs += (inputs.empty() ? "" : ", ") + formal.name() + ": " + type_name(*formal.real_type());
-    if (formal.default_value()) inputs += " = " + python_text(*formal.default_value());
+  for (std::size_t i = 1; i < schema_.arguments.size(); ++i) {
+    const auto& formal = schema_.arguments[i];
+    inputs += (inputs.empty() ? "" : ", ") + formal.name + ": " + type_name(*formal.type);
+    if (formal.default_value)
+      inputs += " = " + python_text(archive_.value_of(*formal.default_value), &archive_);
   }
   throw usage_error(what, {inputs.empty() ? "the method has no inputs" : "the inputs are " + inputs});
 }
 
 // Positions become names, and every spec is read.
 void RootInputs::read_dummies() {
-  const auto& formals = schema_.arguments();
+  const auto& formals = schema_.arguments;
   for (const InputSpec& input : options_.inputs) {
     const std::size_t dot = std::min(input.name.find('.'), input.name.size());
     std::string first = input.name.substr(0, dot);
@@ -123,7 +129,7 @@ void RootInputs::read_dummies() {
     const auto read = std::from_chars(first.data(), first.data() + first.size(), position);
     if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
       if (position + 1 >= formals.size()) fail("no input at position " + first);
-      first = formals[position + 1].name();
+      first = formals[position + 1].name;
     } else {
       check_input_name(first, names_, [this](const std::string& what) { fail(what); });
     }
@@ -140,9 +146,8 @@ bool RootInputs::has_dummy(const std::string& path) const {
   });
 }
 
-Argument RootInputs::structure(const c10::TypePtr& type, const std::string& path) const {
-  if (const auto optional = type->cast<c10::OptionalType>())
-    return structure(optional->getElementType(), path);
+Argument RootInputs::structure(const TypePtr& type, const std::string& path) const {
+  if (const auto optional = type->as<OptionalType>()) return structure(optional->element(), path);
   std::vector<std::string> keys;  // in the order in which they were given
   for (const Dummy& dummy : dummies_) {
     if (!dummy.path.starts_with(path + ".")) continue;
@@ -151,42 +156,42 @@ Argument RootInputs::structure(const c10::TypePtr& type, const std::string& path
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
   if (keys.empty()) return kConcretePlaceholder;
-  const auto inside = [&](const c10::TypePtr& element, const std::string& key) {
+  const auto inside = [&](const TypePtr& element, const std::string& key) {
     return structure(element, path + "." + key);
   };
-  const auto tuple = type->cast<c10::TupleType>();
-  if (const auto dict = type->cast<c10::DictType>()) {
+  const auto tuple = type->as<TupleType>();
+  if (const auto dict = type->as<DictType>()) {
     Argument::Dict items;
-    for (const auto& key : keys) items.items.push_back({key, inside(dict->getValueType(), key)});
+    for (const auto& key : keys) items.items.push_back({key, inside(dict->value(), key)});
     return items;
   }
-  const auto list = type->cast<c10::ListType>();
+  const auto list = type->as<ListType>();
   if (!list && !tuple)
     fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type) +
          ", which has no parts");
-  const std::size_t count = tuple ? tuple->elements().size() : keys.size();
+  const std::size_t count = tuple ? tuple->items().size() : keys.size();
   Argument::List items;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string field = tuple && tuple->schema() ? tuple->schema()->arguments()[i].name() : "";
+    const std::string field = tuple && tuple->is_named() ? tuple->fields()[i] : "";
     const std::string key =
         std::find(keys.begin(), keys.end(), field) != keys.end() ? field : std::to_string(i);
     const bool has_key = std::find(keys.begin(), keys.end(), key) != keys.end();
     if (!has_key && !tuple) {
       fail("--input: of the list '" + path + "' element " + key + " has no spec, others do");
     }
-    items.items.push_back(inside(tuple ? tuple->elements()[i] : list->getElementType(), key));
+    items.items.push_back(inside(tuple ? tuple->items()[i] : list->element(), key));
   }
   return items;
 }
 
-AbstractValue RootInputs::known(c10::TypePtr& type, const Place& place) {
+AbstractValue RootInputs::known(TypePtr& type, const Place& place) {
   const auto dummy = std::find_if(dummies_.begin(), dummies_.end(),
                                   [&](const Dummy& item) { return item.path == place.path; });
   if (dummy == dummies_.end()) return {};
   dummy->used = true;
   const ParsedInputSpec& spec = dummy->spec;
-  const c10::TypePtr wanted = spec.dtype ? c10::TypePtr(c10::TensorType::get()) : c10::IntType::get();
-  if (!wanted->isSubtypeOf(*type)) {
+  const TypePtr wanted = spec.dtype ? TypePtr(tensor_type()) : int_type();
+  if (!is_subtype(*wanted, *type)) {
     fail("'" + place.path + "': expected " + type_name(*type) + ", got " + to_string(spec));
   }
   type = wanted;
@@ -202,7 +207,11 @@ AbstractValue RootInputs::known(c10::TypePtr& type, const Place& place) {
   info.requires_grad = false;
   info.contiguous = true;
   info.contiguity_assumed = true;
-  if (spec.device) info.device = own_device(c10::Device(*spec.device));
+  if (spec.device) {
+    const script::DeviceText device = script::read_device(*spec.device);
+    if (!device.device) throw usage_error(device.why);
+    info.device = *device.device;
+  }
   return {std::move(info)};
 }
 
@@ -211,8 +220,8 @@ std::vector<BoundInput> RootInputs::bind() {
   check_dimensions(options_.dimensions, named_dimensions(options_.inputs));
   const InputChoice choice(options_, names_, [this](const std::string& what) { fail(what); });
   std::vector<BoundInput> bound;
-  for (std::size_t i = 1; i < schema_.arguments().size(); ++i) {
-    bound.push_back(bind_input(schema_.arguments()[i], choice.decide(schema_.arguments()[i].name())));
+  for (std::size_t i = 1; i < schema_.arguments.size(); ++i) {
+    bound.push_back(bind_input(schema_.arguments[i], choice.decide(schema_.arguments[i].name)));
   }
   for (const Dummy& dummy : dummies_) {
     if (!dummy.used) fail("--input " + dummy.path + ": no such part remains of the input");
@@ -220,16 +229,16 @@ std::vector<BoundInput> RootInputs::bind() {
   return bound;
 }
 
-BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Decision decision) {
+BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::Decision decision) {
   using Kind = InputChoice::Decision::Kind;
-  const std::string& name = formal.name();
+  const std::string& name = formal.name;
   const Place place{name, name, name, {name}};
-  if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.real_type(), place);
+  if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.type, place);
   if (has_dummy(name)) {
-    return bind_value(structure(formal.real_type(), name), formal.real_type(), place);
+    return bind_value(structure(formal.type, name), formal.type, place);
   }
-  const at::IValue* default_value = formal.default_value() ? &*formal.default_value() : nullptr;
-  if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type(), place);
+  const script::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
+  if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type, place);
   // Dummy inputs stand for a call with them: what it leaves out has its default.
   if (!decision.named && default_value != nullptr &&
       (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
@@ -237,18 +246,18 @@ BoundInput RootInputs::bind_input(const c10::Argument& formal, InputChoice::Deci
   }
   if (decision.kind == Kind::kRemains) {
     // Who names an input passes it.
-    if (decision.named && formal.type()->kind() == c10::TypeKind::OptionalType) {
-      return present(formal.type(), place);
+    if (decision.named && formal.type->kind() == TypeKind::kOptional) {
+      return present(formal.type, place);
     }
     if (!decision.named) unasked_.insert(name);
-    return add_entry(place, make_placeholder_(name, formal.type(), &formal, {}));
+    return add_entry(place, make_placeholder_(name, formal.type, &formal, {}));
   }
-  const bool may_be_none = formal.real_type()->kind() == c10::TypeKind::OptionalType;
+  const bool may_be_none = formal.type->kind() == TypeKind::kOptional;
   if (default_value == nullptr && !may_be_none) {
     fail(InputChoice::no_default(name));
   }
-  const at::IValue value = default_value != nullptr ? default_value->deepcopy() : at::IValue();
-  guard_(python_equality(name, value));
+  const Value value = default_value != nullptr ? archive_.value_of(*default_value) : Value();
+  guard_(python_equality(name, value, &archive_));
   return add_entry(place, {value, std::nullopt});
 }
 
@@ -275,74 +284,71 @@ BoundInput RootInputs::close_entries(std::size_t first, const Place& place, Boun
 }
 
 // An input that remains, and is not None.
-BoundInput RootInputs::present(const c10::TypePtr& type, const Place& place) {
-  c10::TypePtr narrower = type;
-  if (const auto optional = type->cast<c10::OptionalType>()) {
+BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
+  TypePtr narrower = type;
+  if (const auto optional = type->as<OptionalType>()) {
     guard_(place.expr + " is not None");
-    narrower = optional->getElementType();
+    narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
   return add_entry(place, make_placeholder_(place.name, narrower, nullptr, std::move(info)));
 }
 
-BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& type, const Place& place) {
+BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
   if (is_concrete_placeholder(value)) return present(type, place);
   const std::string& expr = place.expr;
   const auto wrong = [&] [[noreturn]] () {
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
-  const auto fixed = [&](at::IValue plain, Argument argument) -> BoundInput {
+  const auto fixed = [&](Value plain, Argument argument) -> BoundInput {
     guard_(python_equality(expr, plain));
     return add_entry(place, {std::move(plain), std::move(argument)});
   };
-  if (const auto optional = type->cast<c10::OptionalType>()) {
-    if (value.is<Argument::None>()) return fixed(at::IValue(), Argument::None{});
-    return bind_value(value, optional->getElementType(), place);
+  if (const auto optional = type->as<OptionalType>()) {
+    if (value.is<Argument::None>()) return fixed(Value(), Argument::None{});
+    return bind_value(value, optional->element(), place);
   }
   const auto* integer = value.get_if<std::int64_t>();
   const auto* number = value.get_if<double>();
   switch (type->kind()) {
-    case c10::TypeKind::TensorType:
+    case TypeKind::kTensor:
       if (value.is<Argument::None>()) wrong();
       // Values of tensors are never fixed.
       misfit_("--concrete gives '" + expr +
               "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
       return present(type, place);
-    case c10::TypeKind::NoneType:
+    case TypeKind::kNone:
       if (!value.is<Argument::None>()) wrong();
-      return fixed(at::IValue(), Argument::None{});
-    case c10::TypeKind::BoolType:
+      return fixed(Value(), Argument::None{});
+    case TypeKind::kBool:
       if (!value.is<bool>()) wrong();
       return fixed(*value.get_if<bool>(), value);
-    case c10::TypeKind::IntType:
+    case TypeKind::kInt:
       if (integer == nullptr) wrong();
       return fixed(*integer, value);
-    case c10::TypeKind::FloatType:
+    case TypeKind::kFloat:
       if (integer == nullptr && number == nullptr) wrong();
       return fixed(number != nullptr ? *number : static_cast<double>(*integer),
                    number != nullptr ? value : Argument(static_cast<double>(*integer)));
-    case c10::TypeKind::NumberType:
+    case TypeKind::kNumber:
       if (integer != nullptr) return fixed(*integer, value);
       if (number == nullptr) wrong();
       return fixed(*number, value);
-    case c10::TypeKind::StringType:
+    case TypeKind::kString:
       if (!value.is<std::string>()) wrong();
       return fixed(*value.get_if<std::string>(), value);
-    case c10::TypeKind::DeviceObjType:
+    case TypeKind::kDevice:
       if (!value.is<std::string>()) wrong();
-      try {
-        return fixed(c10::Device(*value.get_if<std::string>()),
-                     Argument::Device{*value.get_if<std::string>()});
-      } catch (const c10::Error&) {
-        fail("'" + expr + "': unknown device '" + *value.get_if<std::string>() + "'");
-      }
-    case c10::TypeKind::ListType:
+      if (const auto read = script::read_device(*value.get_if<std::string>()); read.device)
+        return fixed(*read.device, Argument::Device{*value.get_if<std::string>()});
+      fail("'" + expr + "': unknown device '" + *value.get_if<std::string>() + "'");
+    case TypeKind::kList:
       if (!value.is<Argument::List>()) wrong();
       return bind_list(*value.get_if<Argument::List>(), type, place);
-    case c10::TypeKind::DictType:
+    case TypeKind::kDict:
       if (!value.is<Argument::Dict>()) wrong();
       return bind_dict(*value.get_if<Argument::Dict>(), type, place);
-    case c10::TypeKind::TupleType:
+    case TypeKind::kTuple:
       if (!value.is<Argument::List>() && !value.is<Argument::Dict>()) wrong();
       return bind_tuple(value, type, place);
     default:
@@ -350,34 +356,34 @@ BoundInput RootInputs::bind_value(const Argument& value, const c10::TypePtr& typ
   }
 }
 
-BoundInput RootInputs::bind_list(const Argument::List& list, const c10::TypePtr& type, const Place& place) {
+BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type, const Place& place) {
   const std::string& expr = place.expr;
-  const auto& element = type->expectRef<c10::ListType>().getElementType();
-  c10::impl::GenericList values(element);
+  const auto& element = type->as<ListType>()->element();
+  auto values = make_counted<ListValue>(element);
   Argument::List arguments;
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string index = std::to_string(i);
     auto [value, argument] = bind_value(
         list.items[i], element, place.part(index, expr + "[" + index + "]", static_cast<std::int64_t>(i)));
-    values.push_back(std::move(value));
+    values->items.push_back(std::move(value));
     arguments.items.push_back(std::move(*argument));
   }
-  return close_entries(first, place, {at::IValue(values), std::move(arguments)});
+  return close_entries(first, place, {Value(values), std::move(arguments)});
 }
 
-BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place) {
+BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place) {
   const std::string& expr = place.expr;
-  const auto& dict_type = type->expectRef<c10::DictType>();
-  c10::impl::GenericDict values(dict_type.getKeyType(), dict_type.getValueType());
+  const auto& dict_type = *type->as<DictType>();
+  auto values = make_counted<DictValue>(dict_type.key(), dict_type.value());
   Argument::Dict arguments;
   const std::size_t first = entries_.size();
   for (const auto& [json_key, item] : dict.items) {
     const std::string& text = *json_key.get_if<std::string>();
-    at::IValue key = text;
+    Value key = text;
     Argument key_argument = text;
     std::string key_text = "\"" + text + "\"";
-    if (dict_type.getKeyType()->kind() == c10::TypeKind::IntType) {
+    if (dict_type.key()->kind() == TypeKind::kInt) {
       std::int64_t number = 0;
       const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
       if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
@@ -386,27 +392,23 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const c10::TypePtr&
       key = number;
       key_argument = number;
       key_text = text;
-    } else if (dict_type.getKeyType()->kind() != c10::TypeKind::StringType) {
-      fail("keys of '" + expr + "' are " + type_name(*dict_type.getKeyType()) +
-           ", which JSON cannot express");
+    } else if (dict_type.key()->kind() != TypeKind::kString) {
+      fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");
     }
-    auto [value, argument] = bind_value(item, dict_type.getValueType(),
-                                        place.part(text, expr + "[" + key_text + "]", key_argument));
-    values.insert_or_assign(std::move(key), std::move(value));
+    auto [value, argument] =
+        bind_value(item, dict_type.value(), place.part(text, expr + "[" + key_text + "]", key_argument));
+    values->set(key, std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
-  return close_entries(first, place, {at::IValue(values), std::move(arguments)});
+  return close_entries(first, place, {Value(values), std::move(arguments)});
 }
 
 // An array, or of a named tuple an object with its fields.
-BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& type, const Place& place) {
+BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, const Place& place) {
   const std::string& expr = place.expr;
-  const auto& tuple = type->expectRef<c10::TupleType>();
-  const auto& elements = tuple.elements();
-  std::vector<std::string> fields;
-  if (tuple.schema()) {
-    for (const auto& field : tuple.schema()->arguments()) fields.push_back(field.name());
-  }
+  const auto& tuple = *type->as<TupleType>();
+  const auto& elements = tuple.items();
+  const std::vector<std::string>& fields = tuple.fields();
   std::vector<const Argument*> items(elements.size(), nullptr);
   if (const auto* list = value.get_if<Argument::List>()) {
     if (list->items.size() != elements.size()) {
@@ -421,7 +423,7 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
       items[static_cast<std::size_t>(field - fields.begin())] = &item;
     }
   }
-  std::vector<at::IValue> values;
+  std::vector<Value> values;
   Argument::Tuple arguments;
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -435,10 +437,8 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const c10::TypePtr& typ
     values.push_back(std::move(item));
     arguments.items.push_back(std::move(*argument));
   }
-  at::IValue result = tuple.schema()
-                          ? c10::ivalue::Tuple::createNamed(std::move(values), type->cast<c10::TupleType>())
-                          : c10::ivalue::Tuple::create(std::move(values));
+  Value result = make_tuple(std::move(values), tuple.is_named() ? type : nullptr);
   return close_entries(first, place, {std::move(result), std::move(arguments)});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,9 +1,6 @@
 // The inputs of the root's method: which remain as placeholders, and what the others are fixed to.
 #pragma once
 
-#include <ATen/core/function_schema.h>
-#include <ATen/core/ivalue.h>
-
 #include <functional>
 #include <optional>
 #include <set>
@@ -12,29 +9,32 @@
 
 #include "graph/graph.h"
 #include "shapes/abstract_value.h"
+#include "torchscript/archive.h"
+#include "torchscript/names.h"
 #include "trace/input_choice.h"
 #include "trace/input_spec.h"
 #include "trace/options.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // A value as the interpreter has it, and as an argument of a call that gets it: absent for a default.
 struct BoundInput {
-  at::IValue value;
+  Value value;
   std::optional<Argument> argument;
 };
 
-// How a plain value is written in Python.
-std::string python_text(const at::IValue& value);
+// How a plain value is written in Python; a tensor where `archive` knows its elements.
+std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
 // That `expr` is this value, as Python asks it.
-std::string python_equality(const std::string& expr, const at::IValue& value);
+std::string python_equality(const std::string& expr, const Value& value,
+                            const TorchScriptArchive* archive = nullptr);
 
 class RootInputs {
  public:
   // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
   // as a whole.
-  using MakePlaceholder = std::function<BoundInput(const std::string& name, const c10::TypePtr& type,
-                                                   const c10::Argument* formal, AbstractValue known)>;
+  using MakePlaceholder = std::function<BoundInput(const std::string& name, const TypePtr& type,
+                                                   const FunctionArgument* formal, AbstractValue known)>;
   // `expr` holds from now on: "flag == True".
   using Guard = std::function<void(const std::string& expr)>;
 
@@ -44,8 +44,9 @@ class RootInputs {
   enum class Unasked { kRemains, kTakesDefault, kIsGiven };
   using Decide = std::function<Unasked(const std::string& name)>;
 
-  RootInputs(const c10::FunctionSchema& schema, const TraceOptions& options, const ShapeEnv& dimensions,
-             MakePlaceholder make_placeholder, Guard guard, Misfit misfit, Decide decide);
+  RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema, const TraceOptions& options,
+             const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard, Misfit misfit,
+             Decide decide);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
@@ -78,21 +79,22 @@ class RootInputs {
 
   BoundInput add_entry(const Place& place, BoundInput bound);
   BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
-  BoundInput bind_input(const c10::Argument& formal, InputChoice::Decision decision);
-  BoundInput present(const c10::TypePtr& type, const Place& place);
-  BoundInput bind_value(const Argument& value, const c10::TypePtr& type, const Place& place);
-  BoundInput bind_list(const Argument::List& list, const c10::TypePtr& type, const Place& place);
-  BoundInput bind_dict(const Argument::Dict& dict, const c10::TypePtr& type, const Place& place);
-  BoundInput bind_tuple(const Argument& value, const c10::TypePtr& type, const Place& place);
+  BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);
+  BoundInput present(const TypePtr& type, const Place& place);
+  BoundInput bind_value(const Argument& value, const TypePtr& type, const Place& place);
+  BoundInput bind_list(const Argument::List& list, const TypePtr& type, const Place& place);
+  BoundInput bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place);
+  BoundInput bind_tuple(const Argument& value, const TypePtr& type, const Place& place);
   [[noreturn]] void fail(const std::string& what) const;
   void read_dummies();
   // Of the dummy inputs for parts of `path`: the value with a placeholder for each.
-  Argument structure(const c10::TypePtr& type, const std::string& path) const;
+  Argument structure(const TypePtr& type, const std::string& path) const;
   bool has_dummy(const std::string& path) const;
   // What the dummy input says of the place; its type in `type`.
-  AbstractValue known(c10::TypePtr& type, const Place& place);
+  AbstractValue known(TypePtr& type, const Place& place);
 
-  const c10::FunctionSchema& schema_;
+  const TorchScriptArchive& archive_;
+  const FunctionSchema& schema_;
   const TraceOptions& options_;
   const ShapeEnv& dimensions_;
   std::vector<std::string> names_;  // of the inputs
@@ -105,4 +107,4 @@ class RootInputs {
   std::vector<GraphSignature::Entry> entries_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <ATen/core/function.h>
+#include "torchscript/archive.h"
+#include "torchscript/names.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // Whether two functions do the same, step by step, whatever their values are called.  Functions and methods
 // that they call are compared in the same way; a method of another module is another one.
-bool have_same_code(torch::jit::Function& first, torch::jit::Function& second);
+bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,7 +1,5 @@
 #include "torchscript/same_modules.h"
 
-#include <ATen/core/jit_type.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,14 +11,14 @@
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 constexpr std::size_t kMaxPlain = 4096;  // values of one attribute that are compared
 
 class Finder {
  public:
-  explicit Finder(const std::function<bool(const c10::ivalue::Object*)>& has_state) : has_state_(has_state) {}
+  explicit Finder(const std::function<bool(const ObjectValue*)>& has_state) : has_state_(has_state) {}
 
   // What the module is, as a number; equal modules have the same.
   struct Content {
@@ -33,26 +31,26 @@ class Finder {
     const auto known = contents_.find(object.get());
     if (known != contents_.end()) return known->second;
     order_.push_back(object);
-    const auto& type = *object->type();
+    const ClassType& type = class_of(*object);
     Content content;
     content.can_be_same = !has_state_(object.get());
-    std::string text = type.name() ? demangle(type.name()->qualifiedName()) : "";
-    for (std::size_t i = 0; i < type.numAttributes() && i < object->slots().size(); ++i) {
-      const at::IValue& value = object->slots()[i];
-      text.append("\n").append(type.getAttributeName(i)) += '=';
-      if (value.isTensor() && value.toTensor().defined()) {
+    std::string text = demangle(type.name());
+    for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
+      const Value& value = object->slots[i];
+      text.append("\n").append(type.attributes()[i].name) += '=';
+      if (value.is_tensor()) {
         content.has_tensors = true;
-        text += tensor_identity(value.toTensor());
-      } else if (value.isObject() && value.toObjectRef().type()->is_module()) {
-        const Content inner = look_at(value.toObject());
+        text += tensor_identity(value.to_tensor());
+      } else if (value.is_object() && value.to_object().type->is_module()) {
+        const Content inner = look_at(ModuleObject(&value.to_object()));
         content.has_tensors = content.has_tensors || inner.has_tensors;
         content.can_be_same = content.can_be_same && inner.can_be_same;
         text += "module " + std::to_string(inner.number);
       } else if (const Extent extent = extent_of(value); extent.is_plain && extent.size <= kMaxPlain) {
         text += python_text(value);
-      } else if (value.isPtrType()) {
+      } else if (value.identity() != nullptr) {
         std::ostringstream address;
-        address << value.internalToPointer();
+        address << value.identity();
         text += address.str();
       }
     }
@@ -61,23 +59,23 @@ class Finder {
     return content;
   }
 
-  std::unordered_map<const c10::ivalue::Object*, ModuleObject> same() const {
+  std::unordered_map<const ObjectValue*, ModuleObject> same() const {
     std::map<std::size_t, std::vector<ModuleObject>> groups;
     for (const ModuleObject& object : order_) {
       const Content& content = contents_.at(object.get());
       if (content.has_tensors && content.can_be_same) groups[content.number].push_back(object);
     }
-    std::unordered_map<const c10::ivalue::Object*, ModuleObject> result;
+    std::unordered_map<const ObjectValue*, ModuleObject> result;
     for (const auto& [number, objects] : groups) {
       if (objects.size() < 2) continue;
       const auto has_code = [](const ModuleObject& object) {
-        return find_forward(*object->type()) != nullptr;
+        return find_forward(class_of(*object)) != nullptr;
       };
       const auto first = std::ranges::find_if(objects, has_code);
       const ModuleObject& stands_for_all = first != objects.end() ? *first : objects.front();
       for (const ModuleObject& object : objects) {
         // Code of another class was traced for other arguments.
-        if (has_code(object) && object->type() != stands_for_all->type()) continue;
+        if (has_code(object) && object->type != stands_for_all->type) continue;
         result.emplace(object.get(), stands_for_all);
       }
     }
@@ -85,30 +83,38 @@ class Finder {
   }
 
  private:
-  const std::function<bool(const c10::ivalue::Object*)>& has_state_;
+  const std::function<bool(const ObjectValue*)>& has_state_;
   std::vector<ModuleObject> order_;
-  std::unordered_map<const c10::ivalue::Object*, Content> contents_;
+  std::unordered_map<const ObjectValue*, Content> contents_;
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 
 }  // namespace
 
-std::string tensor_identity(const at::Tensor& tensor) {
-  std::ostringstream text;
-  if (tensor.has_storage() && tensor.numel() > 0 && tensor.storage().data() != nullptr) {
-    text << tensor.storage().data() << '+' << tensor.storage_offset() << tensor.sizes() << tensor.dtype();
-    if (tensor.layout() == at::kStrided) text << tensor.strides();
-  } else {
-    text << tensor.unsafeGetTensorImpl();
+std::string tensor_identity(const TensorValue& tensor) {
+  std::string text;
+  if (!tensor.storage || tensor.numel() == 0 || tensor.storage->bytes == 0) {
+    std::ostringstream address;
+    address << static_cast<const void*>(&tensor);
+    return address.str();
   }
-  return text.str();
+  const auto add = [&](const std::vector<std::int64_t>& numbers) {
+    text += '[';
+    for (const std::int64_t number : numbers) text += std::to_string(number) + ",";
+    text += ']';
+  };
+  text = tensor.storage->record + "+" + std::to_string(tensor.offset);
+  add(tensor.sizes);
+  text += dtype_name(tensor.dtype);
+  add(tensor.strides);
+  return text;
 }
 
-std::unordered_map<const c10::ivalue::Object*, ModuleObject> find_same_modules(
-    const ModuleObject& root, const std::function<bool(const c10::ivalue::Object*)>& has_state) {
+std::unordered_map<const ObjectValue*, ModuleObject> find_same_modules(
+    const ModuleObject& root, const std::function<bool(const ObjectValue*)>& has_state) {
   Finder finder(has_state);
   finder.look_at(root);
   return finder.same();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "torchscript/shapes/abstract.h"
+#include "torchscript/abstract.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 std::size_t SeenCalls::count(ModuleId caller) const {
   const auto calls = calls_.find(caller);
@@ -19,15 +19,15 @@ void SeenCalls::forget(ModuleId caller, std::size_t from) {
 namespace {
 
 // A flag, a number, a word, or a few of them: what a guard can say.
-bool is_flag(const at::IValue& value) {
+bool is_flag(const Value& value) {
   constexpr std::size_t kMaxElements = 16;
   const auto all = [](const auto& items) {
     return items.size() <= kMaxElements && std::all_of(items.begin(), items.end(), is_flag);
   };
-  if (value.isList()) return all(value.toListRef());
-  if (value.isTuple()) return all(value.toTupleRef().elements());
-  if (value.isDouble()) return !std::isnan(value.toDouble());  // which is equal to nothing
-  return value.isNone() || value.isBool() || value.isInt() || value.isString();
+  if (value.is_list()) return all(value.items());
+  if (value.is_tuple()) return all(value.items());
+  if (value.is_double()) return !std::isnan(value.to_double());  // which is equal to nothing
+  return value.is_none() || value.is_bool() || value.is_int() || value.is_string();
 }
 
 }  // namespace
@@ -35,18 +35,18 @@ bool is_flag(const at::IValue& value) {
 bool SeenCalls::Arguments::operator==(const Arguments& other) const {
   return known == other.known && is_concrete == other.is_concrete && plain.size() == other.plain.size() &&
          std::equal(plain.begin(), plain.end(), other.plain.begin(), [](const auto& a, const auto& b) {
-           return a.has_value() == b.has_value() && (!a || *a == *b);
+           return a.has_value() == b.has_value() && (!a || are_equal(*a, *b));
          });
 }
 
-void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments,
+void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
                          std::vector<bool> is_concrete) {
   Arguments seen;
   seen.is_concrete = std::move(is_concrete);
-  for (const at::IValue& argument : arguments) {
+  for (const Value& argument : arguments) {
     seen.known.push_back(known_of_value(argument));
     forget_contents(seen.known.back());  // what tensors hold depends on the call
-    seen.plain.push_back(is_flag(argument) ? std::optional(argument.deepcopy()) : std::nullopt);
+    seen.plain.push_back(is_flag(argument) ? std::optional(deep_copy(argument)) : std::nullopt);
   }
   std::vector<Call>& calls = calls_[caller];
   // In a loop.
@@ -70,7 +70,7 @@ SeenCalls::Arguments SeenCalls::common_arguments(ModuleId module) const {
       const auto& other = call.arguments.plain;
       for (std::size_t i = 0; i < result->plain.size(); ++i) {
         auto& argument = result->plain[i];
-        if (argument && !(i < other.size() && other[i] && *argument == *other[i])) argument.reset();
+        if (argument && !(i < other.size() && other[i] && are_equal(*argument, *other[i]))) argument.reset();
       }
     }
   }
@@ -86,4 +86,4 @@ bool SeenCalls::changed(ModuleId module) const {
   return used != used_.end() && !(used->second == common_arguments(module));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

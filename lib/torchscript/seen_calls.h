@@ -1,16 +1,15 @@
 // What the calls of one trace tell of the modules they call.
 #pragma once
 
-#include <ATen/core/ivalue.h>
-
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "shapes/abstract_value.h"
+#include "torchscript/names.h"
 #include "trace/program.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // A module's arguments in all of its calls, from the graph of any caller: what they have in common is known
 // of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it did,
@@ -19,12 +18,12 @@ class SeenCalls {
  public:
   struct Arguments {
     std::vector<AbstractValue> known;
-    std::vector<std::optional<at::IValue>> plain;  // flags, numbers, words, and few of them
-    std::vector<bool> is_concrete;                 // what --concrete gave the root, handed on in some call
+    std::vector<std::optional<Value>> plain;  // flags, numbers, words, and few of them
+    std::vector<bool> is_concrete;            // what --concrete gave the root, handed on in some call
     bool operator==(const Arguments& other) const;
   };
 
-  void remember(ModuleId caller, ModuleId module, const std::vector<at::IValue>& arguments,
+  void remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
                 std::vector<bool> is_concrete);
   std::size_t count(ModuleId caller) const;
   void forget(ModuleId caller, std::size_t from);
@@ -45,4 +44,4 @@ class SeenCalls {
   std::map<ModuleId, Arguments> used_;           // of graphs that were recorded
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

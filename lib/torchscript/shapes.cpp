@@ -1,20 +1,18 @@
 // What is known of values that depend on inputs: sizes that operators and leaves give, and questions that
 // they answer.
-#include <ATen/core/grad_mode.h>
-#include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
 
 #include "operators/operators.h"
 #include "operators/python_spelling.h"
+#include "script/small_tensors.h"
 #include "support/error.h"
 #include "support/restore.h"
 #include "torchscript/convert.h"
+#include "torchscript/infer.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/kernel_arguments.h"
-#include "torchscript/shapes/infer.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
 // What one of many results costs, in units of the budget: as much as a node, for each has a shape of its own.
@@ -25,13 +23,11 @@ std::size_t pieces_of(const AbstractValue& result) {
   return pieces == nullptr ? 0 : pieces->size();
 }
 
-std::optional<SymInt> read_element(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.dim() != 0 || !at::isIntegralType(tensor.scalar_type(), false)) {
+std::optional<SymInt> read_element(const TensorValue& tensor) {
+  if (tensor.dim() != 0 || !tensor.elements || tensor.dtype == ScalarType::kBool ||
+      !is_integral(tensor.dtype))
     return std::nullopt;
-  }
-  const auto values = elements(tensor);
-  const auto* number = values && values->size() == 1 ? values->front().get_if<std::int64_t>() : nullptr;
-  return number == nullptr ? std::nullopt : std::optional<SymInt>(*number);
+  return SymInt(tensor.element(0).integer);
 }
 
 // Sizes of another graph that depend on data keep their names, and no new one gets them.
@@ -58,38 +54,37 @@ void forget_float_types(AbstractValue& known) {
     std::ranges::for_each(*items, forget_float_types);
 }
 
-bool is_tensor(const c10::Type& type) { return type.kind() == c10::TypeKind::TensorType; }
+bool is_tensor(const Type& type) { return type.kind() == TypeKind::kTensor; }
 
 // Itself, or in a tuple.
-bool may_be_none(const c10::Type& type) {
-  if (const auto* tuple = type.castRaw<c10::TupleType>()) {
-    return std::ranges::any_of(tuple->elements(), [](const auto& part) { return may_be_none(*part); });
+bool may_be_none(const Type& type) {
+  if (const auto* tuple = type.as<TupleType>()) {
+    return std::ranges::any_of(tuple->items(), [](const auto& part) { return may_be_none(*part); });
   }
-  return type.kind() == c10::TypeKind::OptionalType;
+  return type.kind() == TypeKind::kOptional;
 }
 
 // What of it is None, and nothing else.
-AbstractValue only_none(const AbstractValue& known, const c10::Type& type) {
+AbstractValue only_none(const AbstractValue& known, const Type& type) {
   if (known.is_none()) return known;
-  const auto* tuple = type.castRaw<c10::TupleType>();
+  const auto* tuple = type.as<TupleType>();
   const auto* items = known.sequence();
-  if (tuple == nullptr || items == nullptr || items->size() != tuple->elements().size()) return {};
+  if (tuple == nullptr || items == nullptr || items->size() != tuple->items().size()) return {};
   AbstractValue::Sequence parts;
-  for (std::size_t i = 0; i < items->size(); ++i)
-    parts.push_back(only_none((*items)[i], *tuple->elements()[i]));
+  for (std::size_t i = 0; i < items->size(); ++i) parts.push_back(only_none((*items)[i], *tuple->items()[i]));
   return {std::move(parts)};
 }
 
 }  // namespace
 
-Interpreter::Outcome Interpreter::result_of(torch::jit::Function& function, const Values& arguments,
+Interpreter::Outcome Interpreter::result_of(Function& function, const Values& arguments,
                                             const std::string& name) {
-  const auto& returns = function.getSchema().returns();
-  if (returns.empty() || (!shapes_ && !may_be_none(*returns[0].type()))) return {};
+  const auto& returns = function.schema().returns;
+  if (returns.empty() || (!shapes_ && !may_be_none(*returns[0].type))) return {};
   if (!shapes_) {
     // A call that gives None for its plain arguments needs no shapes to be known for it.
     const auto result = run_abstractly(function, arguments);
-    return {result ? only_none(known_of_value(*result), *returns[0].type()) : AbstractValue{}, std::nullopt};
+    return {result ? only_none(known_of_value(*result), *returns[0].type) : AbstractValue{}, std::nullopt};
   }
   CostLog costs(dimensions_);
   const auto result = run_abstractly(function, arguments, &costs);
@@ -103,14 +98,14 @@ Interpreter::Outcome Interpreter::result_of(torch::jit::Function& function, cons
   return {std::move(known), costs.cost()};
 }
 
-void Interpreter::add_cost(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+void Interpreter::add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                            std::vector<AbstractValue>& results) {
   const Operator* row = find_operator(schema);
   if (row == nullptr) {
-    return costs_->add_unknown(python_target(schema.name(), schema.overload_name(), own_schema(schema)).name);
+    return costs_->add_unknown(python_target(schema.name, schema.overload_name, own_schema(schema)).name);
   }
   // Results that nobody takes are gone at once, and may be no tensors at all.
-  const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->hasUses(); };
+  const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->has_uses(); };
   std::vector<AbstractValue> taken;
   for (std::size_t i = 0; i < results.size(); ++i)
     taken.push_back(is_taken(i) ? results[i] : AbstractValue{NoneValue{}});
@@ -123,7 +118,7 @@ void Interpreter::add_cost(const IrNode* node, const c10::FunctionSchema& schema
 std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
   std::vector<Meta> tensors;
   const auto add = [&](const AbstractValue& value, const auto& self) -> void {
-    if (value.tensor() != nullptr) tensors.push_back(meta(c10::TensorType::get(), value));
+    if (value.tensor() != nullptr) tensors.push_back(meta(tensor_type(), value));
     if (value.sequence() != nullptr) {
       for (const AbstractValue& item : *value.sequence()) self(item, self);
     }
@@ -136,8 +131,8 @@ std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
-std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& function, const Values& arguments,
-                                                      CostLog* costs) {
+std::optional<Value> Interpreter::run_abstractly(Function& function, const Values& arguments,
+                                                 CostLog* costs) {
   const Mode outer = std::exchange(mode_, Mode::kAbstract);
   CostLog* const outer_costs = std::exchange(costs_, costs);
   Checkpoint before = checkpoint();
@@ -158,40 +153,40 @@ std::optional<at::IValue> Interpreter::run_abstractly(torch::jit::Function& func
   }
 }
 
-bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+bool Interpreter::answer(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (node->outputs().size() != 1) return false;
   // x.size() as a list: numbers where they are known, and a node for each of the others.
-  if (schema.name() == "aten::size" && values.size() == 1) {
+  if (schema.name == "aten::size" && values.size() == 1) {
     const auto info = find_tensor_info(values[0]);
     if (!info) return false;
-    c10::impl::GenericList sizes(c10::IntType::get());
+    auto sizes = make_counted<ListValue>(int_type());
     for (std::size_t i = 0; i < info->sizes.size(); ++i) {
       if (const auto number = info->sizes[i].number()) {
-        sizes.push_back(*number);
+        sizes->items.push_back(*number);
       } else {
-        sizes.push_back(record_call("aten.size.int",
-                                    {argument(values[0], node), static_cast<std::int64_t>(i)}, {},
-                                    c10::IntType::get(), node, {info->sizes[i]}));
+        sizes->items.push_back(record_call("aten.size.int",
+                                           {argument(values[0], node), static_cast<std::int64_t>(i)}, {},
+                                           int_type(), node, {info->sizes[i]}));
       }
     }
-    rely_on(node, schema.name(), values, {});
-    set(node->output(), sizes);
+    rely_on(node, schema.name, values, {});
+    set(node->output(), std::move(sizes));
     return true;
   }
   const Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
-        (schema.name() == "aten::is_contiguous" || schema.name() == "aten::stride")) {
+        (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
       guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
     }
-    rely_on(node, schema.name(), values, *evaluated.plain);
+    rely_on(node, schema.name, values, *evaluated.plain);
     set(node->output(), plain_value(*evaluated.plain));
     return true;
   }
   // scale.item()
-  const bool has_constant = std::any_of(
-      values.begin(), values.end(), [&](const at::IValue& value) { return find_constant(value).defined(); });
+  const bool has_constant = std::any_of(values.begin(), values.end(),
+                                        [&](const Value& value) { return bool(find_constant(value)); });
   if (!has_constant) return false;
   auto computed = compute(node, schema, values);
   if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
@@ -199,15 +194,14 @@ bool Interpreter::answer(const IrNode* node, const c10::FunctionSchema& schema, 
   return true;
 }
 
-std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const c10::FunctionSchema& schema,
+std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const FunctionSchema& schema,
                                                       const Values& values) {
   std::vector<AbstractValue> results(node->outputs().size());
   if (!shapes_ || results.empty()) return results;
-  const bool gives_tensor =
-      std::any_of(schema.returns().begin(), schema.returns().end(), [](const auto& item) {
-        // Packed parameters are objects.
-        return may_hold_tensor(*item.type()) || item.type()->kind() == c10::TypeKind::ClassType;
-      });
+  const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
+    // Packed parameters are objects.
+    return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
+  });
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
     results[0] = evaluate_plain(schema, values, dimensions_).known;
@@ -226,7 +220,7 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
   }
   if (costs_ != nullptr && gives_tensor) add_cost(node, schema, values, results);
   // An integer that the data decides: int(x.item()).
-  const bool by_data = results.size() == 1 && node->output()->type()->kind() == c10::TypeKind::IntType &&
+  const bool by_data = results.size() == 1 && node->output()->type()->kind() == TypeKind::kInt &&
                        !values.empty() &&
                        (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]));
   if (by_data && results[0].is_unknown()) {
@@ -234,34 +228,33 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
   }
   if (change_list(schema, values, results)) return results;
   // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
-  for (std::size_t i = 0; i < values.size() && i < schema.arguments().size(); ++i) {
-    const auto* alias = schema.arguments()[i].alias_info();
+  for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
     const Proxy* proxy = find_proxy(values[i]);
-    if (alias == nullptr || !alias->isWrite() || proxy == nullptr || !proxy->known) continue;
-    const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments()[i].type());
+    if (!schema.arguments[i].is_written || proxy == nullptr || !proxy->known) continue;
+    const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments[i].type);
     change_known(*proxy, same ? results[0] : AbstractValue{});
   }
   return results;
 }
 
 // What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
-bool Interpreter::change_list(const c10::FunctionSchema& schema, const Values& values,
+bool Interpreter::change_list(const FunctionSchema& schema, const Values& values,
                               std::vector<AbstractValue>& results) {
   const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
   const AbstractValue::Sequence* sequence = proxy == nullptr ? nullptr : known_of(values[0]).sequence();
-  if (sequence == nullptr || proxy->type->kind() != c10::TypeKind::ListType) return false;
+  if (sequence == nullptr || proxy->static_type->kind() != TypeKind::kList) return false;
   auto changed = changed_list(schema, values);
   if (!changed) return false;
   budget_.spend(changed->rest.size());
-  if (schema.name() == "aten::pop") results[0] = std::move(changed->taken);
+  if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
-  if (schema.name() == "aten::add_") results[0] = AbstractValue{changed->rest};
+  if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
   change_known(*proxy, AbstractValue{std::move(changed->rest)});
   return true;
 }
 
 // "conv1: aten.conv2d of float32[1,5,8,8] and float32[4,3,3,3] raises (net.py:12): ..."
-void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& schema, const Values& values,
+void Interpreter::report_invalid(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                  const std::string& error) {
   std::string tensors;
   const auto add = [&](const TensorInfo& info) {
@@ -271,7 +264,7 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
     for (std::size_t i = 0; i < info.sizes.size(); ++i) tensors += (i == 0 ? "" : ",") + info.sizes[i].text();
     tensors += "]";
   };
-  for (const at::IValue& value : values) {
+  for (const Value& value : values) {
     if (is_plain(value)) continue;
     const AbstractValue known = known_of_value(value);
     if (known.tensor() != nullptr) add(*known.tensor());
@@ -280,7 +273,7 @@ void Interpreter::report_invalid(const IrNode* node, const c10::FunctionSchema& 
       if (item.tensor() != nullptr) add(*item.tensor());
     }
   }
-  std::string op = schema.name();
+  std::string op = schema.name;
   if (const auto colons = op.find("::"); colons != std::string::npos) op.replace(colons, 2, ".");
   report_invalid(node, op + tensors, error);
 }
@@ -305,31 +298,31 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
       continue;
     AbstractValue input = known[i];
     reserve_names(input, dimensions_);
-    tracer_->set_meta(proxy->ref.node, meta(proxy->type, input));
+    tracer_->set_meta(proxy->ref.node, meta(proxy->static_type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
     const Expression name = condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
       tracer_->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
-    } else if (proxy->type->kind() == c10::TypeKind::OptionalType) {
+    } else if (proxy->static_type->kind() == TypeKind::kOptional) {
       tracer_->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
     } else if (integer != nullptr && integer->is_number()) {
       tracer_->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
     }
-    inputs[i].value = make_proxy(proxy->ref, proxy->type, std::move(input));
+    inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
 }
 
 // Of a dict whose keys are known: what runs over it, and its parts.
-bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& schema, const Values& values) {
+bool Interpreter::answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   const auto* dict = values.empty() ? nullptr : known_of(values[0]).dict();
   if (dict == nullptr || node->outputs().size() != 1) return false;
-  const std::string& name = schema.name();
-  const auto type = find_proxy(values[0])->type->cast<c10::DictType>();
-  if (!type) return false;
-  const auto part = [&](const at::IValue& key, const AbstractValue& known) {
+  const std::string& name = schema.name;
+  const auto* type = find_proxy(values[0])->static_type->as<DictType>();
+  if (type == nullptr) return false;
+  const auto part = [&](const Value& key, const AbstractValue& known) {
     return record_call("operator.getitem", {argument(values[0], node), argument(key, node)}, {},
-                       type->getValueType(), node, known);
+                       type->value(), node, known);
   };
   if (name == "aten::len") {
     set(node->output(), static_cast<std::int64_t>(dict->keys.size()));
@@ -352,16 +345,16 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
   const bool items = name == "aten::values" || name == "aten::items";
   if (!keys && !items) return false;
   const AbstractValue::Dict entries = *dict;  // recording may change what is known
-  c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
+  auto list = make_counted<ListValue>(node->output()->type()->as<ListType>()->element());
   for (std::size_t i = 0; i < entries.keys.size(); ++i) {
-    const at::IValue key = plain_value(entries.keys[i]);
+    const Value key = plain_value(entries.keys[i]);
     const AbstractValue& known = entries.values[i];
     if (!items) {
-      list.push_back(key);
+      list->items.push_back(key);
     } else if (!keys) {
-      list.push_back(part(key, known));
+      list->items.push_back(part(key, known));
     } else {
-      list.push_back(c10::ivalue::Tuple::create({key, part(key, known)}));
+      list->items.push_back(make_tuple({key, part(key, known)}));
     }
   }
   set(node->output(), list);
@@ -370,86 +363,78 @@ bool Interpreter::answer_dict(const IrNode* node, const c10::FunctionSchema& sch
 
 // --- tensors that no data goes into ---
 
-void Interpreter::read_constant(const at::Tensor& tensor) {
-  if (is_small(tensor)) code_constants_.insert(tensor.unsafeGetTensorImpl());
+void Interpreter::read_constant(const TensorValue& tensor) {
+  if (script::is_small(tensor)) code_constants_.insert(&tensor);
 }
 
-bool Interpreter::is_as_in_code(const at::Tensor& tensor) const {
-  return tensor.defined() && program_.find_parameter(tensor) == nullptr &&
-         !written_constants_.contains(tensor.unsafeGetTensorImpl());
+bool Interpreter::is_as_in_code(const TensorValue& tensor) const {
+  return program_.find_parameter(tensor) == nullptr && !written_constants_.contains(&tensor);
 }
 
 // That needs no shapes of inputs.
 bool Interpreter::asks_size_of_constant(const IrNode* node, const Values& values) const {
-  return !values.empty() && values[0].isTensor() && has_trait(node, traits::kGivesSize) &&
-         is_as_in_code(values[0].toTensor()) && std::all_of(values.begin() + 1, values.end(), is_plain);
+  return !values.empty() && values[0].is_tensor() && has_trait(node, traits::kGivesSize) &&
+         is_as_in_code(values[0].to_tensor()) && std::all_of(values.begin() + 1, values.end(), is_plain);
 }
 
-at::Tensor Interpreter::find_constant(const at::IValue& value) const {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    const bool is_known = code_constants_.contains(tensor.unsafeGetTensorImpl()) && is_as_in_code(tensor);
-    return is_known ? tensor : at::Tensor();
+TensorRef Interpreter::find_constant(const Value& value) const {
+  if (value.is_tensor()) {
+    TensorValue& tensor = value.to_tensor();
+    const bool is_known = code_constants_.contains(&tensor) && is_as_in_code(tensor);
+    return is_known ? TensorRef(&tensor) : TensorRef();
   }
   const TensorInfo* info = known_of(value).tensor();
   const TensorContent* content = info == nullptr ? nullptr : info->find_content();
-  return content == nullptr ? at::Tensor() : tensor_of(*content);
+  return content == nullptr ? TensorRef() : tensor_of(*content);
 }
 
 // The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
 // and they are small.
-std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const c10::FunctionSchema& schema,
+std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const FunctionSchema& schema,
                                                         const Values& values) const {
   const Traits all = traits_of(node);
   constexpr Traits kAllowed = traits::kPlain | traits::kMakesTensor | traits::kSmallTensors;
-  if ((all & kAllowed) == 0 || schema.is_mutable()) return std::nullopt;
+  const Operator* row = find_operator(schema);
+  if ((all & kAllowed) == 0 || schema.is_mutable() || row == nullptr) return std::nullopt;
   bool has_constant = (all & traits::kMakesTensor) != 0;
-  torch::jit::Stack stack;
+  Values arguments;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const at::IValue& value = values[i];
-    if (i < schema.arguments().size() && schema.arguments()[i].name() == "device") {
-      stack.emplace_back(value.isNone() ? at::IValue() : at::IValue(at::Device(at::kCPU)));
-    } else if (i < schema.arguments().size() && schema.arguments()[i].name() == "pin_memory") {
-      stack.emplace_back();
+    const Value& value = values[i];
+    if (i < schema.arguments.size() && schema.arguments[i].name == "device") {
+      arguments.push_back(value.is_none() ? Value() : Value(Device{}));
+    } else if (i < schema.arguments.size() && schema.arguments[i].name == "pin_memory") {
+      arguments.emplace_back();
     } else if (is_plain(value)) {
-      stack.push_back(value);
-    } else if (value.isList()) {
-      c10::impl::GenericList items(value.toList().elementType());
-      for (const at::IValue& item : value.toListRef()) {
-        at::Tensor constant = find_constant(item);
-        if (!constant.defined() && !is_plain(item)) return std::nullopt;
-        has_constant = has_constant || constant.defined();
-        items.push_back(constant.defined() ? at::IValue(constant) : item);
+      arguments.push_back(value);
+    } else if (value.is_list()) {
+      Values items;
+      for (const Value& item : value.items()) {
+        const TensorRef constant = find_constant(item);
+        if (!constant && !is_plain(item)) return std::nullopt;
+        has_constant = has_constant || constant;
+        items.push_back(constant ? Value(constant) : item);
       }
-      stack.emplace_back(std::move(items));
+      arguments.push_back(make_list(value.to_list().element_type, std::move(items)));
     } else {
-      at::Tensor constant = find_constant(value);
-      if (!constant.defined()) return std::nullopt;
+      const TensorRef constant = find_constant(value);
+      if (!constant) return std::nullopt;
       has_constant = true;
-      stack.emplace_back(std::move(constant));
+      arguments.push_back(constant);
     }
   }
-  if (!has_constant || !are_harmless(schema, stack)) return std::nullopt;
-  if (schema.is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
-  const at::NoGradGuard no_grad;
-  try {
-    node->getOperation()(stack);
-  } catch (const std::exception& e) {
-    rethrow_what_is_not_the_models(e);
-    return std::nullopt;
-  }
-  return stack;
+  if (!has_constant) return std::nullopt;
+  return script::compute_small(row->name, arguments);
 }
 
-void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema& schema,
-                                   const Values& values, std::vector<AbstractValue>& results) const {
+void Interpreter::compute_contents(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                                   std::vector<AbstractValue>& results) const {
   const auto is_known_small = [](const AbstractValue& result) {
     const TensorInfo* info = result.tensor();
     if (info == nullptr || !info->is_static()) return false;
     std::int64_t elements = 1;
     for (const SymInt& size : info->sizes) {
-      elements *= std::min(*size.number(), kMaxComputed + 1);
-      if (elements > kMaxComputed) return false;
+      elements *= std::min(*size.number(), script::kMaxKnownElements + 1);
+      if (elements > script::kMaxKnownElements) return false;
     }
     return true;
   };
@@ -459,13 +444,16 @@ void Interpreter::compute_contents(const IrNode* node, const c10::FunctionSchema
     auto* info = std::get_if<TensorInfo>(&results[i].value);
     if (info == nullptr) continue;
     TensorContent content{std::nullopt, {}, contents_valid_};
-    if (computed && i < computed->size() && (*computed)[i].isTensor() &&
-        is_small((*computed)[i].toTensor())) {
-      content.constant = content_of((*computed)[i].toTensor());
-      content.element = read_element((*computed)[i].toTensor());
+    if (computed && i < computed->size() && (*computed)[i].is_tensor() &&
+        script::is_small((*computed)[i].to_tensor())) {
+      content.constant = content_of(TensorRef(&(*computed)[i].to_tensor()));
+      content.element = read_element((*computed)[i].to_tensor());
     } else if (results.size() == 1 && info->sizes.empty()) {
-      content.element = evaluate_element(
-          schema, values, [this](const at::Tensor& tensor) { return read_element(find_constant(tensor)); });
+      content.element =
+          evaluate_element(schema, values, [this](const TensorValue& tensor) -> std::optional<SymInt> {
+            const bool is_known = code_constants_.contains(&tensor) && is_as_in_code(tensor);
+            return is_known ? read_element(tensor) : std::nullopt;
+          });
     }
     if (content.constant || content.element) {
       info->content = std::make_shared<TensorContent>(std::move(content));
@@ -488,7 +476,7 @@ void Interpreter::change_known(const Proxy& proxy, AbstractValue known) {
   *proxy.known = std::move(known);
 }
 
-std::string Interpreter::explain(const at::IValue& value) const {
+std::string Interpreter::explain(const Value& value) const {
   const AbstractValue& known = known_of(value);
   std::string text;
   std::vector<SymInt> parts;
@@ -513,4 +501,4 @@ std::string Interpreter::explain(const at::IValue& value) const {
   return " (" + text + ranges + ")";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,121 +1,105 @@
 #include "torchscript/structure.h"
 
+#include <algorithm>
+
 #include "torchscript/convert.h"
 #include "torchscript/value.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
-using Parts = std::vector<at::IValue>;
+using Parts = std::vector<Value>;
 
-std::optional<Parts> parts_of(const at::IValue& value) {
-  if (value.isTuple())
-    return Parts(value.toTupleRef().elements().begin(), value.toTupleRef().elements().end());
-  if (value.isList()) return value.toListRef().vec();
-  if (!value.isGenericDict()) return std::nullopt;
+std::optional<Parts> parts_of(const Value& value) {
+  if (value.is_tuple()) return Parts(value.items().begin(), value.items().end());
+  if (value.is_list()) return value.items();
+  if (!value.is_dict()) return std::nullopt;
   Parts parts;
-  for (const auto& entry : value.toGenericDict()) parts.push_back(entry.value());
+  for (const auto& entry : value.to_dict().entries()) parts.push_back(entry.value);
   return parts;
 }
 
-bool have_same_keys(const at::IValue& first, const at::IValue& second) {
-  auto one = first.toGenericDict().begin();
-  for (const auto& entry : second.toGenericDict()) {
-    if (one == first.toGenericDict().end() || one->key() != entry.key()) return false;
-    ++one;
-  }
-  return true;
+bool have_same_keys(const Value& first, const Value& second) {
+  return std::ranges::equal(first.to_dict().entries(), second.to_dict().entries(),
+                            [](const auto& a, const auto& b) { return are_equal(a.key, b.key); });
 }
 
 }  // namespace
 
-LeafKind leaf_kind(const c10::Type& type) {
+LeafKind leaf_kind(const Type& type) {
   switch (type.kind()) {
-    case c10::TypeKind::TensorType:
+    case TypeKind::kTensor:
       return LeafKind::kTensor;
-    case c10::TypeKind::IntType:
+    case TypeKind::kInt:
       return LeafKind::kInt;
-    case c10::TypeKind::FloatType:
+    case TypeKind::kFloat:
       return LeafKind::kFloat;
-    case c10::TypeKind::BoolType:
+    case TypeKind::kBool:
       return LeafKind::kBool;
     default:
       return LeafKind::kOther;
   }
 }
 
-bool is_uninitialized(const at::IValue& value) {
-  static const std::string tag = at::IValue::uninitialized().tagKind();
-  return value.tagKind() == tag;
-}
+bool is_uninitialized(const Value& value) { return value.is_uninitialized(); }
 
-bool has_parts(const at::IValue& value) { return value.isTuple() || value.isList() || value.isGenericDict(); }
+bool has_parts(const Value& value) { return value.is_tuple() || value.is_list() || value.is_dict(); }
 
-bool is_same(const at::IValue& first, const at::IValue& second) {
+bool is_same(const Value& first, const Value& second) {
   if (first.is(second) || (is_uninitialized(first) && is_uninitialized(second))) return true;
   const Proxy* one = find_proxy(first);
   const Proxy* other = find_proxy(second);
   if (one != nullptr && other != nullptr) return one->ref.valid() && one->ref == other->ref;
   if (has_parts(first) || has_parts(second)) return false;
   return is_plain(first) && is_plain(second) && !is_uninitialized(first) && !is_uninitialized(second) &&
-         first.tagKind() == second.tagKind() && first == second;
+         are_equal(first, second);
 }
 
-std::optional<std::vector<std::pair<at::IValue, at::IValue>>> matching_parts(const at::IValue& first,
-                                                                             const at::IValue& second) {
+std::optional<std::vector<std::pair<Value, Value>>> matching_parts(const Value& first, const Value& second) {
   const auto one = parts_of(first);
   const auto other = parts_of(second);
-  if (!one || !other || first.tagKind() != second.tagKind() || one->size() != other->size())
-    return std::nullopt;
-  if (first.isGenericDict() && !have_same_keys(first, second)) return std::nullopt;
-  std::vector<std::pair<at::IValue, at::IValue>> pairs;
+  if (!one || !other || first.kind() != second.kind() || one->size() != other->size()) return std::nullopt;
+  if (first.is_dict() && !have_same_keys(first, second)) return std::nullopt;
+  std::vector<std::pair<Value, Value>> pairs;
   for (std::size_t i = 0; i < one->size(); ++i) pairs.emplace_back((*one)[i], (*other)[i]);
   return pairs;
 }
 
-at::IValue with_parts(const at::IValue& container, std::vector<at::IValue> parts) {
-  if (container.isTuple()) {
-    const auto type = container.toTupleRef().type();
-    return type->name() ? c10::ivalue::Tuple::createNamed(std::move(parts), type)
-                        : c10::ivalue::Tuple::create(std::move(parts));
-  }
-  if (container.isList()) {
-    c10::impl::GenericList list(container.toList().elementType());
-    for (auto& part : parts) list.push_back(std::move(part));
-    return list;
-  }
-  const auto entries = container.toGenericDict();
-  c10::impl::GenericDict dict(entries.keyType(), entries.valueType());
+Value with_parts(const Value& container, std::vector<Value> parts) {
+  if (container.is_tuple()) return make_tuple(std::move(parts), container.to_tuple().type);
+  if (container.is_list()) return make_list(container.to_list().element_type, std::move(parts));
+  const DictValue& entries = container.to_dict();
+  auto dict = make_counted<DictValue>(entries.key_type, entries.value_type);
   std::size_t next = 0;
-  for (const auto& entry : entries) dict.insert(entry.key(), std::move(parts[next++]));
+  for (const auto& entry : entries.entries()) dict->set(entry.key, std::move(parts[next++]));
   return dict;
 }
 
-at::IValue copy_of(const at::IValue& container) {
-  if (container.isList()) return container.toList().copy();
-  return container.toGenericDict().copy();
+Value copy_of(const Value& container) {
+  if (container.is_list()) return make_list(container.to_list().element_type, container.items());
+  return container.to_dict().copy();
 }
 
-at::IValue map_leaves(const at::IValue& value, const std::function<at::IValue(const at::IValue&)>& f) {
+Value map_leaves(const Value& value, const std::function<Value(const Value&)>& f) {
   auto parts = parts_of(value);
   if (!parts) return f(value);
-  for (at::IValue& part : *parts) part = map_leaves(part, f);
+  for (Value& part : *parts) part = map_leaves(part, f);
   return with_parts(value, std::move(*parts));
 }
 
-std::string kind_text(const at::IValue& value) {
-  if (value.isNone()) return "None";
-  if (const Proxy* proxy = find_proxy(value)) return type_name(*proxy->type);
+std::string kind_text(const Value& value) {
+  if (value.is_none()) return "None";
+  if (const Proxy* proxy = find_proxy(value)) return type_name(*proxy->static_type);
   if (const auto parts = parts_of(value)) {
-    const char* what = value.isTuple() ? "a tuple of " : value.isList() ? "a list of " : "a dict of ";
+    const char* what = value.is_tuple() ? "a tuple of " : value.is_list() ? "a list of " : "a dict of ";
     return what + std::to_string(parts->size());
   }
-  if (value.isString()) return "'" + value.toStringRef() + "'";
-  return type_name(*value.type());
+  if (value.is_string()) return "'" + value.to_string() + "'";
+  return type_name(*dynamic_type(value));
 }
 
-std::string name_of(const torch::jit::Value* value) {
-  return value->hasDebugName() ? "`" + value->debugNameBase() + "`" : "a value";
+std::string name_of(const IrValue* value) {
+  return value->has_name() ? "`" + value->name() + "`" : "a value";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,44 +1,41 @@
 // Values of the interpreter as containers with leaves: what branches and loops hand on part by part.
 #pragma once
 
-#include <ATen/core/ivalue.h>
-#include <ATen/core/jit_type.h>
-#include <torch/csrc/jit/ir/ir.h>
-
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+#include "torchscript/names.h"
+
+namespace fxtrace::torchscript {
 
 // What a leaf is to control flow of torch.
 enum class LeafKind { kTensor, kInt, kFloat, kBool, kOther };
-LeafKind leaf_kind(const c10::Type& type);
+LeafKind leaf_kind(const Type& type);
 
 // A variable that no way of the code so far has set, and that nobody reads.
-bool is_uninitialized(const at::IValue& value);
+bool is_uninitialized(const Value& value);
 
 // One object, one node, or plain values that are equal and cannot be changed in place.
-bool is_same(const at::IValue& first, const at::IValue& second);
+bool is_same(const Value& first, const Value& second);
 
 // A list, a tuple or a dict.
-bool has_parts(const at::IValue& value);
+bool has_parts(const Value& value);
 
 // The parts of two lists, tuples or dicts that have the same form, pairwise; nothing of other values.
-std::optional<std::vector<std::pair<at::IValue, at::IValue>>> matching_parts(const at::IValue& first,
-                                                                             const at::IValue& second);
+std::optional<std::vector<std::pair<Value, Value>>> matching_parts(const Value& first, const Value& second);
 // A new container of the same form; `parts` as matching_parts() has them.
-at::IValue with_parts(const at::IValue& container, std::vector<at::IValue> parts);
+Value with_parts(const Value& container, std::vector<Value> parts);
 // A list or dict with the same items.
-at::IValue copy_of(const at::IValue& container);
+Value copy_of(const Value& container);
 // With f(leaf) in the place of each leaf, in order.
-at::IValue map_leaves(const at::IValue& value, const std::function<at::IValue(const at::IValue&)>& f);
+Value map_leaves(const Value& value, const std::function<Value(const Value&)>& f);
 
 // For messages: "None", "a list of 2", "Tensor".
-std::string kind_text(const at::IValue& value);
+std::string kind_text(const Value& value);
 // What the code calls the value: "`y`"; "a value" where it has no name.
-std::string name_of(const torch::jit::Value* value);
+std::string name_of(const IrValue* value);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,9 +1,5 @@
 #include "torchscript/tensor_writes.h"
 
-#include <torch/csrc/jit/api/function_impl.h>
-#include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/ir/ir.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -11,101 +7,100 @@
 #include "operators/operators.h"
 #include "torchscript/convert.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
-namespace prim = c10::prim;
 namespace {
-
-using torch::jit::Block;
-using torch::jit::Node;
-using torch::jit::Value;
 
 constexpr int kMaxCalls = 10'000;
 
 class Search {
  public:
+  explicit Search(const TorchScriptArchive& archive) : archive_(archive) {}
+
   // Values that are the same in every call, in the place of those that are not None.
-  bool writes(torch::jit::Function& function, const std::vector<at::IValue>& arguments) {
-    if (!function.isGraphFunction() || ++calls_ > kMaxCalls) return true;
-    const auto graph = torch::jit::toGraphFunction(function).graph();
+  bool writes(Function& function, const std::vector<Value>& arguments) {
+    if (!function.has_code() || ++calls_ > kMaxCalls) return true;
+    const IrGraph* found = archive_.find_graph(function);
+    if (found == nullptr) return true;
+    const IrGraph& graph = *found;
     Known known;
-    for (std::size_t i = 0; i < arguments.size() && i < graph->inputs().size(); ++i) {
-      known.emplace(graph->inputs()[i], arguments[i]);
+    for (std::size_t i = 0; i < arguments.size() && i < graph.inputs().size(); ++i) {
+      known.emplace(graph.inputs()[i], arguments[i]);
     }
-    return writes(*graph->block(), known);
+    return writes(*graph.block(), known);
   }
 
  private:
-  using Known = std::unordered_map<const Value*, at::IValue>;
+  using Known = std::unordered_map<const IrValue*, Value>;
 
-  bool writes(const Block& block, Known& known) {
-    return std::ranges::any_of(block.nodes(), [&](const Node* node) { return writes(*node, known); });
+  bool writes(const IrBlock& block, Known& known) {
+    const auto nodes = block.nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](const IrNode* node) { return writes(*node, known); });
   }
 
-  static at::IValue value(const Value* value, const Known& known) {
+  static Value value(const IrValue* value, const Known& known) {
     const auto found = known.find(value);
-    return found == known.end() ? at::IValue() : found->second;
+    return found == known.end() ? Value() : found->second;
   }
 
-  bool writes(const Node& node, Known& known) {
-    std::vector<at::IValue> arguments;
-    for (const Value* input : node.inputs()) arguments.push_back(value(input, known));
+  bool writes(const IrNode& node, Known& known) {
+    std::vector<Value> arguments;
+    for (const IrValue* input : node.inputs()) arguments.push_back(value(input, known));
     switch (node.kind()) {
-      case prim::Constant:
-        if (const auto constant = torch::jit::toIValue(node.output()))
-          known.emplace(node.output(), *constant);
+      case Symbol::kPrimConstant:
+        known.emplace(node.output(), archive_.value_of(*node.constant()));
         return false;
-      case prim::GetAttr:
-        if (arguments[0].isObject()) {
-          const auto& object = arguments[0].toObjectRef();
-          const auto slot = object.type()->findAttributeSlot(node.s(c10::attr::name));
-          if (slot && *slot < object.slots().size()) known.emplace(node.output(), object.getSlot(*slot));
+      case Symbol::kPrimGetAttr:
+        if (arguments[0].is_object()) {
+          const auto& object = arguments[0].to_object();
+          const auto slot = class_of(object).find_slot(node.text());
+          if (slot && *slot < object.slots.size()) known.emplace(node.output(), object.slots[*slot]);
         }
         return false;
-      case prim::CallMethod: {
-        auto* method = arguments[0].isObject()
-                           ? arguments[0].toObjectRef().type()->findMethod(node.s(c10::attr::name))
-                           : nullptr;
+      case Symbol::kPrimCallMethod: {
+        auto* method =
+            arguments[0].is_object() ? class_of(arguments[0].to_object()).find_method(node.text()) : nullptr;
         return method == nullptr || writes(*method, arguments);
       }
-      case prim::CallFunction: {
-        const auto type = node.input(0)->type()->cast<c10::FunctionType>();
+      case Symbol::kPrimCallFunction: {
+        const auto type = node.input(0)->type()->as<FunctionType>();
         if (!type) return true;
         return writes(*type->function(), {arguments.begin() + 1, arguments.end()});
       }
-      case prim::If:
-        if (arguments[0].isBool()) return writes(*node.blocks()[arguments[0].toBool() ? 0 : 1], known);
+      case Symbol::kPrimIf:
+        if (arguments[0].is_bool()) return writes(*node.blocks()[arguments[0].to_bool() ? 0 : 1], known);
         break;
-      case prim::fork:
-      case prim::awaitable:
+      case Symbol::kPrimFork:
+      case Symbol::kPrimAwaitable:
         return true;
       default:
         break;
     }
     return writes_argument(node) ||
-           std::ranges::any_of(node.blocks(), [&](const Block* block) { return writes(*block, known); });
+           std::ranges::any_of(node.blocks(), [&](const IrBlock* block) { return writes(*block, known); });
   }
 
-  static bool writes_argument(const Node& node) {
-    const auto* schema = node.maybeSchema();
+  static bool writes_argument(const IrNode& node) {
+    const auto* schema = node.operator_schema();
     if (schema == nullptr) return false;  // forms of the IR, which only make and take apart containers
     // What is put into a list or a dict stays as it is.
-    const bool moves_elements = has_trait(find_operator(*schema), traits::kMovesElements);
-    return std::ranges::any_of(schema->arguments(), [&](const c10::Argument& argument) {
-      if (argument.alias_info() == nullptr || !argument.alias_info()->isWrite()) return false;
-      const c10::TypeKind kind = argument.type()->kind();
-      const bool is_container = kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType;
-      return may_hold_tensor(*argument.type()) && !(is_container && moves_elements);
+    const bool moves_elements = has_trait(find_operator(schema->schema), traits::kMovesElements);
+    return std::ranges::any_of(schema->schema.arguments, [&](const FunctionArgument& argument) {
+      if (!argument.is_written) return false;
+      const TypeKind kind = argument.type->kind();
+      const bool is_container = kind == TypeKind::kList || kind == TypeKind::kDict;
+      return may_hold_tensor(*argument.type) && !(is_container && moves_elements);
     });
   }
 
+  const TorchScriptArchive& archive_;
   int calls_ = 0;
 };
 
 }  // namespace
 
-bool may_write_tensors(const c10::intrusive_ptr<c10::ivalue::Object>& object, torch::jit::Function& method) {
-  return Search().writes(method, {at::IValue(object)});
+bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>& object, Function& method) {
+  return Search(archive).writes(method, {Value(object)});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,13 +1,13 @@
 // Whether code of TorchScript writes to tensors in place.
 #pragma once
 
-#include <ATen/core/function.h>
-#include <ATen/core/ivalue.h>
+#include "torchscript/archive.h"
+#include "torchscript/names.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 
 // Of a method of the object, everything that it calls included; where an attribute decides (`inplace`), as it
 // is. True where that cannot be told.
-bool may_write_tensors(const c10::intrusive_ptr<c10::ivalue::Object>& object, torch::jit::Function& method);
+bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>& object, Function& method);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

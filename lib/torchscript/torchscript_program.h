@@ -1,8 +1,6 @@
 // A loaded TorchScript archive as the tracer sees it.
 #pragma once
 
-#include <ATen/core/ivalue.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,22 +10,16 @@
 #include <vector>
 
 #include "torchscript/archive.h"
-#include "torchscript/declarations.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/same_modules.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
-namespace torch::jit {
-struct Node;
-}
+namespace fxtrace::torchscript {
 
-namespace fxtrace {
-
-class TorchScriptProgram : public Program {
+class TorchScriptProgram : public fxtrace::Program {
  public:
-  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, std::unique_ptr<Declarations> declarations,
-                     const TraceOptions& options);
+  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
   ~TorchScriptProgram() override;
 
   const std::vector<ModuleInfo>& modules() const override { return modules_; }
@@ -43,65 +35,58 @@ class TorchScriptProgram : public Program {
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---
-  // The model's own operators take the place of other models' in LibTorch's registry.
-  void put_in_force() const { declarations_->put_in_force(); }
   // What a caller of the module can run, in the order of definition.
   std::vector<MethodInfo> methods(ModuleId module) const;
   // The module under its first path; absent for objects that are no modules of the tree.
-  std::optional<ModuleId> find_module(const c10::ivalue::Object* object) const;
-  const c10::intrusive_ptr<c10::ivalue::Object>& object(ModuleId module) const {
-    return objects_[module.index];
-  }
+  std::optional<ModuleId> find_module(const ObjectValue* object) const;
+  const Ref<ObjectValue>& object(ModuleId module) const { return objects_[module.index]; }
   // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
-  const std::string* find_path(const c10::ivalue::Object* object) const;
+  const std::string* find_path(const ObjectValue* object) const;
   // The parameter or buffer that this tensor is, under its first name; null for others.
-  const ParameterRecord* find_parameter(const at::Tensor& tensor) const;
+  const ParameterRecord* find_parameter(const TensorValue& tensor) const;
   // Whether any code of the archive sets this attribute.
-  bool is_set_by_code(const c10::ClassType& type, const std::string& attribute) const;
+  bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
   // Where the node comes from in Python.  `function` names the method or function that holds it.
-  std::optional<SourceLocation> location(const torch::jit::Node* node, const std::string& function) const;
+  std::optional<SourceLocation> location(const IrNode* node, const std::string& function) const;
+  std::optional<SourceLocation> location(const script::SourceRange& range, const std::string& function) const;
   // Python's stack where torch.jit.trace recorded the node, innermost first; empty for other code.
-  std::vector<StackFrame> stack(const torch::jit::Node* node) const;
+  std::vector<StackFrame> stack(const IrNode* node) const;
   const TorchScriptArchive& archive() const { return *archive_; }
   NumberMeanings& meanings() const { return meanings_; }
   // Whether the method does what a call of its module does: forward itself, or the same code.
-  bool does_as_forward(const c10::ClassType& type, torch::jit::Function& method) const;
+  bool does_as_forward(const ClassType& type, Function& method) const;
 
  private:
   void read_modules();
   void count_names(std::size_t bytes);
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
-  void find_set_attributes(const c10::ClassType& type) const;
+  void find_set_attributes(const ClassType& type) const;
 
-  std::unique_ptr<Declarations> declarations_;
   std::unique_ptr<TorchScriptArchive> archive_;
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
-  std::vector<c10::intrusive_ptr<c10::ivalue::Object>> objects_;  // by module
-  std::unordered_map<const c10::ivalue::Object*, ModuleObject> same_modules_;
-  std::unordered_map<const c10::ivalue::Object*, ModuleId> module_ids_;
-  std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
+  std::vector<Ref<ObjectValue>> objects_;  // by module
+  std::unordered_map<const ObjectValue*, ModuleObject> same_modules_;
+  std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
+  std::unordered_map<const ObjectValue*, std::string> paths_;
   std::size_t name_bytes_ = 0;                            // of all of these, and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // What the code says, found when it is first asked for.
-  mutable std::unordered_map<const c10::ClassType*, std::unordered_set<std::string>> set_attributes_;
-  mutable std::unordered_set<const c10::ClassType*> searched_types_;
-  mutable std::unordered_map<const torch::jit::Node*, std::optional<SourceLocation>> locations_;
+  mutable std::unordered_map<const ClassType*, std::unordered_set<std::string>> set_attributes_;
+  mutable std::unordered_set<const ClassType*> searched_types_;
+  mutable std::unordered_map<const IrNode*, std::optional<SourceLocation>> locations_;
   mutable NumberMeanings meanings_;
-  mutable std::unordered_map<const torch::jit::Function*, bool> same_as_forward_;
+  mutable std::unordered_map<const Function*, bool> same_as_forward_;
 };
 
 // The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what
 // TorchScript makes of torch.nn.LSTM's.  Null when it has none.
-torch::jit::Function* find_forward(const c10::ClassType& type);
+Function* find_forward(const ClassType& type);
 bool is_forward(const std::string& method);
 // Whether the method is one of those that torch.jit.trace makes of a module's second and later calls:
 // "forward1", "forward2" and so on.
-bool is_traced_call(const c10::ClassType& type, const std::string& method);
+bool is_traced_call(const ClassType& type, const std::string& method);
 
-// Runs `f` on a stack large enough for what hostile archives nest; exceptions come through.
-void with_large_stack(const std::function<void()>& f);
-
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -1,31 +1,24 @@
 // A loop that depends on data, as a node higher_order.while_loop with subgraphs for its condition and its
 // body.
-#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 
 #include "support/restore.h"
+#include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/interpreter.h"
-#include "torchscript/shapes/abstract.h"
 #include "torchscript/structure.h"
 
-namespace fxtrace {
+namespace fxtrace::torchscript {
 namespace {
 
-using torch::jit::Node;
-
-bool has_limit(const Node& loop) {
-  const auto limit = torch::jit::toIValue(loop.input(0));
-  return !limit || !limit->isInt() || limit->toInt() != std::numeric_limits<std::int64_t>::max();
+bool has_limit(const IrNode& loop) {
+  return constant_int(loop.input(0)) != std::numeric_limits<std::int64_t>::max();
 }
 
-bool is_constant_true(const torch::jit::Value* value) {
-  const auto constant = torch::jit::toIValue(value);
-  return constant && constant->isBool() && constant->toBool();
-}
+bool is_constant_true(const IrValue* value) { return constant_bool(value).value_or(false); }
 
 }  // namespace
 
@@ -33,7 +26,7 @@ void Interpreter::note_loop_starts(const IrBlock& block, const IrNode* node) {
   const auto [place, is_new] = loop_starts_.try_emplace(&block);
   if (is_new) {
     for (const IrNode* loop : block.nodes()) {
-      if (loop->kind() != c10::prim::Loop) continue;
+      if (loop->kind() != Symbol::kPrimLoop) continue;
       const auto& condition = loop_conditions_.emplace(loop, find_loop_condition(*loop)).first->second;
       if (condition && condition->start != nullptr) place->second[condition->start].push_back(loop);
     }
@@ -45,8 +38,8 @@ void Interpreter::note_loop_starts(const IrBlock& block, const IrNode* node) {
 }
 
 // The condition for what a turn hands on.  It is worked out apart from the frame, whose values stay.
-at::IValue Interpreter::condition_after(const IrNode* node, const LoopCondition& condition,
-                                        const Values& results) {
+Value Interpreter::condition_after(const IrNode* node, const LoopCondition& condition,
+                                   const Values& results) {
   const IrBlock& body = *node->blocks()[0];
   frames_.push_back({frames_.back().function, frames_.back().values, {}, {}});
   const Restore restore([&] { frames_.pop_back(); });
@@ -65,7 +58,7 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
   const auto pure_from = static_cast<std::uint32_t>(
       condition.start != nullptr ? start->second->first_node : std::numeric_limits<std::uint32_t>::max());
 
-  const at::IValue before = value(node->input(1));
+  const Value before = value(node->input(1));
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
   bool same = false;
@@ -74,7 +67,7 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
     const Restore restore([&] { back_to(std::move(now)); });
     try {
       tracer_->look_at([&] {
-        const at::IValue again = condition_after(node, condition, carried);
+        const Value again = condition_after(node, condition, carried);
         const Proxy* one = find_proxy(before);
         const Proxy* other = find_proxy(again);
         same = is_same(before, again);
@@ -98,11 +91,11 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
 }
 
 // `changes`: it is taken to be carried, as far as it can be.
-Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, const at::IValue& before,
+Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, const Value& before,
                                                             bool changes) {
   measure(before, nullptr);
   LoopState::Variable result{std::move(name), before, {}, {}};
-  map_leaves(before, [&](const at::IValue& leaf) {
+  map_leaves(before, [&](const Value& leaf) {
     LoopState::Leaf state{leaf, false, false, dynamic_type(leaf), {}, {}};
     if (changes && !is_uninitialized(leaf) && leaf_kind(*state.type) != LeafKind::kOther) {
       state.is_carried = state.is_guess = true;
@@ -117,16 +110,16 @@ Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, co
 Interpreter::LoopState Interpreter::loop_state(const IrNode* node, bool has_condition) {
   const IrBlock& body = *node->blocks()[0];
   LoopState state;
-  state.has_count = has_limit(*node) || body.inputs()[0]->hasUses();
+  state.has_count = has_limit(*node) || body.inputs()[0]->has_uses();
   if (state.has_count)
     state.variables.push_back(loop_variable(name_of(body.inputs()[0]), std::int64_t{0}, true));
-  const at::IValue condition = value(node->input(1));
-  const bool is_always = condition.isBool() && condition.toBool() && is_constant_true(body.outputs()[0]);
+  const Value condition = value(node->input(1));
+  const bool is_always = condition.is_bool() && condition.to_bool() && is_constant_true(body.outputs()[0]);
   state.has_condition = !has_condition && !is_always;
   if (state.has_condition) state.variables.push_back(loop_variable("the condition", condition, true));
   for (std::size_t i = 2; i < node->inputs().size(); ++i) {
     const IrValue* name = body.inputs()[i - 1];
-    const at::IValue before = value(node->input(i));
+    const Value before = value(node->input(i));
     const bool changes = !has_parts(before) && body.outputs()[i - 1] != name;
     state.variables.push_back(loop_variable(name_of(name), before, changes));
   }
@@ -135,17 +128,17 @@ Interpreter::LoopState Interpreter::loop_state(const IrNode* node, bool has_cond
 
 namespace {
 
-bool is_converted(const c10::Type& type) {
+bool is_converted(const Type& type) {
   return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
 }
 
 // What is carried in the place of a value of that type.
-c10::TypePtr carried_type(const c10::TypePtr& type) {
+TypePtr carried_type(const TypePtr& type) {
   switch (leaf_kind(*type)) {
     case LeafKind::kBool:
-      return c10::IntType::get();
+      return int_type();
     case LeafKind::kFloat:
-      return c10::TensorType::get();
+      return tensor_type();
     default:
       return type;
   }
@@ -174,40 +167,38 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
   for (const auto& [name, before, leaves, container] : state.variables) {
     auto leaf = leaves.begin();
     const bool is_carried = std::ranges::any_of(leaves, &LoopState::Leaf::is_carried);
-    const at::IValue value = map_leaves(before, [&](const at::IValue& part) {
+    const Value value = map_leaves(before, [&](const Value& part) {
       const LoopState::Leaf& own = *leaf++;
       if (!own.is_carried) return part;
-      at::IValue inside = carried_value(*input++, own.type, own.known, nullptr);
+      Value inside = carried_value(*input++, own.type, own.known, nullptr);
       if (is_converted(*own.type)) made.push_back(find_proxy(inside)->ref.node);
       return inside;
     });
-    if (!container.isNone()) change(container, value, name, nullptr);
+    if (!container.is_none()) change(container, value, name, nullptr);
     variables.push_back(is_carried ? value : before);
   }
   return made;
 }
 
 // Control flow of torch carries tensors and integers: floats are tensors of float64, bools are integers.
-Argument Interpreter::carried_argument(const at::IValue& value, const LoopState::Leaf& leaf,
-                                       const IrNode* node) {
+Argument Interpreter::carried_argument(const Value& value, const LoopState::Leaf& leaf, const IrNode* node) {
   switch (leaf_kind(*leaf.type)) {
     case LeafKind::kBool:
-      if (value.isBool()) return std::int64_t{value.toBool()};
+      if (value.is_bool()) return std::int64_t{value.to_bool()};
       if (is_uninitialized(value)) return 0;
-      return argument(record_call("builtins.int", {argument(value, node)}, {}, c10::IntType::get(), node),
-                      node);
+      return argument(record_call("builtins.int", {argument(value, node)}, {}, int_type(), node), node);
     case LeafKind::kFloat:
       return argument(
           record_call("aten.scalar_tensor.default", {subgraph_result(value, leaf.type, leaf.known, node)},
-                      {{"dtype", Argument::Dtype{"float64"}}}, c10::TensorType::get(), node),
+                      {{"dtype", Argument::Dtype{"float64"}}}, tensor_type(), node),
           node);
     default:
       return subgraph_result(value, leaf.type, leaf.known, node);
   }
 }
 
-at::IValue Interpreter::carried_value(NodeId carried, const c10::TypePtr& type, AbstractValue known,
-                                      const IrNode* node) {
+Value Interpreter::carried_value(NodeId carried, const TypePtr& type, AbstractValue known,
+                                 const IrNode* node) {
   switch (leaf_kind(*type)) {
     case LeafKind::kBool:
       return record_call("builtins.bool", {carried}, {}, type, node);
@@ -220,13 +211,13 @@ at::IValue Interpreter::carried_value(NodeId carried, const c10::TypePtr& type, 
 
 Argument Interpreter::test_of_turn(const IrNode* node, const LoopCondition* condition, const LoopState& state,
                                    const Values& variables) {
-  const c10::TypePtr boolean = c10::BoolType::get();
-  at::IValue test = true;
+  const TypePtr boolean = bool_type();
+  Value test = true;
   if (has_limit(*node)) {
     test = record_call("operator.lt", {argument(variables[0], node), argument(value(node->input(0)), node)},
                        {}, boolean, node);
   }
-  at::IValue other = true;
+  Value other = true;
   if (state.has_condition) {
     other = variables[state.first_of_code() - 1];
   } else if (condition != nullptr) {
@@ -234,8 +225,8 @@ Argument Interpreter::test_of_turn(const IrNode* node, const LoopCondition* cond
     other = condition_after(node, *condition,
                             {first, first + static_cast<std::ptrdiff_t>(node->outputs().size())});
   }
-  if (other.isBool() && other.toBool()) return argument(test, node);
-  if (test.isBool()) return argument(other, node);
+  if (other.is_bool() && other.to_bool()) return argument(test, node);
+  if (test.is_bool()) return argument(other, node);
   return argument(
       record_call("operator.and_", {argument(test, node), argument(other, node)}, {}, boolean, node), node);
 }
@@ -276,14 +267,13 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
 // Compares what a turn hands on with what it was taken for.  False when that has to be changed.
 bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& results) {
   bool settled = true;
-  const auto refuse = [&](const LoopState::Variable& variable, const at::IValue& before,
-                          const at::IValue& after) {
+  const auto refuse = [&](const LoopState::Variable& variable, const Value& before, const Value& after) {
     fail(FailureKind::kDataDependentControlFlow,
          "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
              " before a turn and " + kind_text(after) + " after it: only tensors and numbers can be carried",
          node);
   };
-  const auto compare = [&](LoopState::Variable& variable, LoopState::Leaf& leaf, const at::IValue& after) {
+  const auto compare = [&](LoopState::Variable& variable, LoopState::Leaf& leaf, const Value& after) {
     if (is_uninitialized(after)) return;
     const LeafKind kind = leaf_kind(*dynamic_type(after));
     if (!leaf.is_carried) {
@@ -310,15 +300,14 @@ bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& re
     if (is_uninitialized(results[i])) continue;
     if (is_uninitialized(variable.before) && has_parts(results[i])) {
       // Its form is known now.
-      const at::IValue form =
-          map_leaves(results[i], [](const at::IValue&) { return at::IValue::uninitialized(); });
+      const Value form = map_leaves(results[i], [](const Value&) { return Value::uninitialized(); });
       variable = loop_variable(variable.name, form, false);
       settled = false;
       continue;
     }
     auto leaf = variable.leaves.begin();
-    const std::function<void(const at::IValue&, const at::IValue&)> match = [&](const at::IValue& before,
-                                                                                const at::IValue& after) {
+    const std::function<void(const Value&, const Value&)> match = [&](const Value& before,
+                                                                      const Value& after) {
       if (!has_parts(before) && !has_parts(after)) return compare(variable, *leaf++, after);
       const auto parts = matching_parts(before, after);
       if (!parts) refuse(variable, before, after);
@@ -382,8 +371,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
               condition != nullptr ? condition->only_for_condition : std::unordered_set<const IrNode*>{});
     Values results;
     if (state.has_count) {
-      results.push_back(
-          record_call("operator.add", {argument(variables[0], node), 1}, {}, c10::IntType::get(), node));
+      results.push_back(record_call("operator.add", {argument(variables[0], node), 1}, {}, int_type(), node));
     }
     for (std::size_t i = state.has_condition ? 0 : 1; i < body.outputs().size(); ++i) {
       results.push_back(value(body.outputs()[i]));
@@ -392,14 +380,14 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     std::vector<LoopState::Variable> found;
     for (const ChangedContainer& change : changed) {
       const auto is_it = [&](const auto& variable) {
-        return !variable.container.isNone() && variable.container.is(change.container);
+        return !variable.container.is_none() && variable.container.is(change.container);
       };
       if (std::ranges::any_of(state.variables, is_it)) continue;
       found.push_back(loop_variable(change.name, change.before, false));
       found.back().container = change.container;
     }
     for (const auto& variable : state.variables) {
-      if (variable.container.isNone()) continue;
+      if (variable.container.is_none()) continue;
       const auto change = std::ranges::find_if(
           changed, [&](const auto& known) { return known.container.is(variable.container); });
       results.push_back(change->after);
@@ -411,7 +399,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     for (std::size_t i = 0; i < results.size(); ++i) {
       auto leaf = state.variables[i].leaves.begin();
       const bool is_missing = is_uninitialized(results[i]);
-      map_leaves(is_missing ? state.variables[i].before : results[i], [&](const at::IValue& part) {
+      map_leaves(is_missing ? state.variables[i].before : results[i], [&](const Value& part) {
         const LoopState::Leaf& carried = *leaf++;
         if (carried.is_carried) {
           handed_on.items.push_back(carried_argument(is_missing ? results[i] : part, carried, node));
@@ -426,7 +414,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
 
   const std::vector<NodeId> operands = tracer_->end_subgraphs(parts);
   Argument::List carried, extras;
-  std::vector<c10::TypePtr> types;
+  std::vector<TypePtr> types;
   for (const auto& [name, before, leaves, container] : state.variables) {
     for (const auto& leaf : leaves) {
       if (!leaf.is_carried) continue;
@@ -441,17 +429,17 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       tracer_->call_with_subgraphs("higher_order.while_loop",
                                    {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
                                     std::move(carried), std::move(extras)},
-                                   {}, meta(c10::TupleType::create(types)), location(node), "", operands);
+                                   {}, meta(tuple_type(types)), location(node), "", operands);
 
   std::int64_t place = 0;
   for (std::size_t i = 0; i < state.variables.size(); ++i) {
     const auto& [variable, before, leaves, container] = state.variables[i];
     const std::size_t first = state.first_of_code();
-    const bool is_container = !container.isNone();
-    const bool is_used = is_container || (i >= first && node->outputs()[i - first]->hasUses());
+    const bool is_container = !container.is_none();
+    const bool is_used = is_container || (i >= first && node->outputs()[i - first]->has_uses());
     auto leaf = leaves.begin();
     bool is_changed = false;
-    const at::IValue after = map_leaves(before, [&](const at::IValue& part) {
+    const Value after = map_leaves(before, [&](const Value& part) {
       const LoopState::Leaf& own = *leaf++;
       if (!own.is_carried) return part;
       is_changed = true;
@@ -459,8 +447,8 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       if (!is_used) return part;
       AbstractValue known = own.known;
       make_sizes_fresh(own, known);
-      const at::IValue item = record_call("operator.getitem", {loop, index}, {}, carried_type(own.type), node,
-                                          is_converted(*own.type) ? AbstractValue{} : known);
+      const Value item = record_call("operator.getitem", {loop, index}, {}, carried_type(own.type), node,
+                                     is_converted(*own.type) ? AbstractValue{} : known);
       return carried_value(find_proxy(item)->ref.node, own.type, std::move(known), node);
     });
     if (!is_used) continue;
@@ -468,7 +456,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       change(container, after, variable, node);
       continue;
     }
-    if (is_changed && (before.isList() || before.isGenericDict())) may_be_another(after, {before}, node);
+    if (is_changed && (before.is_list() || before.is_dict())) may_be_another(after, {before}, node);
     set(node->outputs()[i - first], is_changed ? after : before);
   }
   return true;
@@ -501,4 +489,4 @@ void Interpreter::record_while(const IrNode* node) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::torchscript

@@ -88,6 +88,20 @@ def test_declared_operators(program, tmp_path):
     assert len(vague["args"]) == 1  # the mask is at its default
 
 
+def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
+    counter = "__torch__.torch.classes.fxt.Counter"
+    for code, why in [
+        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch"),
+        # Declared as far as its calls go, constructors too.
+        (f"c = {counter}.__new__({counter})\n_ = (c).__init__(3)\nreturn torch.mul(x, 2)", "an object of torch.classes.fxt"),
+    ]:
+        path = tmp_path / "model.pt"
+        path.write_bytes(hostile.body_case(code)())
+        (root,) = program.trace(path)["modules"]
+        assert root["status"] == "failed" and why in root["failure"]["message"]
+        assert root["failure"]["source"]["text"] or why.startswith("an object")
+
+
 def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
     done = program.run("trace", archive(tmp_path, Doubled()), "--op-schema", "double_it(Tensor")
     assert done.returncode == 2
@@ -111,10 +125,27 @@ def build_library(folder, code: str) -> str:
 def test_operator_library(program, tmp_path):
     library = build_library(
         tmp_path,
-        'TORCH_LIBRARY(fxt, m) { m.def("double_it(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; }); }',
+        """
+        #include <torch/custom_class.h>
+        struct Counter : torch::CustomClassHolder {
+          int64_t ahead(int64_t by) { return by; }
+        };
+        TORCH_LIBRARY(fxt, m) {
+          m.class_<Counter>("Counter").def(torch::init<>()).def("ahead", &Counter::ahead);
+          m.def("double_it(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; });
+        }
+        """,
     )
     path = archive(tmp_path, Doubled())
     assert targets(program.trace(path, "--op-library", library)) == ["fxt.double_it.default"]
+    # The method's result is known, and not what keeps its module from being traced.
+    counter = "__torch__.torch.classes.fxt.Counter"
+    code = f"c = {counter}.__new__({counter})\n_ = (c).__init__()\nreturn torch.mul(x, (c).ahead(2))"
+    with_class = tmp_path / "class.pt"
+    with_class.write_bytes(hostile.body_case(code)())
+    for options, why in [([], "its calls do not tell what it gives"), (["--op-library", library], "made while tracing")]:
+        (root,) = program.trace(with_class, *options)["modules"]
+        assert why in root["failure"]["message"]
     done = program.run("trace", path, "--op-library", os.fspath(tmp_path / "missing.so"))
     assert done.returncode == 2 and b"cannot load" in done.stderr
 

@@ -4,10 +4,8 @@
 //   torchscript_fuzz --replay FILE      prints the archive's code and traces it here, without a child
 //   torchscript_fuzz --check-forms      whether all that the generator writes is TorchScript
 //
-// What LibTorch does while it loads an archive is not ours: crashes and endless work there are counted, and
-// contained by the isolated process of the program.  Everything behind that must end in time, in memory, and
-// with a result or an Error that says what is wrong with the input; what does not is a finding, made small
-// and left in FOLDER.
+// Each must end in time, in memory, and with a result or an Error that says what is wrong with the input;
+// what does not is a finding, made small and left in FOLDER.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -93,10 +91,9 @@ void trace_generated(std::string_view bytes, Report& report) {
   wanted.description = true;
   wanted.hint = true;
   try {
-    fxtrace_open_torchscript(options);
     const auto load = [&] {
       report.phase = Report::kLoading;
-      auto program = load_torchscript(file, identify_file(file), options, {});
+      auto program = torchscript::load_torchscript(file, identify_file(file), options, {}, {});
       report.phase = Report::kTracing;
       return program;
     };
@@ -165,12 +162,6 @@ std::string run_in_child(std::string_view bytes, Report& report) {
   return outcome_text(status, report);
 }
 
-bool is_of_libtorch(const std::string& outcome, const Report& report) {
-  // An exception that gets out of the load is ours to catch.
-  return report.phase == Report::kLoading &&
-         (report.message[0] == '\0' || outcome.starts_with("out of memory"));
-}
-
 // Fewer and smaller bytes with the same outcome.
 std::string made_small(std::string bytes, const std::string& outcome, Report& report) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -217,7 +208,7 @@ int check_forms() {
   for (const auto& [form, archive] : archives_of_forms()) {
     try {
       const ModelFile file = memory_file(archive.bytes);
-      load_torchscript(file, identify_file(file), {}, {});
+      torchscript::load_torchscript(file, identify_file(file), {}, {}, {});
     } catch (const Error& error) {
       std::cout << form << ": " << error.what() << "\n";
       ++wrong;
@@ -232,7 +223,7 @@ int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const st
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::size_t programs = 0, refused = 0;
-  std::map<std::string, std::size_t> of_libtorch, findings;
+  std::map<std::string, std::size_t> findings;
   const auto is_over = [&] {
     return wanted > 0 ? programs == wanted : std::chrono::steady_clock::now() >= deadline;
   };
@@ -243,10 +234,6 @@ int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const st
     if (report->refused && std::getenv("FXTRACE_FUZZ_REFUSED") != nullptr)
       std::cerr << report->message << "\n";
     if (outcome.empty()) continue;
-    if (is_of_libtorch(outcome, *report)) {
-      ++of_libtorch[outcome];
-      continue;
-    }
     constexpr std::size_t kKept = 3;  // of one outcome
     if (++findings[outcome] > kKept) continue;
     const std::string small = made_small(bytes, outcome, *report);
@@ -260,8 +247,6 @@ int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const st
               << std::flush;
   }
   std::cout << programs << " programs, " << refused << " refused, the next seed is " << seed << "\n";
-  for (const auto& [outcome, count] : of_libtorch)
-    std::cout << "LibTorch, contained: " << outcome << ": " << count << "\n";
   for (const auto& [outcome, count] : findings) std::cout << "finding: " << outcome << ": " << count << "\n";
   return findings.empty() ? 0 : 1;
 }

@@ -1,9 +1,5 @@
 // The interpreter on TorchScript IR: one file of tests/interpreter for each case, IR above the line of dashes
 // and what is recorded below.  FXTRACE_UPDATE=1 writes the lower parts anew.
-#include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/ir/irparser.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -19,8 +15,9 @@
 
 #include "catch.h"
 #include "graph/text_form.h"
+#include "script/ir_text.h"
+#include "script/program.h"
 #include "torchscript/archive.h"
-#include "torchscript/declarations.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/config.h"
 #include "trace/input_spec.h"
@@ -28,8 +25,37 @@
 #include "trace/trace.h"
 
 using namespace fxtrace;
+using namespace fxtrace::torchscript;
 
 namespace {
+
+// Gives the graph that a case has written down.
+class WrittenCode final : public script::FunctionCode {
+ public:
+  explicit WrittenCode(std::unique_ptr<IrGraph> graph) : graph_(std::move(graph)) {}
+
+  FunctionSchema make_schema(Function& function) override {
+    FunctionSchema schema;
+    schema.name = function.qualified_name();
+    const IrGraph& graph = graph_ ? *graph_ : function.graph();
+    for (const IrValue* input : graph.inputs()) {
+      FunctionArgument argument;
+      argument.name = input->name();
+      argument.type = input->type();
+      schema.arguments.push_back(std::move(argument));
+    }
+    for (const IrValue* output : graph.outputs()) {
+      FunctionArgument result;
+      result.type = output->type();
+      schema.returns.push_back(std::move(result));
+    }
+    return schema;
+  }
+  std::unique_ptr<IrGraph> compile(Function& /*function*/) override { return std::move(graph_); }
+
+ private:
+  std::unique_ptr<IrGraph> graph_;
+};
 
 constexpr std::string_view kLine = "----\n";
 
@@ -56,7 +82,7 @@ class Case {
         read_option(line);
       } else if (line.starts_with("module ")) {
         finish_method(ir);
-        modules_.emplace(line.substr(7), torch::jit::Module("__torch__." + line.substr(7), unit_));
+        add_module(line.substr(7));
         current_ = line.substr(7);
       } else if (line[0] != ' ' && line.find("(%self") != std::string::npos) {
         finish_method(ir);
@@ -73,8 +99,7 @@ class Case {
 
   // What the trace gives, as text.
   std::string run() {
-    TorchScriptProgram program(std::make_unique<TorchScriptArchive>(modules_.at(current_)),
-                               std::make_unique<Declarations>(), options_);
+    TorchScriptProgram program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)), options_);
     const GraphCollection collection = trace(program, options_).collection;
     std::string text;
     for (const ModuleGraph& graph : collection.graphs) {
@@ -127,60 +152,68 @@ class Case {
   }
 
   void read_member(const std::string& line) {
-    torch::jit::Module& module = modules_.at(current_);
     if (const auto equal = line.find(" = "); equal != std::string::npos) {
       const std::string name = line.substr(0, equal);
       const std::string value = line.substr(equal + 3);
-      if (value == "True" || value == "False") {
-        module.register_attribute(name, c10::BoolType::get(), value == "True");
-      } else if (value.find('.') != std::string::npos) {
-        module.register_attribute(name, c10::FloatType::get(), std::stod(value));
-      } else {
-        module.register_attribute(name, c10::IntType::get(), std::int64_t{std::stol(value)});
-      }
-      return;
+      if (value == "True" || value == "False") return add_member(name, bool_type(), value == "True");
+      if (value.find('.') != std::string::npos) return add_member(name, float_type(), std::stod(value));
+      return add_member(name, int_type(), std::int64_t{std::stol(value)});
     }
     const auto colon = line.find(": ");
     REQUIRE(colon != std::string::npos);
     const std::string name = line.substr(0, colon);
     const std::string type = line.substr(colon + 2);
     if (const auto sub = modules_.find(type); sub != modules_.end()) {
-      module.register_module(name, sub->second);
-      return;
+      return add_member(name, sub->second->type, sub->second);
     }
     REQUIRE(type.starts_with("float32["));
     std::vector<std::int64_t> sizes;
     std::istringstream numbers(type.substr(8));
     for (std::int64_t size = 0; numbers >> size; numbers.get()) sizes.push_back(size);
-    module.register_parameter(name, at::zeros(sizes), false);
+    auto tensor = make_counted<TensorValue>();
+    tensor->sizes = sizes;
+    tensor->strides = *script::contiguous_strides(sizes);
+    add_member(name, tensor_type(), std::move(tensor), true);
+  }
+
+  void add_module(const std::string& name) {
+    auto type = std::make_shared<ClassType>("__torch__." + name, ClassType::Form::kModule);
+    types_.emplace(name, type);
+    modules_.emplace(name, make_counted<ObjectValue>(type, 0));
+  }
+
+  void add_member(const std::string& name, TypePtr type, Value value, bool is_parameter = false) {
+    types_.at(current_)->add_attribute({name, std::move(type), is_parameter, false});
+    modules_.at(current_)->slots.push_back(std::move(value));
   }
 
   // The parser knows no classes: values that are modules get their types here.
   void finish_method(std::string& ir) {
     if (ir.empty()) return;
-    const torch::jit::Module& module = modules_.at(current_);
-    auto graph = std::make_shared<torch::jit::Graph>();
-    torch::jit::parseIR(ir, graph.get());
-    graph->inputs()[0]->setType(module.type());
+    auto graph = script::parse_ir(ir);
+    graph->inputs()[0]->set_type(types_.at(current_));
     set_types(*graph->block());
-    torch::jit::Function* function =
-        unit_->create_function(c10::QualifiedName(*module.type()->name(), method_), std::move(graph));
-    module.type()->addMethod(function);
+    functions_.push_back(std::make_unique<Function>(types_.at(current_)->name() + "." + method_,
+                                                    std::make_shared<WrittenCode>(std::move(graph))));
+    types_.at(current_)->add_method(method_, functions_.back().get());
     ir.clear();
   }
 
-  static void set_types(torch::jit::Block& block) {
-    for (torch::jit::Node* node : block.nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) set_types(*inner);
-      if (node->kind() != c10::prim::GetAttr) continue;
-      if (const auto type = node->input(0)->type()->cast<c10::ClassType>()) {
-        node->output()->setType(type->getAttribute(node->s(c10::attr::name)));
-      }
+  static void set_types(IrBlock& block) {
+    for (IrNode* node : block.nodes()) {
+      for (IrBlock* inner : node->blocks()) set_types(*inner);
+      // LibTorch's parser, with which the cases were written, gives names to parameters alone.
+      for (IrValue* output : node->outputs()) output->set_name("");
+      if (!node->is(Symbol::kPrimGetAttr)) continue;
+      const auto* type = node->input(0)->type()->as<ClassType>();
+      if (type != nullptr) node->output()->set_type(type->find_attribute(node->text())->type);
     }
   }
 
-  std::shared_ptr<torch::jit::CompilationUnit> unit_ = std::make_shared<torch::jit::CompilationUnit>();
-  std::map<std::string, torch::jit::Module> modules_;
+  std::shared_ptr<script::Program> unit_ = std::make_shared<script::Program>(script::ProgramSource{});
+  std::vector<std::unique_ptr<Function>> functions_;
+  std::map<std::string, std::shared_ptr<ClassType>> types_;
+  std::map<std::string, Ref<ObjectValue>> modules_;
   std::string current_, method_;
   TraceOptions options_;
 };

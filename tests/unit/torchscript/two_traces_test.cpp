@@ -15,6 +15,7 @@
 #include "writers/json_writer.h"
 
 using namespace fxtrace;
+using fxtrace::torchscript::load_torchscript;
 
 namespace {
 
@@ -51,7 +52,7 @@ std::string model(const Folder& folder, const std::string& name, const std::stri
 }
 
 std::unique_ptr<const Program> load(const std::string& path, const TraceOptions& options) {
-  return load_torchscript(path, identify_file(path), options, {});
+  return load_torchscript(path, identify_file(path), options, {}, {});
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "shapes/infer.h"
 #include "shapes/size_arithmetic.h"
-#include "torchscript_reader/abstract.h"
+#include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
 

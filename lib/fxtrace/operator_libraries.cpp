@@ -1,4 +1,4 @@
-#include "fxtrace/torchscript_loader.h"
+#include "fxtrace/operator_libraries.h"
 
 #include <filesystem>
 #include <string>
@@ -7,17 +7,17 @@
 
 #include <dlfcn.h>
 
+#include "execute/plugin.h"
 #include "fxtrace/libtorch.h"
 #include "fxtrace/own_folder.h"
 #include "fxtrace/plugin_folder.h"
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
-#include "torchscript/front_end.h"
 
 namespace fxtrace {
 namespace {
 
-constexpr char kPlugin[] = "libfxtrace_torchscript.so";
+constexpr char kPlugin[] = "libfxtrace_execute.so";
 
 std::filesystem::path& given_folder() {
   static std::filesystem::path folder;
@@ -37,8 +37,8 @@ std::vector<std::filesystem::path> plugin_folders() {
 
 void* open_plugin(const Listener& listener) {
   if (std::string(FXTRACE_TORCH_SERIES).empty()) {
-    throw input_error("this fxtrace was built without TorchScript",
-                      {"build it with -DFXTRACE_TORCHSCRIPT=ON"});
+    throw input_error("this fxtrace was built without LibTorch, which --op-library needs",
+                      {"build it with -DFXTRACE_EXECUTE=ON, or declare the operators with --op-schema"});
   }
   for (const auto& folder : plugin_folders()) {
     std::error_code failed;
@@ -46,7 +46,7 @@ void* open_plugin(const Listener& listener) {
     open_libtorch(folder, listener);
     return open_shared_library(folder / kPlugin);
   }
-  throw input_error(std::string("reading TorchScript needs ") + kPlugin +
+  throw input_error(std::string("--op-library needs ") + kPlugin +
                         ", which is neither beside the program nor in its library folder",
                     {"install fxtrace with cmake --install, or again"});
 }
@@ -71,18 +71,25 @@ Function find_function(const char* name, const Listener& listener) {
 
 void set_plugin_folder(const std::filesystem::path& folder) { given_folder() = folder; }
 
-void load_torchscript_plugin(const Listener& listener) { plugin(listener); }
+void open_execute_plugin(const Listener& listener) { plugin(listener); }
 
-void open_torchscript(const TraceOptions& options, const Listener& listener) {
-  find_function<decltype(&fxtrace_open_torchscript)>("fxtrace_open_torchscript", listener)(options);
-}
-
-TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                              const Wanted& wanted, const Listener& listener) {
-  TraceResult result;
-  find_function<decltype(&fxtrace_trace_torchscript)>("fxtrace_trace_torchscript", listener)(
-      file, info, options, wanted, listener, result);
-  return result;
+torchscript::RegisteredOperators load_operators(const std::vector<std::string>& libraries,
+                                                const Listener& listener) {
+  std::vector<const char*> paths;
+  for (const auto& library : libraries) paths.push_back(library.c_str());
+  torchscript::RegisteredOperators registered;
+  const FxtraceDeclare declare = [](void* context, const char* class_name, const char* schema) {
+    auto& all = *static_cast<torchscript::RegisteredOperators*>(context);
+    if (*class_name == '\0') {
+      all.schemas.emplace_back(schema);
+    } else {
+      all.methods.push_back({class_name, schema});
+    }
+  };
+  const auto load = find_function<decltype(&fxtrace_load_operators)>("fxtrace_load_operators", listener);
+  if (const char* failure = load(paths.data(), paths.size(), declare, &registered))
+    throw usage_error(std::string("--op-library: ") + failure);
+  return registered;
 }
 
 }  // namespace fxtrace

@@ -1,8 +1,8 @@
-#include "torchscript_reader/abstract.h"
+#include "torchscript/abstract.h"
 
 #include <utility>
 
-#include "torchscript_reader/value.h"
+#include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "shapes/abstract_value.h"
 #include "shapes/call.h"
-#include "torchscript_reader/names.h"
+#include "torchscript/names.h"
 
 namespace fxtrace::torchscript {
 

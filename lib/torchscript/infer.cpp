@@ -1,4 +1,4 @@
-#include "torchscript_reader/infer.h"
+#include "torchscript/infer.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 
 #include "operators/operators.h"
 #include "shapes/rule_helpers.h"
-#include "torchscript_reader/convert.h"
-#include "torchscript_reader/value.h"
+#include "torchscript/convert.h"
+#include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
 namespace {
