@@ -100,13 +100,14 @@ bool asks_rank(const IrValue* list) {
 }  // namespace
 
 void Interpreter::assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node) {
-  const Meta& meta = *tracer_->graph_of({kRootGraph, input}).node(input).meta;
+  const Meta& meta = *run_.tracer->graph_of({kRootGraph, input}).node(input).meta;
   std::string key = "input:" + std::to_string(input.index) + ":" + std::to_string(static_cast<int>(facet)) +
                     ":" + std::to_string(index);
   if (!assumed_.emplace(std::move(key), true).second) return;
-  const Expression name = guard_expression(tracer_->graph_of({kRootGraph, input}), input);
+  const Expression name = guard_expression(run_.tracer->graph_of({kRootGraph, input}), input);
   const auto is = [&](Expression question, Expression answer) {
-    guard(Expression::comparison("==", std::move(question), std::move(answer)), location(node));
+    run_.guard(Expression::comparison("==", std::move(question), std::move(answer)),
+               run_.frames.location(node));
   };
   switch (facet) {
     case Facet::kNothing:
@@ -134,7 +135,7 @@ void Interpreter::assume_fact(NodeId input, Facet facet, std::int64_t index, con
 }
 
 void Interpreter::assume_facet(NodeId input, Facet facet, const IrNode* node) {
-  const auto& shape = tracer_->graph_of({kRootGraph, input}).node(input).meta->shape;
+  const auto& shape = run_.tracer->graph_of({kRootGraph, input}).node(input).meta->shape;
   if (!shape) return;
   assume_fact(input, facet == Facet::kSizes ? Facet::kRank : facet, 0, node);
   if (facet != Facet::kSizes) return;
@@ -150,16 +151,16 @@ void Interpreter::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.insert(std::uint64_t{at.graph.index} << 32U | at.node.index).second) continue;
-    const Graph& graph = tracer_->graph_of(at);
+    const Graph& graph = run_.tracer->graph_of(at);
     const auto& made_by = graph.node(at.node);
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = tracer_->captured_by(at);
+      const NodeRef outer = run_.tracer->captured_by(at);
       if (outer.valid()) {
         pending.push_back(outer);
       } else if (at.graph == kRootGraph) {
         assume_facet(at.node, facet, node);
       } else {  // what a loop hands on
-        const Graph& root = tracer_->graph_of({kRootGraph, NodeId{0}});
+        const Graph& root = run_.tracer->graph_of({kRootGraph, NodeId{0}});
         for (const NodeId id : root.order()) {
           if (root.node(id).op == Opcode::kPlaceholder) assume_facet(id, facet, node);
         }
@@ -176,8 +177,8 @@ void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, 
   const Facet facet = facet_of(question);
   if (facet == Facet::kNothing) return;
   NodeRef input = tensor.ref;
-  while (tracer_->captured_by(input).valid()) input = tracer_->captured_by(input);
-  const auto& made_by = tracer_->graph_of(input).node(input.node);
+  while (run_.tracer->captured_by(input).valid()) input = run_.tracer->captured_by(input);
+  const auto& made_by = run_.tracer->graph_of(input).node(input.node);
   const auto& shape = made_by.meta->shape;
   const bool is_input = input.graph == kRootGraph && made_by.op == Opcode::kPlaceholder && shape &&
                         std::equal(shape->begin(), shape->end(), info.sizes.begin(), info.sizes.end(),
@@ -200,7 +201,7 @@ void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, 
 
 void Interpreter::rely_on(const IrNode* node, std::string_view question, const Values& values,
                           const AbstractValue& answer) {
-  if (!records() || !node->output()->has_uses()) return;
+  if (!run_.records() || !node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Proxy* proxy = find_recorded(values[i]);
@@ -221,18 +222,20 @@ void Interpreter::rely_on(const IrNode* node, std::string_view question, const V
     const AbstractValue left = known_of_value(values[0]), right = known_of_value(values[1]);
     if (left.integer() != nullptr && right.integer() != nullptr) {
       if (ShapeEnv().decide(*relation, *left.integer(), *right.integer())) return;  // of all sizes
-      return guard(
+      return run_.guard(
           Expression::comparison(*holds ? *relation : negated(*relation), *left.integer(), *right.integer()),
-          location(node));
+          run_.frames.location(node));
     }
   }
   for (const std::string& name : symbols) {
-    const Range range = dimensions_.range(name);
+    const Range range = run_.dimensions.range(name);
     const SymInt size = SymInt::symbol(name);
     if (range.low.value_or(0) > 0) {
-      guard(Expression::comparison(Relation::kGreaterEqual, size, *range.low), location(node));
+      run_.guard(Expression::comparison(Relation::kGreaterEqual, size, *range.low),
+                 run_.frames.location(node));
     }
-    if (range.high) guard(Expression::comparison(Relation::kLessEqual, size, *range.high), location(node));
+    if (range.high)
+      run_.guard(Expression::comparison(Relation::kLessEqual, size, *range.high), run_.frames.location(node));
   }
 }
 

@@ -11,13 +11,6 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// In one of its blocks.
-bool is_inside(const IrValue* value, const IrNode* node) {
-  const IrNode* owner = value->node()->owning_block()->owning_node();
-  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
-  return owner == node;
-}
-
 bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
 
 // Everything that can be reached from the values and can be changed in place.
@@ -49,13 +42,13 @@ bool has_nodes(const Graph& graph) {
 
 }  // namespace
 
-Interpreter::Attempt Interpreter::begin_attempt() {
-  const std::size_t first_node = tracer_->graph().mark().ids;
-  return {tracer_->mark(), checkpoint(), first_node};
+Attempt Interpreter::begin_attempt() {
+  const std::size_t first_node = run_.tracer->graph().mark().ids;
+  return {run_.tracer->mark(), checkpoint(), first_node};
 }
 
 void Interpreter::undo(const Attempt& attempt) {
-  tracer_->undo_to(attempt.recorded);
+  run_.tracer->undo_to(attempt.recorded);
   back_to(attempt.before);
 }
 
@@ -65,52 +58,47 @@ GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, 
                                                        const std::function<void()>& run) {
   std::vector<NodeRef> captured;
   captured.reserve(operands.size());
-  for (const NodeId operand : operands) captured.push_back(tracer_->ref(operand));
-  tracer_->begin_subgraph(name);
-  for (const NodeRef& operand : captured) tracer_->use(operand);
-  bodies_.push_back({block.owning_node(), frames_.size() - 1, {}, std::nullopt, {}});
-  const Restore restore([this, call_mark = std::exchange(call_mark_, changes_.mark()), known = dimensions_,
-                         assumed = assumed_]() mutable {
+  for (const NodeId operand : operands) captured.push_back(run_.tracer->ref(operand));
+  run_.tracer->begin_subgraph(name);
+  for (const NodeRef& operand : captured) run_.tracer->use(operand);
+  bodies_.push_back({block.owning_node(), run_.frames.size() - 1, {}, std::nullopt, {}});
+  const Restore restore([this, stretch = run_.changes.begin_stretch(run_.changes.mark()),
+                         known = run_.dimensions, assumed = assumed_]() mutable {
     bodies_.pop_back();
-    call_mark_ = call_mark;
+    run_.changes.begin_stretch(stretch);
     assumed_ = std::move(assumed);
     const auto before = known.ranges();
-    for (const auto& [dimension, range] : dimensions_.ranges()) {
+    for (const auto& [dimension, range] : run_.dimensions.ranges()) {
       if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
         known.narrow(dimension, range);
       }
     }
-    dimensions_ = std::move(known);
+    run_.dimensions = std::move(known);
   });
   run();
-  return tracer_->suspend_subgraph();
-}
-
-std::unordered_set<const void*> Interpreter::containers_around(const IrNode* node, std::size_t frame,
-                                                               Values more) const {
-  for (std::size_t i = 0; i <= frame; ++i) {
-    for (const auto& [name, value] : frames_[i].values) {
-      if (i < frame || !is_inside(name, node)) more.push_back(value);
-    }
-  }
-  return mutable_values(std::move(more));
+  return run_.tracer->suspend_subgraph();
 }
 
 bool Interpreter::is_from_around(const Value& container) {
   if (bodies_.empty()) return false;
   Body& body = bodies_.back();
-  if (!body.around) body.around = containers_around(body.node, body.frame, body.handed_in);
+  if (!body.around) {
+    Values around = run_.frames.values_around(body.node, body.frame);
+    around.insert(around.end(), body.handed_in.begin(), body.handed_in.end());
+    body.around = mutable_values(std::move(around));
+  }
   return body.around->contains(container.identity());
 }
 
 void Interpreter::check_change(const Value& container, const std::string& what, const IrNode* node) {
   if (may_be_other_.contains(container.identity())) {
-    fail(FailureKind::kDataDependentControlFlow,
-         what + ", which is one or another as an `if` or a loop has it that depends on an input", node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     what + ", which is one or another as an `if` or a loop has it that depends on an input",
+                     node);
   }
   if (is_from_around(container)) {
-    fail(FailureKind::kDataDependentControlFlow, what + " inside an `if` or a loop that depends on an input",
-         node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     what + " inside an `if` or a loop that depends on an input", node);
   }
 }
 
@@ -124,7 +112,7 @@ void Interpreter::note_change(const Value& container, const std::string& name, c
 void Interpreter::change(const Value& container, const Value& content, const std::string& name,
                          const IrNode* node) {
   note_change(container, name, node);
-  remember(container);
+  run_.changes.remember(container);
   set_content(container, content);
 }
 
@@ -139,11 +127,11 @@ std::vector<Interpreter::ChangedContainer> Interpreter::take_changes() {
 
 // Where one of `others` can be seen from elsewhere, neither it nor the container may change from now on.
 void Interpreter::may_be_another(const Value& container, const Values& others, const IrNode* node) {
-  const auto around = containers_around(node, frames_.size() - 1, {});
+  const auto around = mutable_values(run_.frames.values_around(node, run_.frames.size() - 1));
   const auto add = [&](const Value& value) {
     const void* identity = value.identity();
     if (!may_be_other_.emplace(identity, value).second) return;
-    changes_.add([this, identity] { may_be_other_.erase(identity); });
+    run_.changes.add([this, identity] { may_be_other_.erase(identity); });
   };
   for (const Value& other : others) {
     if (!around.contains(other.identity())) continue;
@@ -173,8 +161,8 @@ Argument Interpreter::unread_value(const TypePtr& type, const AbstractValue& kno
   } else {
     sizes.items.emplace_back(0);
   }
-  return tracer_->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
-                                meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
+  return run_.tracer->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
+                                    meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
 }
 
 Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
@@ -183,9 +171,9 @@ Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, c
   Argument result = argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
-  const fxtrace::Node& given = tracer_->graph().node(*id);
+  const fxtrace::Node& given = run_.tracer->graph().node(*id);
   if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
-  return tracer_->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
+  return run_.tracer->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
 }
 
 Value Interpreter::combined(const Value& first, const Value& second, const std::string& name,
@@ -206,10 +194,11 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
     });
   }
   const auto refuse = [&] {
-    fail(FailureKind::kDataDependentControlFlow,
-         "an `if` depends on an input: " + describe(value(node->input(0))) + ", and " + name + " is " +
-             kind_text(first) + " or " + kind_text(second) + " after it: only tensors and numbers can differ",
-         node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     "an `if` depends on an input: " + describe(run_.frames.input(node, 0)) + ", and " +
+                         name + " is " + kind_text(first) + " or " + kind_text(second) +
+                         " after it: only tensors and numbers can differ",
+                     node);
   };
   auto parts = matching_parts(first, second);
   if (parts) {
@@ -227,24 +216,25 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
 
 // A tensor where the question is one of a tensor, which compilers prefer to a bool of Python's.
 Argument Interpreter::predicate(const IrNode* node, const Value& condition) {
-  const NodeId asked = tracer_->use(find_proxy(condition)->ref);
-  const fxtrace::Node& question = tracer_->graph().node(asked);
+  const NodeId asked = run_.tracer->use(find_proxy(condition)->ref);
+  const fxtrace::Node& question = run_.tracer->graph().node(asked);
   const bool is_question =
       question.target == "builtins.bool" && question.args.size() == 1 && question.args[0].is<NodeId>();
   if (!is_question || !question.users.empty() || node->input(0)->uses().size() != 1) return asked;
   const NodeId tensor = *question.args[0].get_if<NodeId>();
-  const fxtrace::Node& made_by = tracer_->graph().node(tensor);
+  const fxtrace::Node& made_by = run_.tracer->graph().node(tensor);
   const bool gives_bool =
       made_by.op == Opcode::kCallFunction &&
       fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
   if (!gives_bool && made_by.meta->dtype != "bool") return asked;
-  tracer_->erase(asked);
+  run_.tracer->erase(asked);
   return tensor;
 }
 
 void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   const Attempt attempt = begin_attempt();
-  const std::array<std::string, 2> names{tracer_->next_subgraph("true"), tracer_->next_subgraph("false")};
+  const std::array<std::string, 2> names{run_.tracer->next_subgraph("true"),
+                                         run_.tracer->next_subgraph("false")};
   std::array<Values, 2> results;
   std::array<std::vector<ChangedContainer>, 2> changes;
   std::vector<GraphTracer::OpenSubgraph> bodies;
@@ -258,7 +248,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
             expect(condition, branch);
             bodies_.back().around = std::move(around);
             run_block(block);
-            results[i] = outputs(block);
+            results[i] = run_.frames.outputs(block);
             changes[i] = take_changes();
             around = std::move(bodies_.back().around);
           }));
@@ -298,7 +288,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
     for (std::size_t i = 0; i < node->outputs().size(); ++i) {
       const IrValue* output = node->outputs()[i];
       if (!output->has_uses()) continue;
-      set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
+      run_.frames.set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
     }
   };
   for_each_result(false, [&](const Value& first, const Value& second) {
@@ -306,7 +296,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
       gives_condition = true;
     } else {
       differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
-      if (!shapes_) return Value();
+      if (!run_.shapes) return Value();
       AbstractValue& known = differences.back().known;
       known = is_uninitialized(first)    ? known_of_value(second)
               : is_uninitialized(second) ? known_of_value(first)
@@ -328,24 +318,24 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   }
 
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    tracer_->resume_subgraph(bodies[i]);
+    run_.tracer->resume_subgraph(bodies[i]);
     Argument::Tuple items;
     for (const Difference& difference : differences) {
       items.items.push_back(subgraph_result(difference.values[i], difference.type, difference.known, node));
     }
-    tracer_->output(std::move(items), Meta{});
-    bodies[i] = tracer_->suspend_subgraph();
+    run_.tracer->output(std::move(items), Meta{});
+    bodies[i] = run_.tracer->suspend_subgraph();
   }
-  const std::vector<NodeId> operands = tracer_->end_subgraphs(bodies);
+  const std::vector<NodeId> operands = run_.tracer->end_subgraphs(bodies);
   const Argument asked = gives_condition ? argument(condition, node) : predicate(node, condition);
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;
   for (const Difference& difference : differences) types.push_back(difference.type);
-  const NodeId cond = tracer_->call_with_subgraphs(
+  const NodeId cond = run_.tracer->call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
-      meta(tuple_type(types)), location(node), "", operands);
+      meta(tuple_type(types)), run_.frames.location(node), "", operands);
   std::size_t next = 0;
   for_each_result(true, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) return condition_as(first.to_bool());

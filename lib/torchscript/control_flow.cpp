@@ -93,7 +93,7 @@ bool only_guards(const IrValue* value) {
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
 void Interpreter::ask(const Value& value) const {
   // What a leaf asks is its own business.
-  const Proxy* proxy = fixable_.empty() || !records() ? nullptr : find_recorded(value);
+  const Proxy* proxy = fixable_.empty() || !run_.records() ? nullptr : find_recorded(value);
   if (proxy == nullptr) return;
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -102,9 +102,9 @@ void Interpreter::ask(const Value& value) const {
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.emplace(at.graph.index, at.node.index).second) continue;
-    const auto& made_by = tracer_->graph_of(at).node(at.node);
+    const auto& made_by = run_.tracer->graph_of(at).node(at.node);
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = tracer_->captured_by(at);
+      const NodeRef outer = run_.tracer->captured_by(at);
       if (outer.valid()) pending.push_back(outer);
       const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
       if (input != fixable_.end()) asked.insert(*input);
@@ -121,9 +121,9 @@ void Interpreter::ask(const Value& value) const {
 void Interpreter::choose(const IrNode* node, bool branch) {
   const IrBlock& block = *node->blocks()[branch ? 0 : 1];
   run_block(block);
-  Values results = outputs(block);
+  Values results = run_.frames.outputs(block);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    set(node->outputs()[i], std::move(results[i]));
+    run_.frames.set(node->outputs()[i], std::move(results[i]));
     const auto left_out = left_out_.find(block.outputs()[i]);
     if (left_out != left_out_.end())
       left_out_.insert_or_assign(node->outputs()[i], Expression(left_out->second));
@@ -131,7 +131,7 @@ void Interpreter::choose(const IrNode* node, bool branch) {
 }
 
 void Interpreter::run_if(const IrNode* node) {
-  const Value condition = value(node->input(0));
+  const Value condition = run_.frames.input(node, 0);
   if (condition.is_bool()) return choose(node, condition.to_bool());
   bool opposite = false;
   const auto assumed = assumed_.find(condition_key(condition, opposite));
@@ -139,33 +139,35 @@ void Interpreter::run_if(const IrNode* node) {
   if (const auto decided = decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
   ask(condition);
-  if (mode_ == Mode::kAbstract && run_both(node)) return;
-  if (makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
-  fail(FailureKind::kDataDependentControlFlow,
-       "an `if` depends on " + what_decides(condition) + ": " + describe(condition) + explain(condition),
-       node);
+  if (run_.mode == Mode::kAbstract && run_both(node)) return;
+  if (run_.makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
+  run_.frames.fail(
+      FailureKind::kDataDependentControlFlow,
+      "an `if` depends on " + what_decides(condition) + ": " + describe(condition) + explain(condition),
+      node);
 }
 
 std::optional<Comparison> Interpreter::comparison(const Value& condition) {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
-  return comparison_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
+  return comparison_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node,
+                       run_.dimensions);
 }
 
 // What the code and earlier guards leave no choice about.
 std::optional<bool> Interpreter::decide(const Value& condition) {
   const auto asked = comparison(condition);
-  return asked ? dimensions_.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+  return asked ? run_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
 }
 
 // Of what runs from now on.
 void Interpreter::expect(const Value& condition, bool holds) {
   if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
-    dimensions_.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
-                       comparison->right);
+    run_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                           comparison->right);
   }
   if (const auto asked = comparison(condition)) {
-    dimensions_.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
+    run_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
   }
   bool opposite = false;
   if (std::string key = condition_key(condition, opposite); !key.empty()) {
@@ -174,12 +176,12 @@ void Interpreter::expect(const Value& condition, bool holds) {
 }
 
 void Interpreter::assume_that(const IrNode* node, const Value& condition, bool holds) {
-  if (!records()) return;
+  if (!run_.records()) return;
   expect(condition, holds);
-  const auto source = location(node);
+  const auto source = run_.frames.location(node);
   std::optional<Expression> expr = find_condition(node->input(0), condition);
   if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
-  if (expr) tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
+  if (expr) run_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
@@ -203,7 +205,7 @@ bool Interpreter::assume(const IrNode* node, const Value& condition) {
     return false;
   // Which half decides is not known, and need not be: the guard is the whole expression.
   leave_out(node, condition, circuit->is_and);
-  set(node->output(), Value::uninitialized());
+  run_.frames.set(node, Value::uninitialized());
   return true;
 }
 
@@ -219,15 +221,15 @@ std::optional<Expression> Interpreter::find_condition(const IrValue* name, const
 void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_and) {
   left_out_.erase(node->output());
   std::optional<Expression> first = find_condition(node->input(0), condition);
-  if (!first || !records()) return;
+  if (!first || !run_.records()) return;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   std::optional<Expression> second;
   Checkpoint before = checkpoint();
   const Restore restore([&] { back_to(std::move(before)); });
   try {
-    tracer_->look_at([&] {
+    run_.tracer->look_at([&] {
       run_block(rest);
-      second = find_condition(rest.outputs()[0], value(rest.outputs()[0]));
+      second = find_condition(rest.outputs()[0], run_.frames.value(rest.outputs()[0]));
     });
   } catch (const TraceFailure&) {
     return;
@@ -243,7 +245,7 @@ void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_
 std::string Interpreter::condition_key(const Value& condition, bool& opposite) const {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return {};
-  std::string key = fxtrace::condition_key(tracer_->graph_of(proxy->ref), proxy->ref.node, opposite);
+  std::string key = fxtrace::condition_key(run_.tracer->graph_of(proxy->ref), proxy->ref.node, opposite);
   // Nodes of different graphs may have the same names.
   return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
 }
@@ -252,7 +254,7 @@ std::string Interpreter::condition_key(const Value& condition, bool& opposite) c
 bool Interpreter::asks_for_none(const Value& condition) const {
   const Proxy* proxy = find_recorded(condition);
   if (proxy == nullptr) return false;
-  const Graph& graph = tracer_->graph_of(proxy->ref);
+  const Graph& graph = run_.tracer->graph_of(proxy->ref);
   const fxtrace::Node* node = &graph.node(proxy->ref.node);
   while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
     node = &graph.node(*node->args[0].get_if<NodeId>());
@@ -280,21 +282,22 @@ bool Interpreter::run_both(const IrNode* node) {
       if (costs_ != nullptr) costs_->undo_to(costs[branch]);
       continue;
     }
-    if (changes_.mark() != before.changes) return false;
-    results[branch] = outputs(block);
+    if (run_.changes.mark() != before.changes) return false;
+    results[branch] = run_.frames.outputs(block);
   }
   if (raises[0] || raises[1]) {
     Values& left = results[raises[0] ? 1 : 0];
-    for (std::size_t i = 0; i < left.size(); ++i) set(node->outputs()[i], std::move(left[i]));
+    for (std::size_t i = 0; i < left.size(); ++i) run_.frames.set(node->outputs()[i], std::move(left[i]));
     return true;
   }
   if (costs_ != nullptr) costs_->choose(costs[0], costs[1]);
   for (std::size_t i = 0; i < results[0].size(); ++i) {
     const Value& first = results[0][i];
     const Value& second = results[1][i];
-    set(node->outputs()[i], is_plain(first) && is_plain(second) && are_equal(first, second)
-                                ? first
-                                : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
+    run_.frames.set(node->outputs()[i],
+                    is_plain(first) && is_plain(second) && are_equal(first, second)
+                        ? first
+                        : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
   }
   return true;
 }
@@ -309,31 +312,32 @@ AbstractValue Interpreter::merged(const Value& first, const Value& second) {
   info->content = nullptr;
   if (info->dtype != other.tensor()->dtype) info->dtype.reset();
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
-    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = dimensions_.fresh();
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = run_.dimensions.fresh();
   }
   return known;
 }
 
 void Interpreter::run_loop(const IrNode* node) {
-  Value limit = value(node->input(0));
-  Value condition = value(node->input(1));
+  Value limit = run_.frames.input(node, 0);
+  Value condition = run_.frames.input(node, 1);
   if (const Proxy* proxy = find_recorded(limit)) {
-    const auto known =
-        integer_of({tracer_->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node, dimensions_);
-    if (const auto number = known ? dimensions_.simplify(*known).number() : std::nullopt) limit = *number;
+    const auto known = integer_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index},
+                                  proxy->ref.node, run_.dimensions);
+    if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
   }
   if (!limit.is_int()) {
     ask(limit);
-    if (makes_subgraphs()) return record_while(node);
-    fail(FailureKind::kDataDependentControlFlow,
-         "the length of a loop depends on " + what_decides(limit) + ": " + describe(limit) + explain(limit),
-         node);
+    if (run_.makes_subgraphs()) return record_while(node);
+    run_.frames.fail(
+        FailureKind::kDataDependentControlFlow,
+        "the length of a loop depends on " + what_decides(limit) + ": " + describe(limit) + explain(limit),
+        node);
   }
   const IrBlock& body = *node->blocks()[0];
   std::optional<Attempt> start;
-  if (makes_subgraphs()) start = begin_attempt();
+  if (run_.makes_subgraphs()) start = begin_attempt();
   Values carried;
-  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(run_.frames.input(node, i));
   for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
     if (!condition.is_bool()) {
       ask(condition);
@@ -341,43 +345,44 @@ void Interpreter::run_loop(const IrNode* node) {
         undo(*start);
         return record_while(node);
       }
-      fail(FailureKind::kDataDependentControlFlow,
-           "whether a loop goes on depends on " + what_decides(condition) + ": " + describe(condition) +
-               explain(condition),
-           node);
+      run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                       "whether a loop goes on depends on " + what_decides(condition) + ": " +
+                           describe(condition) + explain(condition),
+                       node);
     }
     if (!condition.to_bool()) break;
     count_step(node);
-    set(body.inputs()[0], trip);
-    for (std::size_t i = 0; i < carried.size(); ++i) set(body.inputs()[i + 1], std::move(carried[i]));
+    run_.frames.set(body.inputs()[0], trip);
+    for (std::size_t i = 0; i < carried.size(); ++i)
+      run_.frames.set(body.inputs()[i + 1], std::move(carried[i]));
     run_block(body);
-    Values results = outputs(body);
+    Values results = run_.frames.outputs(body);
     condition = std::move(results[0]);
     carried.assign(std::make_move_iterator(results.begin() + 1), std::make_move_iterator(results.end()));
   }
-  for (std::size_t i = 0; i < carried.size(); ++i) set(node->outputs()[i], std::move(carried[i]));
+  for (std::size_t i = 0; i < carried.size(); ++i) run_.frames.set(node->outputs()[i], std::move(carried[i]));
 }
 
 void Interpreter::count_step(const IrNode* node) {
-  if (++steps_ <= options_.limits.iterations) return;
-  fail(FailureKind::kLimit,
-       "more than " + std::to_string(options_.limits.iterations) +
-           " loop iterations and function calls in one module call (--max-iterations)",
-       node);
+  if (++steps_ <= run_.options.limits.iterations) return;
+  run_.frames.fail(FailureKind::kLimit,
+                   "more than " + std::to_string(run_.options.limits.iterations) +
+                       " loop iterations and function calls in one module call (--max-iterations)",
+                   node);
 }
 
 void Interpreter::raise(const IrNode* node) {
-  const Value& message = value(node->input(0));
+  const Value& message = run_.frames.input(node, 0);
   std::string type = "Exception";
-  if (node->inputs().size() > 1 && value(node->input(1)).is_string()) {
-    type = value(node->input(1)).to_string();
+  if (node->inputs().size() > 1 && run_.frames.input(node, 1).is_string()) {
+    type = run_.frames.input(node, 1).to_string();
     type = type.substr(type.rfind('.') + 1);
   }
   std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
-    fail(FailureKind::kRaised, readable_message(text), node);
+    run_.frames.fail(FailureKind::kRaised, readable_message(text), node);
   }
-  fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
+  run_.frames.fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
 }  // namespace fxtrace::torchscript

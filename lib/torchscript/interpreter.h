@@ -20,6 +20,7 @@
 #include "torchscript/names.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/root_inputs.h"
+#include "torchscript/run.h"
 #include "torchscript/torchscript_program.h"
 #include "torchscript/value.h"
 #include "trace/condition.h"
@@ -44,24 +45,6 @@ class Interpreter {
   void set_state(const Ref<ObjectValue>& object, const Value& state);
 
  private:
-  using Values = std::vector<Value>;
-
-  struct Attempt;
-  // One activation of a graph function.
-  struct Activation {
-    std::string function;
-    std::unordered_map<const IrValue*, Value> values;
-    std::unordered_set<const IrValue*> concrete;  // inputs that are what --concrete gave the root
-    // By loop: before its condition is worked out.
-    std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts;
-  };
-  enum class Mode {
-    kRecord,    // the tracer records a graph
-    kAbstract,  // what a leaf or a function that stays one call gives, as far as that is known without a
-                // graph
-    kState      // an object's __setstate__; what is not plain is not known
-  };
-
   // --- running (interpreter.cpp) ---
   std::map<std::string, Value> plain_inputs(ModuleId root, const Function& function);
   void set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
@@ -70,8 +53,6 @@ class Interpreter {
                     const std::map<std::string, Value>& plain, std::vector<BoundInput>& bound);
   Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
                    const std::vector<bool>& is_concrete = {});
-  // Which of the last `count` inputs of the call are what --concrete gave the root, handed on as it is.
-  std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
   // Where functions of traced code are looked for: tells of the stack that the nodes from `first` on, which
@@ -80,10 +61,6 @@ class Interpreter {
   const IrGraph* called_method(const IrNode* node) const;
   std::vector<StackFrame> stack_inside(const IrGraph& graph, int depth, int& nodes) const;
   bool run_value_node(const IrNode* node);
-  const Value& value(const IrValue* v) const;
-  void set(const IrValue* v, Value value);
-  Values inputs(const IrNode* node) const;
-  Values outputs(const IrBlock& block) const;
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
   // `fits`: as many elements are taken as there are.
@@ -149,7 +126,6 @@ class Interpreter {
     Value after;   // likewise, at the end of the subgraph
   };
 
-  bool makes_subgraphs() const { return records() && options_.control_flow == ControlFlow::kSubgraph; }
   bool asks_for_none(const Value& condition) const;
   void record_branches(const IrNode* node, const Value& condition);
   void record_while(const IrNode* node);
@@ -182,8 +158,6 @@ class Interpreter {
   Value combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
                  const std::function<Value(const Value&, const Value&)>& on_difference);
   AbstractValue merged(const Value& first, const Value& second);
-  // Lists, dicts and objects that can be reached from values outside of the node's blocks, and from `more`.
-  std::unordered_set<const void*> containers_around(const IrNode* node, std::size_t frame, Values more) const;
   void may_be_another(const Value& container, const Values& others, const IrNode* node);
   bool is_from_around(const Value& container);
   // Fails when what is changed in place is from around the subgraph that is being recorded, or may be.
@@ -262,7 +236,7 @@ class Interpreter {
   // To costs_: a call of an operator.
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
-  const std::string& type_of(ModuleId module) const { return program_.modules()[module.index].type; }
+  const std::string& type_of(ModuleId module) const { return run_.program.modules()[module.index].type; }
   std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
@@ -298,87 +272,30 @@ class Interpreter {
   std::string explain(const Value& value) const;
 
   // --- undoing ---
-  void remember(const Value& container);
-  static void set_content(const Value& container, const Value& content);
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.  Every name it goes by sees that.
   void materialize(const Value& container, const IrNode* node);
-  // Lists and dicts that the graph makes, by identity; the container itself keeps the identity alive.
-  struct Materialized {
-    Value container, proxy;
-  };
-
-  // What `with` switches for the operators inside.
-  struct Switches {
-    struct Autocast {
-      std::string device;
-      bool enabled = false;
-      NodeRef enter;
-    };
-    bool grad = true;
-    std::vector<Autocast> autocast;  // innermost last
-    bool casts() const { return !autocast.empty() && autocast.back().enabled; }
-  };
-
-  // Everything that a call may change; what was recorded is the tracer's.
-  struct Checkpoint {
-    Journal::Mark changes;
-    std::size_t frames = 0;
-    std::size_t call_mark = 0;
-    std::int64_t steps = 0;
-    Switches switches;
-    // When a graph is recorded.
-    std::size_t seen_calls = 0;
-    std::optional<ShapeEnv> dimensions;
-    std::map<std::string, bool> assumed;
-  };
   Checkpoint checkpoint();
   // Takes back what was done since.
   void back_to(Checkpoint before);
-
-  // Of what is recorded too.
-  struct Attempt {
-    Journal::Mark recorded = 0;
-    Checkpoint before;
-    std::size_t first_node = 0;  // ids of nodes of the attempt are not below
-  };
 
   // A subgraph that is being recorded.
   struct Body {
     const IrNode* node = nullptr;  // the branch or loop
     std::size_t frame = 0;         // that runs it
     Values handed_in;              // made for the body, in the place of values from around
-    std::optional<std::unordered_set<const void*>> around;  // see containers_around(); found when asked for
+    std::optional<std::unordered_set<const void*>> around;  // that can change; found when asked for
     std::vector<ChangedContainer> changed;                  // of those
   };
 
   // --- recording and telling ---
-  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node);
   std::string describe(const Value& value) const;  // for messages
   std::string what_decides(const Value& value) const;
   Expression condition_of(const Value& value) const;  // for guards
-  std::optional<SourceLocation> location(const IrNode* node);
-
-  bool records() const { return mode_ == Mode::kRecord; }
-  NodeRef ref(NodeId node) const { return records() ? tracer_->ref(node) : NodeRef{}; }
   // The proxy that `value` is, if it stands for a node of what is recorded.
   const Proxy* find_recorded(const Value& value) const;
-  // Where nothing is recorded, nothing is guarded.
-  void guard(Expression expr, std::optional<SourceLocation> source);
-
-  const TorchScriptProgram& program_;
-  const TraceOptions& options_;
-  Budget& budget_;
-  BoundTorchScriptProgram* bound_;
-  GraphTracer* tracer_;
-  std::vector<Activation> frames_;
-  Mode mode_;
-  Journal changes_;  // of values that live longer than the call that changes them
-  std::unordered_map<const void*, Materialized> materialized_;
-  std::unordered_map<const void*, Journal::Mark> remembered_;  // container -> its newest change
-  Journal::Mark call_mark_ = 0;  // of changes_, at the start of the innermost module call
-  std::int64_t steps_ = 0;       // in the innermost module call
-  Switches switches_;
+  Run run_;
+  std::int64_t steps_ = 0;                                    // in the innermost module call
   mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
   mutable std::size_t guards_length_ = 0;         // characters of all conditions so far
@@ -386,7 +303,6 @@ class Interpreter {
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
   // Values, by facet, whose inputs have their guards already.
   std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
-  ModuleId module_;           // whose forward runs
   std::vector<Body> bodies_;  // of subgraphs that are open, innermost last
   // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
   std::unordered_map<const void*, Value> may_be_other_;
@@ -396,14 +312,10 @@ class Interpreter {
   std::int64_t nodes_in_vain_ = 0;  // made by attempts at loops that were taken back
   bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
-  std::vector<bool> concrete_inputs_;                      // of the root's method
   std::optional<RecordedCalls> recorded_calls_;            // where rules keep functions
-  ModuleId root_;                                          // of the graph that is traced
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
-  bool shapes_ = false;  // whether anything is to be known of values that depend on inputs
-  ShapeEnv dimensions_;
-  std::unordered_set<const void*> code_constants_;     // small tensors that stand in the code
-  std::unordered_set<const void*> written_constants_;  // tensors that a recorded operator has changed
+  std::unordered_set<const void*> code_constants_;         // small tensors that stand in the code
+  std::unordered_set<const void*> written_constants_;      // tensors that a recorded operator has changed
   std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
   CostLog* costs_ = nullptr;         // of what is followed in Mode::kAbstract; null where nobody asks
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together

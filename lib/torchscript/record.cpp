@@ -100,7 +100,7 @@ NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& va
     }
   }
   for (const IrValue* input : node->inputs()) {
-    const NumberMeaning meaning = program_.meanings().by_source(input);
+    const NumberMeaning meaning = run_.program.meanings().by_source(input);
     if (meaning != NumberMeaning::kNumber) return meaning;
   }
   return NumberMeaning::kNumber;
@@ -117,37 +117,38 @@ Traits Interpreter::traits_of(const IrNode* node) const {
 void Interpreter::run_operator(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // The type that is asked for is made before it is looked at.
-    const TensorRef constant = find_constant(value(node->input(0)));
-    const Value dimensions = node->inputs().size() == 3 ? value(node->input(1)) : Value();
+    const TensorRef constant = find_constant(run_.frames.input(node, 0));
+    const Value dimensions = node->inputs().size() == 3 ? run_.frames.input(node, 1) : Value();
     if (constant && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
       while (const auto* list = element->as<ListType>()) element = list->element();
-      if (auto list = script::find_list(*constant, element)) return set(node->output(), *std::move(list));
+      if (auto list = script::find_list(*constant, element)) return run_.frames.set(node, *std::move(list));
     }
-    set(node->output(), record_call("torch.Tensor.tolist", {argument(value(node->input(0)), node)}, {},
-                                    node->output()->type(), node));
+    run_.frames.set(node, record_call("torch.Tensor.tolist", {argument(run_.frames.input(node, 0), node)}, {},
+                                      node->output()->type(), node));
     return;
   }
   const OperatorSchema* op = node->operator_schema();
   if (op == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
-    const Value& member = value(node->input(0));
+    const Value& member = run_.frames.input(node, 0);
     if (member.is_enum()) {
-      return set(node->output(),
-                 node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
+      return run_.frames.set(
+          node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
     }
   }
   if (op == nullptr) {
-    fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed", node);
+    run_.frames.fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed",
+                     node);
   }
   const FunctionSchema* schema = &op->schema;
-  Values values = inputs(node);
+  Values values = run_.frames.inputs(node);
   check_numbers(*schema, values, node);
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
   for (const Value& value : values) all_plain = measure(value, node).is_plain && all_plain;
   if (is_carried_out(*schema, traits_of(node), all_plain)) return execute(node, std::move(values));
-  if (shapes_ && answer_dict(node, *schema, values)) return;
-  if (!makes_tensor(*schema) && (shapes_ || asks_size_of_constant(node, values)) &&
+  if (run_.shapes && answer_dict(node, *schema, values)) return;
+  if (!makes_tensor(*schema) && (run_.shapes || asks_size_of_constant(node, values)) &&
       answer(node, *schema, values)) {
     return;
   }
@@ -175,28 +176,30 @@ void Interpreter::execute(const IrNode* node, Values values) {
   const FunctionSchema& schema = node->operator_schema()->schema;
   const Operator* row = find_operator(schema);
   const script::PlainOperator* plain = row == nullptr ? nullptr : script::find_plain_operator(row->name);
-  if (plain == nullptr) fail(FailureKind::kUnsupportedOp, schema.name + " is not carried out", node);
-  budget_.spend(script::cost_of(schema.name, values));
+  if (plain == nullptr)
+    run_.frames.fail(FailureKind::kUnsupportedOp, schema.name + " is not carried out", node);
+  run_.budget.spend(script::cost_of(schema.name, values));
   // A list is not added to itself while it is gone through.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
     values[1] = copy_of(values[1]);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!is_written(schema, i) || !is_container(values[i])) continue;
-    if (makes_subgraphs()) note_change(values[i], name_of(node->input(i)), node);
-    remember(values[i]);
+    if (run_.makes_subgraphs()) note_change(values[i], name_of(node->input(i)), node);
+    run_.changes.remember(values[i]);
   }
   Values results;
   if (auto refusal = script::carry_out(*plain, traits_of(node), values, results))
-    fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
-  for (const Value& result : results) budget_.spend(script::length_of(result));
+    run_.frames.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
+  for (const Value& result : results) run_.budget.spend(script::length_of(result));
   const auto& outputs = node->outputs();
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
-    set(outputs[i], std::move(results[i]));
+    run_.frames.set(outputs[i], std::move(results[i]));
 }
 
 void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const Values& values) {
-  if (!records() && !shapes_) {
-    for (const IrValue* output : node->outputs()) set(output, make_proxy(NodeRef{}, output->type()));
+  if (!run_.records() && !run_.shapes) {
+    for (const IrValue* output : node->outputs())
+      run_.frames.set(output, make_proxy(NodeRef{}, output->type()));
     return;
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
@@ -206,15 +209,15 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
         !(schema.arguments[i].type->kind() == TypeKind::kList &&
           schema.arguments[i].type->contained_types()[0]->kind() == TypeKind::kTensor);
     if (is_written(schema, i) && numbers_or_dict) {
-      if (mode_ == Mode::kAbstract)
-        fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
+      if (run_.mode == Mode::kAbstract)
+        run_.frames.fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
       materialize(values[i], node);
-      return record(node, schema, inputs(node));
+      return record(node, schema, run_.frames.inputs(node));
     }
   }
-  budget_.spend(kUnitsOfNode);
+  run_.budget.spend(kUnitsOfNode);
   std::vector<AbstractValue> results = infer_results(node, schema, values);
-  if (!records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
+  if (!run_.records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
   if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]) ||
       record_in_python(node, schema, values))
     return;
@@ -231,12 +234,13 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
       if (const Proxy* dict = values.empty() ? nullptr : find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
         const std::string input = describe(values[0]);
-        fail(FailureKind::kUnsupportedOp,
-             schema.name + " of a dict whose keys are not known: " + input + "; --input '" + input +
-                 ".KEY=float32[...]', once for each key, says which it has",
-             node);
+        run_.frames.fail(FailureKind::kUnsupportedOp,
+                         schema.name + " of a dict whose keys are not known: " + input + "; --input '" +
+                             input + ".KEY=float32[...]', once for each key, says which it has",
+                         node);
       }
-      fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input", node);
+      run_.frames.fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input",
+                       node);
     case TargetForm::kAttribute:
       args = {argument(values[0], node), target.name};
       if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
@@ -266,8 +270,9 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   } else {
     known = meta(none_type());
   }
-  const NodeId recorded = tracer_->call_function(std::move(target.name), std::move(args), std::move(kwargs),
-                                                 std::move(known), location(node));
+  const NodeId recorded =
+      run_.tracer->call_function(std::move(target.name), std::move(args), std::move(kwargs), std::move(known),
+                                 run_.frames.location(node));
   set_recorded(node, recorded, result_meaning, std::move(results));
 }
 
@@ -290,8 +295,8 @@ bool Interpreter::record_container_change(const IrNode* node, const FunctionSche
   }
   if (name == "aten::pop" && values[0].is_handle() && node->outputs().size() == 1) {
     const Argument at = values.size() > 1 ? argument(values[1], node) : Argument(-1);
-    set(node->output(),
-        record_call("operator.getitem", {self, at}, {}, node->output()->type(), node, result));
+    run_.frames.set(node,
+                    record_call("operator.getitem", {self, at}, {}, node->output()->type(), node, result));
     call("operator.delitem", {self, at}, none);
     return true;
   }
@@ -343,21 +348,22 @@ bool Interpreter::record_in_python(const IrNode* node, const FunctionSchema& sch
   const std::string& name = schema.name;
   const bool is_text = !values.empty() && values[0].is_string();
   if (name == "aten::format" && is_text) {
-    set(node->output(), formatted(values, node));
+    run_.frames.set(node, formatted(values, node));
     return true;
   }
   if (name == "aten::percentFormat" && is_text && values.size() == 2) {
-    set(node->output(), record_call("operator.mod", {argument(values[0], node), argument(values[1], node)},
-                                    {}, string_type(), node));
+    run_.frames.set(node, record_call("operator.mod", {argument(values[0], node), argument(values[1], node)},
+                                      {}, string_type(), node));
     return true;
   }
   if (name == "aten::hash") {
     const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
     if (proxy == nullptr || proxy->static_type->kind() != TypeKind::kInt) {
       // Of text and floats it is another number than Python's.
-      fail(FailureKind::kUnsupportedOp, "hash() of a value that depends on an input and is no integer", node);
+      run_.frames.fail(FailureKind::kUnsupportedOp,
+                       "hash() of a value that depends on an input and is no integer", node);
     }
-    set(node->output(), record_call("builtins.hash", {argument(values[0], node)}, {}, int_type(), node));
+    run_.frames.set(node, record_call("builtins.hash", {argument(values[0], node)}, {}, int_type(), node));
     return true;
   }
   return false;
@@ -369,41 +375,42 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeanin
   known.resize(results.size());
   if (results.size() == 1) {
     const TypePtr& type = results[0]->type();
-    if (type->kind() == TypeKind::kNone) return set(results[0], Value());
-    return set(results[0], meaning == NumberMeaning::kNumber
-                               ? make_proxy(ref(recorded), type, std::move(known[0]))
-                               : make_proxy(ref(recorded), type, meaning));
+    if (type->kind() == TypeKind::kNone) return run_.frames.set(results[0], Value());
+    return run_.frames.set(results[0], meaning == NumberMeaning::kNumber
+                                           ? make_proxy(run_.ref(recorded), type, std::move(known[0]))
+                                           : make_proxy(run_.ref(recorded), type, meaning));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->has_uses()) continue;
     const TypePtr& type = results[i]->type();
     NodeId item = recorded;
-    if (records()) {
-      item = tracer_->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
-                                    meta(type, known[i]), location(node));
+    if (run_.records()) {
+      item = run_.tracer->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
+                                        meta(type, known[i]), run_.frames.location(node));
     }
-    set(results[i], make_proxy(ref(item), type, std::move(known[i])));
+    run_.frames.set(results[i], make_proxy(run_.ref(item), type, std::move(known[i])));
   }
 }
 
 Value Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
                                const TypePtr& type, const IrNode* node, AbstractValue known) {
   NodeId id;
-  if (records()) {
-    id = tracer_->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type, known),
-                                location(node));
+  if (run_.records()) {
+    id = run_.tracer->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type, known),
+                                    run_.frames.location(node));
   }
-  return type->kind() == TypeKind::kNone ? Value() : make_proxy(ref(id), type, std::move(known));
+  return type->kind() == TypeKind::kNone ? Value() : make_proxy(run_.ref(id), type, std::move(known));
 }
 
 std::pair<std::vector<Argument>, Kwargs> Interpreter::call_arguments(Function& function, const Values& values,
                                                                      std::size_t first, const IrNode* node) {
   return arguments(function.schema(), values, first, node, [&](std::size_t index) {
-    const NumberMeaning meaning = program_.meanings().of_parameter(function, index);
+    const NumberMeaning meaning = run_.program.meanings().of_parameter(function, index);
     if (meaning != NumberMeaning::kNumber || node == nullptr) return meaning;
     const std::size_t offset = node->kind() == Symbol::kPrimCallFunction ? 1 : 0;  // the function itself
-    return index + offset < node->inputs().size() ? program_.meanings().by_source(node->input(index + offset))
-                                                  : meaning;
+    return index + offset < node->inputs().size()
+               ? run_.program.meanings().by_source(node->input(index + offset))
+               : meaning;
   });
 }
 
@@ -441,12 +448,12 @@ bool Interpreter::is_default(const script::Constant& literal, const Value& value
   // Nearly all are numbers, or None, and are told apart at a glance.
   if (literal.is_none()) return value.is_none();
   if (find_proxy(value) != nullptr || value.is_none()) return false;
-  return argument(program_.archive().value_of(literal), node, meaning) == given;
+  return argument(run_.program.archive().value_of(literal), node, meaning) == given;
 }
 
 Argument Interpreter::number(std::int64_t number, NumberMeaning meaning, const IrNode* node) {
   auto argument = number_argument(number, meaning);
-  if (!argument) fail(FailureKind::kRaised, "RuntimeError: " + no_such(number, meaning), node);
+  if (!argument) run_.frames.fail(FailureKind::kRaised, "RuntimeError: " + no_such(number, meaning), node);
   return std::move(*argument);
 }
 
@@ -458,18 +465,19 @@ void Interpreter::check_numbers(const FunctionSchema& schema, const Values& valu
 }
 
 Argument Interpreter::argument(const Value& value, const IrNode* node, NumberMeaning meaning) {
-  if (!records()) return Argument::None{};  // nobody looks at it
+  if (!run_.records()) return Argument::None{};  // nobody looks at it
   measure(value, node);
   return argument_part(value, node, meaning);
 }
 
 Argument Interpreter::argument_part(const Value& value, const IrNode* node, NumberMeaning meaning) {
-  budget_.spend(kUnitsOfArgument);
+  run_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
-      fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
+      run_.frames.fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used",
+                       node);
     }
-    return tracer_->use(proxy->ref);
+    return run_.tracer->use(proxy->ref);
   }
   if (value.is_none()) return Argument::None{};
   if (value.is_bool()) return value.to_bool();
@@ -484,15 +492,15 @@ Argument Interpreter::argument_part(const Value& value, const IrNode* node, Numb
   if (value.is_tensor()) {
     const TensorValue& tensor = value.to_tensor();
     // nn.LSTM has a list of its own parameters.
-    if (const ParameterRecord* record = program_.find_parameter(tensor)) {
-      return tracer_->get_attr(record->name, meta(tensor_type(), known_of_value(value)), location(node));
+    if (const ParameterRecord* record = run_.program.find_parameter(tensor)) {
+      return run_.tracer->get_attr(record->name, meta(tensor_type(), known_of_value(value)),
+                                   run_.frames.location(node));
     }
-    return tracer_->constant(&tensor, [&] { return program_.archive().constant(tensor); }, location(node));
+    return run_.tracer->constant(
+        &tensor, [&] { return run_.program.archive().constant(tensor); }, run_.frames.location(node));
   }
-  if (!materialized_.empty() && is_container(value)) {
-    const auto made = materialized_.find(value.identity());
-    if (made != materialized_.end()) return tracer_->use(find_proxy(made->second.proxy)->ref);
-  }
+  if (const Value* made = run_.frames.find_replacement(value))
+    return run_.tracer->use(find_proxy(*made)->ref);
   if (value.is_list()) {
     Argument::List list;
     for (const auto& item : value.items()) list.items.push_back(argument_part(item, node, meaning));
@@ -514,17 +522,18 @@ Argument Interpreter::argument_part(const Value& value, const IrNode* node, Numb
   }
   if (value.is_object()) {
     const auto& object = value.to_object();
-    if (const std::string* path = program_.find_path(&object); path != nullptr && !path->empty()) {
-      return tracer_->get_attr(*path, meta(object.type), location(node));
+    if (const std::string* path = run_.program.find_path(&object); path != nullptr && !path->empty()) {
+      return run_.tracer->get_attr(*path, meta(object.type), run_.frames.location(node));
     }
-    if (auto constant = program_.archive().find_object_constant(&object)) {
-      return tracer_->constant(&object, [&] { return std::move(*constant); }, location(node));
+    if (auto constant = run_.program.archive().find_object_constant(&object)) {
+      return run_.tracer->constant(&object, [&] { return std::move(*constant); }, run_.frames.location(node));
     }
-    fail(FailureKind::kUnsupportedOp,
-         "an object of " + type_name(*object.type) + " made while tracing is passed on whole", node);
+    run_.frames.fail(FailureKind::kUnsupportedOp,
+                     "an object of " + type_name(*object.type) + " made while tracing is passed on whole",
+                     node);
   }
-  fail(FailureKind::kUnsupportedOp,
-       "a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
+  run_.frames.fail(FailureKind::kUnsupportedOp,
+                   "a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
 }
 
 }  // namespace fxtrace::torchscript

@@ -80,13 +80,13 @@ AbstractValue only_none(const AbstractValue& known, const Type& type) {
 Interpreter::Outcome Interpreter::result_of(Function& function, const Values& arguments,
                                             const std::string& name) {
   const auto& returns = function.schema().returns;
-  if (returns.empty() || (!shapes_ && !may_be_none(*returns[0].type))) return {};
-  if (!shapes_) {
+  if (returns.empty() || (!run_.shapes && !may_be_none(*returns[0].type))) return {};
+  if (!run_.shapes) {
     // A call that gives None for its plain arguments needs no shapes to be known for it.
     const auto result = run_abstractly(function, arguments);
     return {result ? only_none(known_of_value(*result), *returns[0].type) : AbstractValue{}, std::nullopt};
   }
-  CostLog costs(dimensions_);
+  CostLog costs(run_.dimensions);
   const auto result = run_abstractly(function, arguments, &costs);
   if (!result) {
     Cost unknown;
@@ -133,15 +133,15 @@ std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
 std::optional<Value> Interpreter::run_abstractly(Function& function, const Values& arguments,
                                                  CostLog* costs) {
-  const Mode outer = std::exchange(mode_, Mode::kAbstract);
+  const Mode outer = std::exchange(run_.mode, Mode::kAbstract);
   CostLog* const outer_costs = std::exchange(costs_, costs);
   Checkpoint before = checkpoint();
   const Restore restore([&] {
     back_to(std::move(before));
-    mode_ = outer;
+    run_.mode = outer;
     costs_ = outer_costs;
   });
-  call_mark_ = before.changes;
+  run_.changes.begin_stretch(before.changes);
   steps_ = 0;
   try {
     return call_graph_function(function, arguments, nullptr);
@@ -170,18 +170,18 @@ bool Interpreter::answer(const IrNode* node, const FunctionSchema& schema, const
       }
     }
     rely_on(node, schema.name, values, {});
-    set(node->output(), std::move(sizes));
+    run_.frames.set(node, std::move(sizes));
     return true;
   }
-  const Evaluated evaluated = evaluate_plain(schema, values, dimensions_);
+  const Evaluated evaluated = evaluate_plain(schema, values, run_.dimensions);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
-      guard(Expression::method(condition_of(values[0]), "is_contiguous"), location(node));
+      run_.guard(Expression::method(condition_of(values[0]), "is_contiguous"), run_.frames.location(node));
     }
     rely_on(node, schema.name, values, *evaluated.plain);
-    set(node->output(), plain_value(*evaluated.plain));
+    run_.frames.set(node, plain_value(*evaluated.plain));
     return true;
   }
   // scale.item()
@@ -190,28 +190,28 @@ bool Interpreter::answer(const IrNode* node, const FunctionSchema& schema, const
   if (!has_constant) return false;
   auto computed = compute(node, schema, values);
   if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
-  set(node->output(), std::move(computed->front()));
+  run_.frames.set(node, std::move(computed->front()));
   return true;
 }
 
 std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const FunctionSchema& schema,
                                                       const Values& values) {
   std::vector<AbstractValue> results(node->outputs().size());
-  if (!shapes_ || results.empty()) return results;
+  if (!run_.shapes || results.empty()) return results;
   const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
     // Packed parameters are objects.
     return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
   });
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
-    results[0] = evaluate_plain(schema, values, dimensions_).known;
+    results[0] = evaluate_plain(schema, values, run_.dimensions).known;
   }
   if (gives_tensor && results[0].is_unknown()) {
-    Inferred inferred = infer_shapes(schema, values, dimensions_);
+    Inferred inferred = infer_shapes(schema, values, run_.dimensions);
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
-    for (const AbstractValue& result : results) budget_.spend(kUnitsOfPiece * pieces_of(result));
-    if (switches_.casts()) {
+    for (const AbstractValue& result : results) run_.budget.spend(kUnitsOfPiece * pieces_of(result));
+    if (run_.switches.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
       if (!inferred.error.empty()) report_invalid(node, schema, values, inferred.error);
@@ -224,7 +224,7 @@ std::vector<AbstractValue> Interpreter::infer_results(const IrNode* node, const 
                        !values.empty() &&
                        (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]));
   if (by_data && results[0].is_unknown()) {
-    results[0].value = dimensions_.fresh({std::nullopt, std::nullopt});
+    results[0].value = run_.dimensions.fresh({std::nullopt, std::nullopt});
   }
   if (change_list(schema, values, results)) return results;
   // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
@@ -245,7 +245,7 @@ bool Interpreter::change_list(const FunctionSchema& schema, const Values& values
   if (sequence == nullptr || proxy->static_type->kind() != TypeKind::kList) return false;
   auto changed = changed_list(schema, values);
   if (!changed) return false;
-  budget_.spend(changed->rest.size());
+  run_.budget.spend(changed->rest.size());
   if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
   if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
@@ -280,34 +280,34 @@ void Interpreter::report_invalid(const IrNode* node, const FunctionSchema& schem
 
 void Interpreter::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
   // Where both ways of an `if` are looked at, one of them may never be taken.
-  if (both_ways_ || mode_ == Mode::kState) return;
-  const ModuleInfo& module = program_.modules()[module_.index];
+  if (both_ways_ || run_.mode == Mode::kState) return;
+  const ModuleInfo& module = run_.program.modules()[run_.module.index];
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
-  if (const auto source = location(node))
+  if (const auto source = run_.frames.location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
-  bound_->report_invalid(module_, node, text + ": " + error);
+  run_.bound->report_invalid(run_.module, node, text + ": " + error);
 }
 
 void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
-  if (!shapes_) return;
-  const SeenCalls::Arguments& use = bound_->calls().use(root);
+  if (!run_.shapes) return;
+  const SeenCalls::Arguments& use = run_.bound->calls().use(root);
   const std::vector<AbstractValue>& known = use.known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown() || (i < use.is_concrete.size() && use.is_concrete[i]))
       continue;
     AbstractValue input = known[i];
-    reserve_names(input, dimensions_);
-    tracer_->set_meta(proxy->ref.node, meta(proxy->static_type, input));
+    reserve_names(input, run_.dimensions);
+    run_.tracer->set_meta(proxy->ref.node, meta(proxy->static_type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
     const Expression name = condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
-      tracer_->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
+      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
     } else if (proxy->static_type->kind() == TypeKind::kOptional) {
-      tracer_->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
+      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
     } else if (integer != nullptr && integer->is_number()) {
-      tracer_->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
+      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
     }
     inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
@@ -325,7 +325,7 @@ bool Interpreter::answer_dict(const IrNode* node, const FunctionSchema& schema, 
                        type->value(), node, known);
   };
   if (name == "aten::len") {
-    set(node->output(), static_cast<std::int64_t>(dict->keys.size()));
+    run_.frames.set(node, static_cast<std::int64_t>(dict->keys.size()));
     return true;
   }
   if ((name == "aten::__getitem__" || name == "aten::__contains__") && values.size() == 2) {
@@ -333,12 +333,12 @@ bool Interpreter::answer_dict(const IrNode* node, const FunctionSchema& schema, 
     const auto found = std::ranges::find(dict->keys, literal_value(values[1]));
     const bool is_there = found != dict->keys.end();
     if (name == "aten::__contains__") {
-      set(node->output(), is_there);
+      run_.frames.set(node, is_there);
       return true;
     }
     if (!is_there) return false;
     const auto index = static_cast<std::size_t>(found - dict->keys.begin());
-    set(node->output(), part(values[1], AbstractValue(dict->values[index])));
+    run_.frames.set(node, part(values[1], AbstractValue(dict->values[index])));
     return true;
   }
   const bool keys = name == "aten::keys" || name == "aten::items";
@@ -357,7 +357,7 @@ bool Interpreter::answer_dict(const IrNode* node, const FunctionSchema& schema, 
       list->items.push_back(make_tuple({key, part(key, known)}));
     }
   }
-  set(node->output(), list);
+  run_.frames.set(node, list);
   return true;
 }
 
@@ -368,7 +368,7 @@ void Interpreter::read_constant(const TensorValue& tensor) {
 }
 
 bool Interpreter::is_as_in_code(const TensorValue& tensor) const {
-  return program_.find_parameter(tensor) == nullptr && !written_constants_.contains(&tensor);
+  return run_.program.find_parameter(tensor) == nullptr && !written_constants_.contains(&tensor);
 }
 
 // That needs no shapes of inputs.
@@ -390,8 +390,8 @@ TensorRef Interpreter::find_constant(const Value& value) const {
 
 // The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
 // and they are small.
-std::optional<Interpreter::Values> Interpreter::compute(const IrNode* node, const FunctionSchema& schema,
-                                                        const Values& values) const {
+std::optional<Values> Interpreter::compute(const IrNode* node, const FunctionSchema& schema,
+                                           const Values& values) const {
   const Traits all = traits_of(node);
   constexpr Traits kAllowed = traits::kPlain | traits::kMakesTensor | traits::kSmallTensors;
   const Operator* row = find_operator(schema);
@@ -468,11 +468,11 @@ void Interpreter::change_known(const Proxy& proxy, AbstractValue known) {
     contents_valid_ = std::make_shared<bool>(true);
   }
   if (*proxy.known == known) return;
-  if (!records() && proxy.ref.valid()) {
+  if (!run_.records() && proxy.ref.valid()) {
     *proxy.known = AbstractValue{};  // a leaf does that to its argument, and may do it again
     return;
   }
-  changes_.add([target = proxy.known, before = *proxy.known] { *target = before; });
+  run_.changes.add([target = proxy.known, before = *proxy.known] { *target = before; });
   *proxy.known = std::move(known);
 }
 
@@ -495,7 +495,7 @@ std::string Interpreter::explain(const Value& value) const {
     for (const std::string& name : part.symbols()) {
       if (std::find(told.begin(), told.end(), name) != told.end()) continue;
       told.push_back(name);
-      ranges += (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(dimensions_.range(name));
+      ranges += (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(run_.dimensions.range(name));
     }
   }
   return " (" + text + ranges + ")";

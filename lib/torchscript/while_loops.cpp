@@ -34,46 +34,46 @@ void Interpreter::note_loop_starts(const IrBlock& block, const IrNode* node) {
   const auto loops = place->second.find(node);
   if (loops == place->second.end()) return;
   const auto attempt = std::make_shared<Attempt>(begin_attempt());
-  for (const IrNode* loop : loops->second) frames_.back().loop_starts[loop] = attempt;
+  for (const IrNode* loop : loops->second) run_.frames.top().loop_starts[loop] = attempt;
 }
 
 // The condition for what a turn hands on.  It is worked out apart from the frame, whose values stay.
 Value Interpreter::condition_after(const IrNode* node, const LoopCondition& condition,
                                    const Values& results) {
   const IrBlock& body = *node->blocks()[0];
-  frames_.push_back({frames_.back().function, frames_.back().values, {}, {}});
-  const Restore restore([&] { frames_.pop_back(); });
-  for (std::size_t i = 0; i < results.size(); ++i) set(body.outputs()[i + 1], results[i]);
+  run_.frames.push({run_.frames.top().function, run_.frames.top().values});
+  const Restore restore([&] { run_.frames.pop(); });
+  for (std::size_t i = 0; i < results.size(); ++i) run_.frames.set(body.outputs()[i + 1], results[i]);
   for (const IrNode* part : condition.nodes) run_node(part);
-  return value(body.outputs()[0]);
+  return run_.frames.value(body.outputs()[0]);
 }
 
 const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
   const auto found = loop_conditions_.find(node);
   if (found == loop_conditions_.end() || !found->second) return nullptr;
   const LoopCondition& condition = *found->second;
-  const auto& starts = frames_.back().loop_starts;
+  const auto& starts = run_.frames.top().loop_starts;
   const auto start = starts.find(node);
   if (condition.start != nullptr && start == starts.end()) return nullptr;
   const auto pure_from = static_cast<std::uint32_t>(
       condition.start != nullptr ? start->second->first_node : std::numeric_limits<std::uint32_t>::max());
 
-  const Value before = value(node->input(1));
+  const Value before = run_.frames.input(node, 1);
   Values carried;
-  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(value(node->input(i)));
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(run_.frames.input(node, i));
   bool same = false;
   {
     Checkpoint now = checkpoint();
     const Restore restore([&] { back_to(std::move(now)); });
     try {
-      tracer_->look_at([&] {
+      run_.tracer->look_at([&] {
         const Value again = condition_after(node, condition, carried);
         const Proxy* one = find_proxy(before);
         const Proxy* other = find_proxy(again);
         same = is_same(before, again);
         if (same || one == nullptr || other == nullptr) return;
-        const NodeId first = tracer_->use(one->ref);
-        same = tracer_->is_same_value(first, tracer_->use(other->ref), pure_from);
+        const NodeId first = run_.tracer->use(one->ref);
+        same = run_.tracer->is_same_value(first, run_.tracer->use(other->ref), pure_from);
       });
     } catch (const TraceFailure&) {
       return nullptr;
@@ -99,7 +99,7 @@ Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, co
     LoopState::Leaf state{leaf, false, false, dynamic_type(leaf), {}, {}};
     if (changes && !is_uninitialized(leaf) && leaf_kind(*state.type) != LeafKind::kOther) {
       state.is_carried = state.is_guess = true;
-      if (shapes_) state.known = known_of_value(leaf);
+      if (run_.shapes) state.known = known_of_value(leaf);
     }
     result.leaves.push_back(std::move(state));
     return leaf;
@@ -113,13 +113,13 @@ Interpreter::LoopState Interpreter::loop_state(const IrNode* node, bool has_cond
   state.has_count = has_limit(*node) || body.inputs()[0]->has_uses();
   if (state.has_count)
     state.variables.push_back(loop_variable(name_of(body.inputs()[0]), std::int64_t{0}, true));
-  const Value condition = value(node->input(1));
+  const Value condition = run_.frames.input(node, 1);
   const bool is_always = condition.is_bool() && condition.to_bool() && is_constant_true(body.outputs()[0]);
   state.has_condition = !has_condition && !is_always;
   if (state.has_condition) state.variables.push_back(loop_variable("the condition", condition, true));
   for (std::size_t i = 2; i < node->inputs().size(); ++i) {
     const IrValue* name = body.inputs()[i - 1];
-    const Value before = value(node->input(i));
+    const Value before = run_.frames.input(node, i);
     const bool changes = !has_parts(before) && body.outputs()[i - 1] != name;
     state.variables.push_back(loop_variable(name_of(name), before, changes));
   }
@@ -160,7 +160,7 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
     for (const auto& leaf : leaves) {
       if (!leaf.is_carried) continue;
       const AbstractValue known = is_converted(*leaf.type) ? AbstractValue{} : leaf.known;
-      inputs.push_back(tracer_->subgraph_input(input_name(name), meta(carried_type(leaf.type), known)));
+      inputs.push_back(run_.tracer->subgraph_input(input_name(name), meta(carried_type(leaf.type), known)));
     }
   }
   auto input = inputs.begin();
@@ -205,7 +205,7 @@ Value Interpreter::carried_value(NodeId carried, const TypePtr& type, AbstractVa
     case LeafKind::kFloat:
       return record_call("aten.item.default", {carried}, {}, type, node);
     default:
-      return make_proxy(ref(carried), type, std::move(known));
+      return make_proxy(run_.ref(carried), type, std::move(known));
   }
 }
 
@@ -214,8 +214,9 @@ Argument Interpreter::test_of_turn(const IrNode* node, const LoopCondition* cond
   const TypePtr boolean = bool_type();
   Value test = true;
   if (has_limit(*node)) {
-    test = record_call("operator.lt", {argument(variables[0], node), argument(value(node->input(0)), node)},
-                       {}, boolean, node);
+    test =
+        record_call("operator.lt", {argument(variables[0], node), argument(run_.frames.input(node, 0), node)},
+                    {}, boolean, node);
   }
   Value other = true;
   if (state.has_condition) {
@@ -268,10 +269,11 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
 bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& results) {
   bool settled = true;
   const auto refuse = [&](const LoopState::Variable& variable, const Value& before, const Value& after) {
-    fail(FailureKind::kDataDependentControlFlow,
-         "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
-             " before a turn and " + kind_text(after) + " after it: only tensors and numbers can be carried",
-         node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
+                         " before a turn and " + kind_text(after) +
+                         " after it: only tensors and numbers can be carried",
+                     node);
   };
   const auto compare = [&](LoopState::Variable& variable, LoopState::Leaf& leaf, const Value& after) {
     if (is_uninitialized(after)) return;
@@ -284,7 +286,7 @@ bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& re
       leaf.is_carried = true;
       leaf.is_guess = false;
       leaf.type = dynamic_type(after);
-      if (shapes_) leaf.known = known_of_value(is_uninitialized(leaf.before) ? after : leaf.before);
+      if (run_.shapes) leaf.known = known_of_value(is_uninitialized(leaf.before) ? after : leaf.before);
       settled = false;
       return;
     }
@@ -322,10 +324,10 @@ bool Interpreter::settles(const IrNode* node, LoopState& state, const Values& re
 void Interpreter::make_sizes_fresh(const LoopState::Leaf& leaf, AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     for (std::size_t i = 0; i < leaf.varies.size(); ++i) {
-      if (leaf.varies[i]) info->sizes[i] = dimensions_.fresh();
+      if (leaf.varies[i]) info->sizes[i] = run_.dimensions.fresh();
     }
-  } else if (shapes_ && leaf_kind(*leaf.type) == LeafKind::kInt) {
-    known.value = dimensions_.fresh({std::nullopt, std::nullopt});
+  } else if (run_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
+    known.value = run_.dimensions.fresh({std::nullopt, std::nullopt});
   } else {
     known = {};
   }
@@ -334,11 +336,11 @@ void Interpreter::make_sizes_fresh(const LoopState::Leaf& leaf, AbstractValue& k
 // Records the condition and one turn.  False when the turn shows that the state is to be changed first.
 bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition, LoopState& state) {
   const IrBlock& body = *node->blocks()[0];
-  const std::string condition_name = tracer_->next_subgraph("while_loop_cond");
-  const std::string body_name = tracer_->next_subgraph("while_loop_body");
+  const std::string condition_name = run_.tracer->next_subgraph("while_loop_cond");
+  const std::string body_name = run_.tracer->next_subgraph("while_loop_body");
   for (LoopState::Variable& variable : state.variables) {
     for (LoopState::Leaf& leaf : variable.leaves) {
-      if (!leaf.is_carried || !shapes_) continue;
+      if (!leaf.is_carried || !run_.shapes) continue;
       forget_contents(leaf.known);
       make_sizes_fresh(leaf, leaf.known);
     }
@@ -347,7 +349,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
   std::vector<GraphTracer::OpenSubgraph> parts;
   const auto drop_unused = [&](const std::vector<NodeId>& made) {
     for (const NodeId id : made) {
-      if (tracer_->graph().node(id).users.empty()) tracer_->erase(id);
+      if (run_.tracer->graph().node(id).users.empty()) run_.tracer->erase(id);
     }
   };
   parts.push_back(record_subgraph(condition_name, body, {}, [&] {
@@ -355,7 +357,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     const std::vector<NodeId> made = enter_turn(state, variables);
     Argument test = test_of_turn(node, condition, state, variables);
     take_changes();
-    tracer_->output(std::move(test), Meta{});
+    run_.tracer->output(std::move(test), Meta{});
     drop_unused(made);
   }));
   bool settled = false;
@@ -364,9 +366,10 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     const std::vector<NodeId> made = enter_turn(state, variables);
     bodies_.back().handed_in = variables;
     count_step(node);
-    if (state.has_count) set(body.inputs()[0], variables[0]);
+    if (state.has_count) run_.frames.set(body.inputs()[0], variables[0]);
     const std::size_t first = state.first_of_code();
-    for (std::size_t i = 1; i < body.inputs().size(); ++i) set(body.inputs()[i], variables[first + i - 1]);
+    for (std::size_t i = 1; i < body.inputs().size(); ++i)
+      run_.frames.set(body.inputs()[i], variables[first + i - 1]);
     run_block(body,
               condition != nullptr ? condition->only_for_condition : std::unordered_set<const IrNode*>{});
     Values results;
@@ -374,7 +377,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       results.push_back(record_call("operator.add", {argument(variables[0], node), 1}, {}, int_type(), node));
     }
     for (std::size_t i = state.has_condition ? 0 : 1; i < body.outputs().size(); ++i) {
-      results.push_back(value(body.outputs()[i]));
+      results.push_back(run_.frames.value(body.outputs()[i]));
     }
     const std::vector<ChangedContainer> changed = take_changes();
     std::vector<LoopState::Variable> found;
@@ -407,12 +410,12 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
         return part;
       });
     }
-    tracer_->output(std::move(handed_on), Meta{});
+    run_.tracer->output(std::move(handed_on), Meta{});
     drop_unused(made);
   }));
   if (!settled) return false;
 
-  const std::vector<NodeId> operands = tracer_->end_subgraphs(parts);
+  const std::vector<NodeId> operands = run_.tracer->end_subgraphs(parts);
   Argument::List carried, extras;
   std::vector<TypePtr> types;
   for (const auto& [name, before, leaves, container] : state.variables) {
@@ -426,10 +429,10 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
   }
   for (const NodeId operand : operands) extras.items.emplace_back(operand);
   const NodeId loop =
-      tracer_->call_with_subgraphs("higher_order.while_loop",
-                                   {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
-                                    std::move(carried), std::move(extras)},
-                                   {}, meta(tuple_type(types)), location(node), "", operands);
+      run_.tracer->call_with_subgraphs("higher_order.while_loop",
+                                       {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
+                                        std::move(carried), std::move(extras)},
+                                       {}, meta(tuple_type(types)), run_.frames.location(node), "", operands);
 
   std::int64_t place = 0;
   for (std::size_t i = 0; i < state.variables.size(); ++i) {
@@ -457,7 +460,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       continue;
     }
     if (is_changed && (before.is_list() || before.is_dict())) may_be_another(after, {before}, node);
-    set(node->outputs()[i - first], is_changed ? after : before);
+    run_.frames.set(node->outputs()[i - first], is_changed ? after : before);
   }
   return true;
 }
@@ -467,24 +470,25 @@ void Interpreter::record_while(const IrNode* node) {
   LoopState state = loop_state(node, condition != nullptr);
   for (;;) {
     const Attempt attempt = begin_attempt();
-    const std::int64_t before = tracer_->nodes_made();
+    const std::int64_t before = run_.tracer->nodes_made();
     try {
       if (record_turn(node, condition, state)) return;
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
       undo(attempt);
       // That is certain of a turn, and not of the loop.
-      fail(FailureKind::kDataDependentControlFlow,
-           "a loop depends on an input, and a turn of it raises: " + thrown.failure.message, node);
+      run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                       "a loop depends on an input, and a turn of it raises: " + thrown.failure.message,
+                       node);
     }
     undo(attempt);
     // Loops in loops multiply.
-    nodes_in_vain_ += tracer_->nodes_made() - before + 1;
-    if (nodes_in_vain_ > options_.limits.nodes) {
-      fail(FailureKind::kLimit,
-           "more than " + std::to_string(options_.limits.nodes) +
-               " nodes to find out what loops that depend on an input change (--max-nodes)",
-           node);
+    nodes_in_vain_ += run_.tracer->nodes_made() - before + 1;
+    if (nodes_in_vain_ > run_.options.limits.nodes) {
+      run_.frames.fail(FailureKind::kLimit,
+                       "more than " + std::to_string(run_.options.limits.nodes) +
+                           " nodes to find out what loops that depend on an input change (--max-nodes)",
+                       node);
     }
   }
 }
