@@ -204,7 +204,7 @@ void Interpreter::rely_on(const IrNode* node, std::string_view question, const V
   if (!run_.records() || !node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Proxy* proxy = find_recorded(values[i]);
+    const Proxy* proxy = run_.recording.find_recorded(values[i]);
     if (proxy == nullptr) continue;
     const AbstractValue& known = known_of(values[i]);
     if (known.tensor() != nullptr && i == 0) {

@@ -162,13 +162,13 @@ Argument Interpreter::unread_value(const TypePtr& type, const AbstractValue& kno
     sizes.items.emplace_back(0);
   }
   return run_.tracer->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
-                                    meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
+                                    meta_of(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
 }
 
 Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
                                       const IrNode* node) {
   if (is_uninitialized(value)) return unread_value(type, known);
-  Argument result = argument(value, node);
+  Argument result = run_.recording.argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
   const fxtrace::Node& given = run_.tracer->graph().node(*id);
@@ -180,8 +180,8 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
                             const IrNode* node,
                             const std::function<Value(const Value&, const Value&)>& on_difference) {
   if (is_same(first, second)) return first;
-  measure(first, node);
-  measure(second, node);
+  run_.recording.measure(first, node);
+  run_.recording.measure(second, node);
   const bool is_first_missing = is_uninitialized(first);
   if (is_first_missing || is_uninitialized(second)) {
     const Value& there = is_first_missing ? second : first;
@@ -195,8 +195,8 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
   }
   const auto refuse = [&] {
     run_.frames.fail(FailureKind::kDataDependentControlFlow,
-                     "an `if` depends on an input: " + describe(run_.frames.input(node, 0)) + ", and " +
-                         name + " is " + kind_text(first) + " or " + kind_text(second) +
+                     "an `if` depends on an input: " + run_.recording.describe(run_.frames.input(node, 0)) +
+                         ", and " + name + " is " + kind_text(first) + " or " + kind_text(second) +
                          " after it: only tensors and numbers can differ",
                      node);
   };
@@ -307,7 +307,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   });
   const auto condition_as = [&](bool when_true) {
     if (when_true) return condition;
-    return record_call("operator.not_", {argument(condition, node)}, {}, bool_type(), node);
+    return run_.recording.apply("operator.not_", {condition}, bool_type(), node);
   };
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
@@ -327,7 +327,8 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
     bodies[i] = run_.tracer->suspend_subgraph();
   }
   const std::vector<NodeId> operands = run_.tracer->end_subgraphs(bodies);
-  const Argument asked = gives_condition ? argument(condition, node) : predicate(node, condition);
+  const Argument asked =
+      gives_condition ? run_.recording.argument(condition, node) : predicate(node, condition);
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;
@@ -335,13 +336,13 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   const NodeId cond = run_.tracer->call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
-      meta(tuple_type(types)), run_.frames.location(node), "", operands);
+      meta_of(tuple_type(types)), run_.frames.location(node), "", operands);
   std::size_t next = 0;
   for_each_result(true, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) return condition_as(first.to_bool());
     const Difference& difference = differences[next];
-    return record_call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, {}, difference.type,
-                       node, difference.known);
+    return run_.recording.call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, difference.type,
+                               node, difference.known);
   });
 }
 

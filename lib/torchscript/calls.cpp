@@ -67,11 +67,11 @@ void Interpreter::call_method(const IrNode* node) {
   if (script_object || (function != nullptr && !function->has_code())) {
     // A torchbind object, or one that a leaf gave back: its methods are its own business.
     std::vector<Argument> args;
-    for (const auto& value : values) args.push_back(argument(value, node));
+    for (const auto& value : values) args.push_back(run_.recording.argument(value, node));
     if (!run_.records()) return run_.frames.set(node, make_proxy(NodeRef{}, type));
     const NodeId id =
-        run_.tracer->call_method(name, std::move(args), {}, meta(type), run_.frames.location(node));
-    return run_.frames.set(node, type->kind() == TypeKind::kNone ? Value() : make_proxy(run_.ref(id), type));
+        run_.tracer->call_method(name, std::move(args), {}, meta_of(type), run_.frames.location(node));
+    return run_.frames.set(node, run_.recording.result(id, type));
   }
   if (function == nullptr)
     run_.frames.fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
@@ -120,7 +120,7 @@ Value Interpreter::call_module(ModuleId module, Function& forward, Values argume
     }
   }
   const auto& schema = forward.schema();
-  auto [args, kwargs] = call_arguments(forward, arguments, 1, node);
+  auto [args, kwargs] = run_.recording.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   auto [known, cost] = result_of(forward, arguments, type_of(module));
   // Hooks may change what forward gives.
@@ -131,11 +131,11 @@ Value Interpreter::call_module(ModuleId module, Function& forward, Values argume
   if (!run_.shapes && run_.tracer->has_failed(module)) run_abstractly(forward, arguments);
   const bool same = run_.program.does_as_forward(class_of(*run_.program.object(module)), forward);
   const NodeId id =
-      run_.tracer->call_leaf(module, std::move(args), std::move(kwargs), meta(type, known),
+      run_.tracer->call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, known),
                              run_.frames.location(node), same ? "" : std::string(forward.name()));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
   if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(module, tensors_in(known));
-  return type->kind() == TypeKind::kNone ? Value() : make_proxy(run_.ref(id), type, std::move(known));
+  return run_.recording.result(id, type, std::move(known));
 }
 
 namespace {
@@ -279,17 +279,16 @@ void Interpreter::call_function(const IrNode* node) {
     auto result = run_abstractly(function, values);
     if (result && is_plain(*result)) return run_.frames.set(node, std::move(*result));
   }
-  auto [args, kwargs] = call_arguments(function, values, 0, node);
+  auto [args, kwargs] = run_.recording.call_arguments(function, values, 0, node);
   auto [known, cost] = result_of(function, values, name);
-  Meta result_meta = meta(type, known);
+  Meta result_meta = meta_of(type, known);
   const NodeId id = is_models_own
                         ? run_.tracer->call_model_function(name, std::move(args), std::move(kwargs),
                                                            std::move(result_meta), run_.frames.location(node))
                         : run_.tracer->call_function(name, std::move(args), std::move(kwargs),
                                                      std::move(result_meta), run_.frames.location(node));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
-  run_.frames.set(
-      node, type->kind() == TypeKind::kNone ? Value() : make_proxy(run_.ref(id), type, std::move(known)));
+  run_.frames.set(node, run_.recording.result(id, type, std::move(known)));
 }
 
 void Interpreter::context_manager(const IrNode* node, bool enter) {
@@ -309,12 +308,12 @@ void Interpreter::context_manager(const IrNode* node, bool enter) {
 
 // As torch.export records it before it makes a region of it.
 void Interpreter::switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter) {
-  const TypePtr nothing = none_type();
   if (!enter) {
     if (run_.switches.autocast.empty()) return;
     const NodeRef entered = run_.switches.autocast.back().enter;
     if (run_.records() && entered.valid()) {
-      record_call("torch.amp.autocast_mode._exit_autocast", {run_.tracer->use(entered)}, {}, nothing, node);
+      run_.recording.call("torch.amp.autocast_mode._exit_autocast", {run_.tracer->use(entered)}, none_type(),
+                          node);
     }
     run_.switches.autocast.pop_back();
     return;

@@ -93,7 +93,7 @@ bool only_guards(const IrValue* value) {
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
 void Interpreter::ask(const Value& value) const {
   // What a leaf asks is its own business.
-  const Proxy* proxy = fixable_.empty() || !run_.records() ? nullptr : find_recorded(value);
+  const Proxy* proxy = fixable_.empty() || !run_.records() ? nullptr : run_.recording.find_recorded(value);
   if (proxy == nullptr) return;
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -141,14 +141,14 @@ void Interpreter::run_if(const IrNode* node) {
   ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
-  run_.frames.fail(
-      FailureKind::kDataDependentControlFlow,
-      "an `if` depends on " + what_decides(condition) + ": " + describe(condition) + explain(condition),
-      node);
+  run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                   "an `if` depends on " + run_.recording.what_decides(condition) + ": " +
+                       run_.recording.describe(condition) + explain(condition),
+                   node);
 }
 
 std::optional<Comparison> Interpreter::comparison(const Value& condition) {
-  const Proxy* proxy = find_recorded(condition);
+  const Proxy* proxy = run_.recording.find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
   return comparison_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node,
                        run_.dimensions);
@@ -212,7 +212,7 @@ bool Interpreter::assume(const IrNode* node, const Value& condition) {
 // As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be told.
 std::optional<Expression> Interpreter::find_condition(const IrValue* name, const Value& condition) const {
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (find_proxy(condition) != nullptr) return condition_of(condition);
+  if (find_proxy(condition) != nullptr) return run_.recording.condition_of(condition);
   const auto found = left_out_.find(name);
   return found == left_out_.end() ? std::nullopt : std::optional(found->second);
 }
@@ -243,7 +243,7 @@ void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_
 }
 
 std::string Interpreter::condition_key(const Value& condition, bool& opposite) const {
-  const Proxy* proxy = find_recorded(condition);
+  const Proxy* proxy = run_.recording.find_recorded(condition);
   if (proxy == nullptr) return {};
   std::string key = fxtrace::condition_key(run_.tracer->graph_of(proxy->ref), proxy->ref.node, opposite);
   // Nodes of different graphs may have the same names.
@@ -252,7 +252,7 @@ std::string Interpreter::condition_key(const Value& condition, bool& opposite) c
 
 // `x is None`: control flow of torch has no operand that may be None.
 bool Interpreter::asks_for_none(const Value& condition) const {
-  const Proxy* proxy = find_recorded(condition);
+  const Proxy* proxy = run_.recording.find_recorded(condition);
   if (proxy == nullptr) return false;
   const Graph& graph = run_.tracer->graph_of(proxy->ref);
   const fxtrace::Node* node = &graph.node(proxy->ref.node);
@@ -320,7 +320,7 @@ AbstractValue Interpreter::merged(const Value& first, const Value& second) {
 void Interpreter::run_loop(const IrNode* node) {
   Value limit = run_.frames.input(node, 0);
   Value condition = run_.frames.input(node, 1);
-  if (const Proxy* proxy = find_recorded(limit)) {
+  if (const Proxy* proxy = run_.recording.find_recorded(limit)) {
     const auto known = integer_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index},
                                   proxy->ref.node, run_.dimensions);
     if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
@@ -328,10 +328,10 @@ void Interpreter::run_loop(const IrNode* node) {
   if (!limit.is_int()) {
     ask(limit);
     if (run_.makes_subgraphs()) return record_while(node);
-    run_.frames.fail(
-        FailureKind::kDataDependentControlFlow,
-        "the length of a loop depends on " + what_decides(limit) + ": " + describe(limit) + explain(limit),
-        node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     "the length of a loop depends on " + run_.recording.what_decides(limit) + ": " +
+                         run_.recording.describe(limit) + explain(limit),
+                     node);
   }
   const IrBlock& body = *node->blocks()[0];
   std::optional<Attempt> start;
@@ -346,8 +346,8 @@ void Interpreter::run_loop(const IrNode* node) {
         return record_while(node);
       }
       run_.frames.fail(FailureKind::kDataDependentControlFlow,
-                       "whether a loop goes on depends on " + what_decides(condition) + ": " +
-                           describe(condition) + explain(condition),
+                       "whether a loop goes on depends on " + run_.recording.what_decides(condition) + ": " +
+                           run_.recording.describe(condition) + explain(condition),
                        node);
     }
     if (!condition.to_bool()) break;

@@ -37,9 +37,9 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     // A tensor would be a node in front of its placeholder.
     if (formal != nullptr && formal->default_value) {
       const Value given = run_.program.archive().value_of(*formal->default_value);
-      if (is_plain(given)) defaults.push_back(argument(given, nullptr, meaning_of(*formal)));
+      if (is_plain(given)) defaults.push_back(run_.recording.argument(given, nullptr, meaning_of(*formal)));
     }
-    const NodeId id = run_.tracer->placeholder(name, std::move(defaults), meta(type, known));
+    const NodeId id = run_.tracer->placeholder(name, std::move(defaults), meta_of(type, known));
     return {make_proxy(run_.ref(id), type, std::move(known)), Argument(id)};
   };
   // Concrete arguments are the model's own, never a submodule's.
@@ -65,14 +65,14 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   find_fixable(schema, inputs, plain, bound);
   if (root.index != 0 && is_forward(method)) use_call(root, bound);
   for (auto& [value, given] : bound) {
-    arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
+    arguments.push_back(given ? std::move(*given) : run_.recording.argument(value, nullptr));
     values.push_back(std::move(value));
   }
   if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
     auto [known, cost] = result_of(function, values, type_of(root));
-    const Meta result_meta = meta(result_type, known);
+    const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
     if (!run_.shapes && run_.tracer->has_failed(root)) run_abstractly(function, values);
     const NodeId call = run_.tracer->call_root(std::move(arguments), result_meta);
@@ -87,8 +87,8 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     const Values result = run_root(root, function, std::move(values));
     const Value output = result.empty() ? Value() : result[0];
     if (run_.shapes) run_.tracer->module_gives(root, tensors_in(known_of_value(output)));
-    run_.tracer->output(argument(output, nullptr),
-                        meta(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
+    run_.tracer->output(run_.recording.argument(output, nullptr),
+                        meta_of(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
     if (recorded_calls_) {
       for (std::string& message : recorded_calls_->fold(run_.tracer->finished_graph())) {
         run_.tracer->misfit(std::move(message));
@@ -343,7 +343,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
         return true;
       }
       if (node->kind() == Symbol::kAtenUnwrapOptional && proxy->static_type->kind() == TypeKind::kOptional) {
-        run_.guard(Expression::comparison("is not", condition_of(whole), Expression::none()),
+        run_.guard(Expression::comparison("is not", run_.recording.condition_of(whole), Expression::none()),
                    run_.frames.location(node));
       }
       const bool narrower = is_subtype(*node->output()->type(), *proxy->static_type);
@@ -386,8 +386,9 @@ bool Interpreter::run_value_node(const IrNode* node) {
         run_.frames.set(node, make_tuple(std::move(part)));
       } else {
         Argument::Slice slice{{begin, end, Argument::None{}}};
-        run_.frames.set(node, record_call("operator.getitem", {argument(tuple, node), std::move(slice)}, {},
-                                          node->output()->type(), node));
+        run_.frames.set(node, run_.recording.call("operator.getitem",
+                                                  {run_.recording.argument(tuple, node), std::move(slice)},
+                                                  node->output()->type(), node));
       }
       return true;
     }
@@ -473,8 +474,7 @@ bool Interpreter::compare_identity(const IrNode* node) {
     return true;
   }
   run_.frames.set(
-      node, record_call(is ? "operator.is_" : "operator.is_not",
-                        {argument(left, node), argument(right, node)}, {}, node->output()->type(), node));
+      node, run_.recording.apply(is ? "operator.is_" : "operator.is_not", {left, right}, bool_type(), node));
   return true;
 }
 
@@ -486,7 +486,8 @@ bool Interpreter::compare_tensors(const IrNode* node, const Value& left, const V
   if (first == nullptr || second == nullptr) return false;
   const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
   if (!same)
-    run_.guard(Expression::comparison("is not", condition_of(left), condition_of(right)),
+    run_.guard(Expression::comparison("is not", run_.recording.condition_of(left),
+                                      run_.recording.condition_of(right)),
                run_.frames.location(node));
   run_.frames.set(node, same == (node->kind() == Symbol::kAtenIs));
   return true;
@@ -494,7 +495,7 @@ bool Interpreter::compare_tensors(const IrNode* node, const Value& left, const V
 
 void Interpreter::is_instance(const IrNode* node) {
   const Value& object = run_.frames.input(node, 0);
-  measure(object, node);
+  run_.recording.measure(object, node);
   const TypePtr type = dynamic_type(object);
   bool possible = false;
   for (const auto& candidate : node->types()) {
@@ -503,26 +504,15 @@ void Interpreter::is_instance(const IrNode* node) {
   }
   if (possible && !is_plain(object)) {
     ask(object);
-    run_.frames.fail(
-        FailureKind::kDataDependentControlFlow,
-        "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input",
-        node);
+    run_.frames.fail(FailureKind::kDataDependentControlFlow,
+                     "isinstance of " + run_.recording.describe(object) + ", whose type " + type_name(*type) +
+                         " depends on an input",
+                     node);
   }
   run_.frames.set(node, false);
 }
 
 // --- containers ---
-
-Extent Interpreter::measure(const Value& value, const IrNode* node) {
-  const Extent extent = extent_of(value);
-  run_.budget.spend(extent.looked);
-  if (extent.size > script::kMaxPlainSize) {
-    run_.frames.fail(
-        FailureKind::kLimit,
-        "a value that holds itself, or more than " + std::to_string(script::kMaxPlainSize) + " others", node);
-  }
-  return extent;
-}
 
 void Interpreter::construct(const IrNode* node) {
   Values values = run_.frames.inputs(node);
@@ -560,9 +550,8 @@ void Interpreter::construct(const IrNode* node) {
 Value Interpreter::unpacked_item(const Value& sequence, std::size_t index, const TypePtr& type,
                                  const IrNode* node, bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
-  return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
-                     type, node,
-                     items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
+  return run_.recording.apply("operator.getitem", {sequence, index}, type, node,
+                              items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
 }
 
 void Interpreter::unpack(const IrNode* node) {
@@ -626,7 +615,7 @@ Value Interpreter::attribute(const ObjectValue& object, const std::string& name,
     run_.frames.fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
   }
   const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
-  Meta known = meta(type);
+  Meta known = meta_of(type);
   if (current.is_tensor()) {
     known.type = "Tensor";
     known.dtype = dtype_name(current.to_tensor().dtype);
@@ -646,8 +635,8 @@ void Interpreter::get_attribute(const IrNode* node) {
     const auto* slots = known_of(holder).sequence();
     AbstractValue known =
         slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
-    return run_.frames.set(node, record_call("builtins.getattr", {argument(holder, node), name}, {},
-                                             node->output()->type(), node, std::move(known)));
+    return run_.frames.set(node, run_.recording.apply("builtins.getattr", {holder, name},
+                                                      node->output()->type(), node, std::move(known)));
   }
   if (!holder.is_object())
     run_.frames.fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
@@ -676,8 +665,8 @@ void Interpreter::set_attribute(const IrNode* node) {
 void Interpreter::materialize(const Value& container, const IrNode* node) {
   const bool list = container.is_list();
   if (run_.makes_subgraphs()) check_change(container, list ? "a list is changed" : "a dict is changed", node);
-  Value proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
-                            dynamic_type(container), node);
+  Value proxy = run_.recording.apply(list ? "builtins.list" : "builtins.dict", {container},
+                                     dynamic_type(container), node);
   run_.frames.replace(container, std::move(proxy));
   run_.changes.add([this, container] { run_.frames.take_back_replacement(container); });
 }
@@ -706,51 +695,6 @@ void Interpreter::back_to(Checkpoint before) {
   run_.dimensions = std::move(*before.dimensions);
   assumed_ = std::move(before.assumed);
   for (auto& values : relied_on_) values.clear();  // ids of nodes that are gone are given again
-}
-
-// --- telling ---
-
-const Proxy* Interpreter::find_recorded(const Value& value) const {
-  const Proxy* proxy = run_.records() ? find_proxy(value) : nullptr;
-  return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
-}
-
-std::string Interpreter::describe(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return "a value";
-  return description(run_.tracer->graph_of(proxy->ref), proxy->ref.node);
-}
-
-std::string Interpreter::what_decides(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return "an input";
-  return std::string(fxtrace::what_decides(run_.tracer->graph_of(proxy->ref), proxy->ref.node));
-}
-
-Expression Interpreter::condition_of(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return Expression::variable("a value");
-  // Thousands of long guards would be longer than the graph.
-  constexpr std::size_t kMuch = std::size_t{1} << 22;
-  const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression = guard_expression(run_.tracer->graph_of(proxy->ref), proxy->ref.node, size);
-  guards_length_ += expression.text().size();
-  return expression;
-}
-
-Meta Interpreter::meta(const TypePtr& type, const AbstractValue& known) const {
-  Meta meta;
-  meta.type = type_name(*type);
-  if (const TensorInfo* info = known.tensor()) {
-    meta.type = "Tensor";
-    meta.shape.emplace();
-    for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
-    if (info->dtype) meta.dtype = dtype_name(*info->dtype);
-    if (!info->device.is_cpu()) meta.device = info->device.text();
-  } else if (const SymInt* integer = known.integer()) {
-    meta.value = *integer;
-  }
-  return meta;
 }
 
 }  // namespace fxtrace::torchscript

@@ -87,8 +87,6 @@ class Interpreter {
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
   void count_step(const IrNode* node);
-  // Fails where there is more in the value than anybody could walk through.
-  Extent measure(const Value& value, const IrNode* node);
   // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
   // `opposite` is turned round when the key is that of the opposite.
   std::string condition_key(const Value& condition, bool& opposite) const;
@@ -201,28 +199,8 @@ class Interpreter {
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                     std::vector<AbstractValue> known);
   NumberMeaning compared_meaning(const IrNode* node, const Values& values);
-  Value record_call(std::string target, std::vector<Argument> args, Kwargs kwargs, const TypePtr& type,
-                    const IrNode* node, AbstractValue known = {});
-  // Positional arguments and keyword-only ones, those at their defaults left out.
-  // `meaning` tells what the integers among them are.
-  std::pair<std::vector<Argument>, Kwargs> arguments(
-      const FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
-      const std::function<NumberMeaning(std::size_t)>& meaning = nullptr);
-  // Whether an argument is the one that a call gets which leaves it out.
-  bool is_default(const script::Constant& literal, const Value& value, const Argument& given,
-                  NumberMeaning meaning, const IrNode* node);
-  // Of a call of a function or method with code.
-  std::pair<std::vector<Argument>, Kwargs> call_arguments(Function& function, const Values& values,
-                                                          std::size_t first, const IrNode* node);
-  Argument argument(const Value& value, const IrNode* node, NumberMeaning meaning = NumberMeaning::kNumber);
-  Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
-  // An integer of the code; one that stands for a dtype, a layout or a memory format must be one.
-  Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node);
-  void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node);
   Value attribute(const ObjectValue& object, const std::string& name, const TypePtr& type,
                   const IrNode* node);
-  Meta meta(const TypePtr& type, const AbstractValue& known = {}) const;
-
   // --- shapes (shapes.cpp) ---
   // What a function gives for these arguments, without recording anything, and what that costs, where shapes
   // are known.  `name`: of what is called, for what cannot be followed.
@@ -237,7 +215,6 @@ class Interpreter {
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
   const std::string& type_of(ModuleId module) const { return run_.program.modules()[module.index].type; }
-  std::vector<Meta> tensors_in(const AbstractValue& known) const;
   // A question about sizes that is answered without a node.
   bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
   // What the answer to a question takes from the descriptions of inputs becomes guards (assumptions.cpp).
@@ -288,17 +265,10 @@ class Interpreter {
     std::vector<ChangedContainer> changed;                  // of those
   };
 
-  // --- recording and telling ---
-  std::string describe(const Value& value) const;  // for messages
-  std::string what_decides(const Value& value) const;
-  Expression condition_of(const Value& value) const;  // for guards
-  // The proxy that `value` is, if it stands for a node of what is recorded.
-  const Proxy* find_recorded(const Value& value) const;
   Run run_;
   std::int64_t steps_ = 0;                                    // in the innermost module call
   mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
-  mutable std::size_t guards_length_ = 0;         // characters of all conditions so far
   std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
   std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
   // Values, by facet, whose inputs have their guards already.

@@ -18,7 +18,7 @@ namespace fxtrace::torchscript {
 namespace {
 
 // What is kept, in units of the budget.
-constexpr std::size_t kUnitsOfNode = 64, kUnitsOfArgument = 4;
+constexpr std::size_t kUnitsOfNode = 64;
 
 bool is_container(const Value& value) { return value.is_list() || value.is_dict(); }
 
@@ -32,33 +32,6 @@ bool takes_anything(const Type& type) {
   }
   if (type.kind() == TypeKind::kDict) return takes_anything(*type.contained_types()[1]);
   return false;
-}
-
-template <class Kind>
-std::optional<Argument> named(std::optional<std::string> name) {
-  if (!name) return std::nullopt;
-  return Argument(Kind{std::move(*name)});
-}
-
-// Nothing when the number is none of those.
-std::optional<Argument> number_argument(std::int64_t number, NumberMeaning meaning) {
-  switch (meaning) {
-    case NumberMeaning::kDtype:
-      return named<Argument::Dtype>(find_dtype_name(number));
-    case NumberMeaning::kLayout:
-      return named<Argument::Layout>(find_layout_name(number));
-    case NumberMeaning::kMemoryFormat:
-      return named<Argument::MemoryFormat>(find_memory_format_name(number));
-    default:
-      return Argument(number);
-  }
-}
-
-std::string no_such(std::int64_t number, NumberMeaning meaning) {
-  const char* what = meaning == NumberMeaning::kDtype    ? "dtype "
-                     : meaning == NumberMeaning::kLayout ? "layout "
-                                                         : "memory format ";
-  return "there is no " + (what + std::to_string(number));
 }
 
 // Whether one of its results is a tensor or holds one.
@@ -124,8 +97,8 @@ void Interpreter::run_operator(const IrNode* node) {
       while (const auto* list = element->as<ListType>()) element = list->element();
       if (auto list = script::find_list(*constant, element)) return run_.frames.set(node, *std::move(list));
     }
-    run_.frames.set(node, record_call("torch.Tensor.tolist", {argument(run_.frames.input(node, 0), node)}, {},
-                                      node->output()->type(), node));
+    run_.frames.set(node, run_.recording.apply("torch.Tensor.tolist", {run_.frames.input(node, 0)},
+                                               node->output()->type(), node));
     return;
   }
   const OperatorSchema* op = node->operator_schema();
@@ -142,10 +115,10 @@ void Interpreter::run_operator(const IrNode* node) {
   }
   const FunctionSchema* schema = &op->schema;
   Values values = run_.frames.inputs(node);
-  check_numbers(*schema, values, node);
+  run_.recording.check_numbers(*schema, values, node);
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
-  for (const Value& value : values) all_plain = measure(value, node).is_plain && all_plain;
+  for (const Value& value : values) all_plain = run_.recording.measure(value, node).is_plain && all_plain;
   if (is_carried_out(*schema, traits_of(node), all_plain)) return execute(node, std::move(values));
   if (run_.shapes && answer_dict(node, *schema, values)) return;
   if (!makes_tensor(*schema) && (run_.shapes || asks_size_of_constant(node, values)) &&
@@ -223,7 +196,7 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
     return;
   PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, values);
-  auto [args, kwargs] = arguments(schema, values, 0, node, [&](std::size_t index) {
+  auto [args, kwargs] = run_.recording.arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = meaning_of_parameter(schema, index);
     return meaning == NumberMeaning::kNumber ? compared : meaning;
   });
@@ -231,9 +204,9 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   switch (target.form) {
     case TargetForm::kUnsupported:
       for (const Value& value : values) ask(value);
-      if (const Proxy* dict = values.empty() ? nullptr : find_recorded(values[0]);
+      if (const Proxy* dict = values.empty() ? nullptr : run_.recording.find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
-        const std::string input = describe(values[0]);
+        const std::string input = run_.recording.describe(values[0]);
         run_.frames.fail(FailureKind::kUnsupportedOp,
                          schema.name + " of a dict whose keys are not known: " + input + "; --input '" +
                              input + ".KEY=float32[...]', once for each key, says which it has",
@@ -242,19 +215,20 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
       run_.frames.fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input",
                        node);
     case TargetForm::kAttribute:
-      args = {argument(values[0], node), target.name};
+      args = {run_.recording.argument(values[0], node), target.name};
       if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
       if (target.name == "layout") result_meaning = NumberMeaning::kLayout;
       target.name = "builtins.getattr";
       break;
     case TargetForm::kSlice: {
       Argument::Slice slice;
-      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(argument(values.at(i), node));
-      args = {argument(values[0], node), std::move(slice)};
+      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(run_.recording.argument(values.at(i), node));
+      args = {run_.recording.argument(values[0], node), std::move(slice)};
       break;
     }
     case TargetForm::kExtendOne:
-      args = {argument(values[0], node), Argument::List{{argument(values.at(1), node)}}};
+      args = {run_.recording.argument(values[0], node),
+              Argument::List{{run_.recording.argument(values.at(1), node)}}};
       break;
     case TargetForm::kSame:  // a Python function knows nothing of TorchScript's defaults
     case TargetForm::kOperator:
@@ -262,13 +236,13 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   }
   Meta known;
   if (node->outputs().size() == 1) {
-    known = meta(node->output()->type(), results.at(0));
+    known = meta_of(node->output()->type(), results.at(0));
   } else if (!node->outputs().empty()) {
     std::vector<TypePtr> types;
     for (const IrValue* output : node->outputs()) types.push_back(output->type());
-    known = meta(tuple_type(std::move(types)));
+    known = meta_of(tuple_type(std::move(types)));
   } else {
-    known = meta(none_type());
+    known = meta_of(none_type());
   }
   const NodeId recorded =
       run_.tracer->call_function(std::move(target.name), std::move(args), std::move(kwargs), std::move(known),
@@ -282,21 +256,22 @@ bool Interpreter::record_container_change(const IrNode* node, const FunctionSche
   const std::string& name = schema.name;
   if (values.empty() || find_proxy(values[0]) == nullptr) return false;
   const TypePtr none = none_type();
-  const Argument self = argument(values[0], node);
+  const Argument self = run_.recording.argument(values[0], node);
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
-    return record_call(target, std::move(args), {}, type, node);
+    return run_.recording.call(target, std::move(args), type, node);
   };
   if (name == "aten::insert") {
-    const Argument at = argument(values.at(1), node);
+    const Argument at = run_.recording.argument(values.at(1), node);
     call("operator.setitem",
-         {self, Argument::Slice{{at, at, Argument::None{}}}, Argument::List{{argument(values.at(2), node)}}},
+         {self, Argument::Slice{{at, at, Argument::None{}}},
+          Argument::List{{run_.recording.argument(values.at(2), node)}}},
          none);
     return true;
   }
   if (name == "aten::pop" && values[0].is_handle() && node->outputs().size() == 1) {
-    const Argument at = values.size() > 1 ? argument(values[1], node) : Argument(-1);
-    run_.frames.set(node,
-                    record_call("operator.getitem", {self, at}, {}, node->output()->type(), node, result));
+    const Argument at = values.size() > 1 ? run_.recording.argument(values[1], node) : Argument(-1);
+    run_.frames.set(
+        node, run_.recording.call("operator.getitem", {self, at}, node->output()->type(), node, result));
     call("operator.delitem", {self, at}, none);
     return true;
   }
@@ -305,7 +280,9 @@ bool Interpreter::record_container_change(const IrNode* node, const FunctionSche
     const Value reversed = call("operator.getitem", {self, Argument::Slice{{none_given, none_given, -1}}},
                                 find_proxy(values[0])->static_type);
     call("operator.setitem",
-         {self, Argument::Slice{{none_given, none_given, none_given}}, argument(reversed, node)}, none);
+         {self, Argument::Slice{{none_given, none_given, none_given}},
+          run_.recording.argument(reversed, node)},
+         none);
     return true;
   }
   if (name == "aten::clear") {
@@ -330,13 +307,13 @@ Value Interpreter::formatted(const Values& values, const IrNode* node) {
     } else if (result.is_string() && part.is_string()) {
       result = result.to_string() + part.to_string();
     } else {
-      result = record_call("operator.add", {argument(result, node), argument(part, node)}, {}, string, node);
+      result = run_.recording.apply("operator.add", {result, part}, string, node);
     }
   };
   for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size();
        at = text.find("{}", from)) {
     add(text.substr(from, at - from));
-    add(record_call("builtins.str", {argument(values[next++], node)}, {}, string, node));
+    add(run_.recording.apply("builtins.str", {values[next++]}, string, node));
     from = at + 2;
   }
   add(text.substr(from));
@@ -352,8 +329,7 @@ bool Interpreter::record_in_python(const IrNode* node, const FunctionSchema& sch
     return true;
   }
   if (name == "aten::percentFormat" && is_text && values.size() == 2) {
-    run_.frames.set(node, record_call("operator.mod", {argument(values[0], node), argument(values[1], node)},
-                                      {}, string_type(), node));
+    run_.frames.set(node, run_.recording.apply("operator.mod", {values[0], values[1]}, string_type(), node));
     return true;
   }
   if (name == "aten::hash") {
@@ -363,7 +339,7 @@ bool Interpreter::record_in_python(const IrNode* node, const FunctionSchema& sch
       run_.frames.fail(FailureKind::kUnsupportedOp,
                        "hash() of a value that depends on an input and is no integer", node);
     }
-    run_.frames.set(node, record_call("builtins.hash", {argument(values[0], node)}, {}, int_type(), node));
+    run_.frames.set(node, run_.recording.apply("builtins.hash", {values[0]}, int_type(), node));
     return true;
   }
   return false;
@@ -386,154 +362,10 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeanin
     NodeId item = recorded;
     if (run_.records()) {
       item = run_.tracer->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
-                                        meta(type, known[i]), run_.frames.location(node));
+                                        meta_of(type, known[i]), run_.frames.location(node));
     }
     run_.frames.set(results[i], make_proxy(run_.ref(item), type, std::move(known[i])));
   }
-}
-
-Value Interpreter::record_call(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                               const TypePtr& type, const IrNode* node, AbstractValue known) {
-  NodeId id;
-  if (run_.records()) {
-    id = run_.tracer->call_function(std::move(target), std::move(args), std::move(kwargs), meta(type, known),
-                                    run_.frames.location(node));
-  }
-  return type->kind() == TypeKind::kNone ? Value() : make_proxy(run_.ref(id), type, std::move(known));
-}
-
-std::pair<std::vector<Argument>, Kwargs> Interpreter::call_arguments(Function& function, const Values& values,
-                                                                     std::size_t first, const IrNode* node) {
-  return arguments(function.schema(), values, first, node, [&](std::size_t index) {
-    const NumberMeaning meaning = run_.program.meanings().of_parameter(function, index);
-    if (meaning != NumberMeaning::kNumber || node == nullptr) return meaning;
-    const std::size_t offset = node->kind() == Symbol::kPrimCallFunction ? 1 : 0;  // the function itself
-    return index + offset < node->inputs().size()
-               ? run_.program.meanings().by_source(node->input(index + offset))
-               : meaning;
-  });
-}
-
-std::pair<std::vector<Argument>, Kwargs> Interpreter::arguments(
-    const FunctionSchema& schema, const Values& values, std::size_t first, const IrNode* node,
-    const std::function<NumberMeaning(std::size_t)>& meaning) {
-  std::vector<Argument> args;
-  Kwargs kwargs;
-  std::size_t needed = 0;  // positional arguments up to the last that is not at its default
-  const auto& formals = schema.arguments;
-  for (std::size_t i = first; i < values.size(); ++i) {
-    if (i >= formals.size()) {  // more arguments than the schema names: aten::format
-      args.push_back(argument(values[i], node));
-      needed = args.size();
-      continue;
-    }
-    const FunctionArgument& formal = formals[i];
-    const NumberMeaning number = meaning ? meaning(i) : meaning_of_parameter(schema, i);
-    Argument value = argument(values[i], node, number);
-    const bool at_default =
-        formal.default_value && is_default(*formal.default_value, values[i], value, number, node);
-    if (formal.keyword_only) {
-      if (!at_default) kwargs.emplace_back(formal.name, std::move(value));
-    } else {
-      args.push_back(std::move(value));
-      if (!at_default) needed = args.size();
-    }
-  }
-  args.resize(needed);
-  return {std::move(args), std::move(kwargs)};
-}
-
-bool Interpreter::is_default(const script::Constant& literal, const Value& value, const Argument& given,
-                             NumberMeaning meaning, const IrNode* node) {
-  // Nearly all are numbers, or None, and are told apart at a glance.
-  if (literal.is_none()) return value.is_none();
-  if (find_proxy(value) != nullptr || value.is_none()) return false;
-  return argument(run_.program.archive().value_of(literal), node, meaning) == given;
-}
-
-Argument Interpreter::number(std::int64_t number, NumberMeaning meaning, const IrNode* node) {
-  auto argument = number_argument(number, meaning);
-  if (!argument) run_.frames.fail(FailureKind::kRaised, "RuntimeError: " + no_such(number, meaning), node);
-  return std::move(*argument);
-}
-
-// LibTorch looks such numbers up in tables, whatever they are.
-void Interpreter::check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].is_int()) number(values[i].to_int(), meaning_of_parameter(schema, i), node);
-  }
-}
-
-Argument Interpreter::argument(const Value& value, const IrNode* node, NumberMeaning meaning) {
-  if (!run_.records()) return Argument::None{};  // nobody looks at it
-  measure(value, node);
-  return argument_part(value, node, meaning);
-}
-
-Argument Interpreter::argument_part(const Value& value, const IrNode* node, NumberMeaning meaning) {
-  run_.budget.spend(kUnitsOfArgument);
-  if (const Proxy* proxy = find_proxy(value)) {
-    if (!proxy->ref.valid()) {
-      run_.frames.fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used",
-                       node);
-    }
-    return run_.tracer->use(proxy->ref);
-  }
-  if (value.is_none()) return Argument::None{};
-  if (value.is_bool()) return value.to_bool();
-  if (value.is_int()) return number(value.to_int(), meaning, node);
-  if (value.is_double()) return value.to_double();
-  if (value.is_complex()) {
-    return value.to_complex();
-  }
-  if (value.is_string()) return value.to_string();
-  if (value.is_device()) return Argument::Device{value.to_device().text()};
-  if (value.is_enum()) return argument(value.to_enum().value, node);
-  if (value.is_tensor()) {
-    const TensorValue& tensor = value.to_tensor();
-    // nn.LSTM has a list of its own parameters.
-    if (const ParameterRecord* record = run_.program.find_parameter(tensor)) {
-      return run_.tracer->get_attr(record->name, meta(tensor_type(), known_of_value(value)),
-                                   run_.frames.location(node));
-    }
-    return run_.tracer->constant(
-        &tensor, [&] { return run_.program.archive().constant(tensor); }, run_.frames.location(node));
-  }
-  if (const Value* made = run_.frames.find_replacement(value))
-    return run_.tracer->use(find_proxy(*made)->ref);
-  if (value.is_list()) {
-    Argument::List list;
-    for (const auto& item : value.items()) list.items.push_back(argument_part(item, node, meaning));
-    return list;
-  }
-  if (value.is_tuple()) {
-    Argument::Tuple tuple;
-    for (const auto& item : value.items())
-      tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
-    return tuple;
-  }
-  if (value.is_dict()) {
-    Argument::Dict dict;
-    for (const auto& entry : value.to_dict().entries()) {
-      dict.items.emplace_back(argument_part(entry.key, node, NumberMeaning::kNumber),
-                              argument_part(entry.value, node, NumberMeaning::kNumber));
-    }
-    return dict;
-  }
-  if (value.is_object()) {
-    const auto& object = value.to_object();
-    if (const std::string* path = run_.program.find_path(&object); path != nullptr && !path->empty()) {
-      return run_.tracer->get_attr(*path, meta(object.type), run_.frames.location(node));
-    }
-    if (auto constant = run_.program.archive().find_object_constant(&object)) {
-      return run_.tracer->constant(&object, [&] { return std::move(*constant); }, run_.frames.location(node));
-    }
-    run_.frames.fail(FailureKind::kUnsupportedOp,
-                     "an object of " + type_name(*object.type) + " made while tracing is passed on whole",
-                     node);
-  }
-  run_.frames.fail(FailureKind::kUnsupportedOp,
-                   "a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
 }
 
 }  // namespace fxtrace::torchscript

@@ -8,6 +8,7 @@
 #include "torchscript/changes.h"
 #include "torchscript/context.h"
 #include "torchscript/frames.h"
+#include "torchscript/recording.h"
 
 namespace fxtrace::torchscript {
 
@@ -38,6 +39,7 @@ struct Run : Context {
 
   Frames frames{program};
   Changes changes{budget};
+  Recording recording{*this, frames};
 };
 
 }  // namespace fxtrace::torchscript

@@ -115,21 +115,6 @@ void Interpreter::add_cost(const IrNode* node, const FunctionSchema& schema, con
   }
 }
 
-std::vector<Meta> Interpreter::tensors_in(const AbstractValue& known) const {
-  std::vector<Meta> tensors;
-  const auto add = [&](const AbstractValue& value, const auto& self) -> void {
-    if (value.tensor() != nullptr) tensors.push_back(meta(tensor_type(), value));
-    if (value.sequence() != nullptr) {
-      for (const AbstractValue& item : *value.sequence()) self(item, self);
-    }
-    if (value.dict() != nullptr) {
-      for (const AbstractValue& item : value.dict()->values) self(item, self);
-    }
-  };
-  add(known, add);
-  return tensors;
-}
-
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
 std::optional<Value> Interpreter::run_abstractly(Function& function, const Values& arguments,
                                                  CostLog* costs) {
@@ -164,9 +149,8 @@ bool Interpreter::answer(const IrNode* node, const FunctionSchema& schema, const
       if (const auto number = info->sizes[i].number()) {
         sizes->items.push_back(*number);
       } else {
-        sizes->items.push_back(record_call("aten.size.int",
-                                           {argument(values[0], node), static_cast<std::int64_t>(i)}, {},
-                                           int_type(), node, {info->sizes[i]}));
+        sizes->items.push_back(
+            run_.recording.apply("aten.size.int", {values[0], i}, int_type(), node, {info->sizes[i]}));
       }
     }
     rely_on(node, schema.name, values, {});
@@ -178,7 +162,8 @@ bool Interpreter::answer(const IrNode* node, const FunctionSchema& schema, const
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
-      run_.guard(Expression::method(condition_of(values[0]), "is_contiguous"), run_.frames.location(node));
+      run_.guard(Expression::method(run_.recording.condition_of(values[0]), "is_contiguous"),
+                 run_.frames.location(node));
     }
     rely_on(node, schema.name, values, *evaluated.plain);
     run_.frames.set(node, plain_value(*evaluated.plain));
@@ -298,9 +283,9 @@ void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
       continue;
     AbstractValue input = known[i];
     reserve_names(input, run_.dimensions);
-    run_.tracer->set_meta(proxy->ref.node, meta(proxy->static_type, input));
+    run_.tracer->set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
-    const Expression name = condition_of(inputs[i].value);
+    const Expression name = run_.recording.condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
       run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
@@ -321,8 +306,7 @@ bool Interpreter::answer_dict(const IrNode* node, const FunctionSchema& schema, 
   const auto* type = find_proxy(values[0])->static_type->as<DictType>();
   if (type == nullptr) return false;
   const auto part = [&](const Value& key, const AbstractValue& known) {
-    return record_call("operator.getitem", {argument(values[0], node), argument(key, node)}, {},
-                       type->value(), node, known);
+    return run_.recording.apply("operator.getitem", {values[0], key}, type->value(), node, known);
   };
   if (name == "aten::len") {
     run_.frames.set(node, static_cast<std::int64_t>(dict->keys.size()));

@@ -93,7 +93,7 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
 // `changes`: it is taken to be carried, as far as it can be.
 Interpreter::LoopState::Variable Interpreter::loop_variable(std::string name, const Value& before,
                                                             bool changes) {
-  measure(before, nullptr);
+  run_.recording.measure(before, nullptr);
   LoopState::Variable result{std::move(name), before, {}, {}};
   map_leaves(before, [&](const Value& leaf) {
     LoopState::Leaf state{leaf, false, false, dynamic_type(leaf), {}, {}};
@@ -160,7 +160,8 @@ std::vector<NodeId> Interpreter::enter_turn(const LoopState& state, Values& vari
     for (const auto& leaf : leaves) {
       if (!leaf.is_carried) continue;
       const AbstractValue known = is_converted(*leaf.type) ? AbstractValue{} : leaf.known;
-      inputs.push_back(run_.tracer->subgraph_input(input_name(name), meta(carried_type(leaf.type), known)));
+      inputs.push_back(
+          run_.tracer->subgraph_input(input_name(name), meta_of(carried_type(leaf.type), known)));
     }
   }
   auto input = inputs.begin();
@@ -186,11 +187,12 @@ Argument Interpreter::carried_argument(const Value& value, const LoopState::Leaf
     case LeafKind::kBool:
       if (value.is_bool()) return std::int64_t{value.to_bool()};
       if (is_uninitialized(value)) return 0;
-      return argument(record_call("builtins.int", {argument(value, node)}, {}, int_type(), node), node);
+      return run_.recording.argument(run_.recording.apply("builtins.int", {value}, int_type(), node), node);
     case LeafKind::kFloat:
-      return argument(
-          record_call("aten.scalar_tensor.default", {subgraph_result(value, leaf.type, leaf.known, node)},
-                      {{"dtype", Argument::Dtype{"float64"}}}, tensor_type(), node),
+      return run_.recording.argument(
+          run_.recording.call("aten.scalar_tensor.default",
+                              {subgraph_result(value, leaf.type, leaf.known, node)}, tensor_type(), node, {},
+                              {{"dtype", Argument::Dtype{"float64"}}}),
           node);
     default:
       return subgraph_result(value, leaf.type, leaf.known, node);
@@ -201,9 +203,9 @@ Value Interpreter::carried_value(NodeId carried, const TypePtr& type, AbstractVa
                                  const IrNode* node) {
   switch (leaf_kind(*type)) {
     case LeafKind::kBool:
-      return record_call("builtins.bool", {carried}, {}, type, node);
+      return run_.recording.call("builtins.bool", {carried}, type, node);
     case LeafKind::kFloat:
-      return record_call("aten.item.default", {carried}, {}, type, node);
+      return run_.recording.call("aten.item.default", {carried}, type, node);
     default:
       return make_proxy(run_.ref(carried), type, std::move(known));
   }
@@ -211,12 +213,9 @@ Value Interpreter::carried_value(NodeId carried, const TypePtr& type, AbstractVa
 
 Argument Interpreter::test_of_turn(const IrNode* node, const LoopCondition* condition, const LoopState& state,
                                    const Values& variables) {
-  const TypePtr boolean = bool_type();
   Value test = true;
   if (has_limit(*node)) {
-    test =
-        record_call("operator.lt", {argument(variables[0], node), argument(run_.frames.input(node, 0), node)},
-                    {}, boolean, node);
+    test = run_.recording.apply("operator.lt", {variables[0], run_.frames.input(node, 0)}, bool_type(), node);
   }
   Value other = true;
   if (state.has_condition) {
@@ -226,10 +225,10 @@ Argument Interpreter::test_of_turn(const IrNode* node, const LoopCondition* cond
     other = condition_after(node, *condition,
                             {first, first + static_cast<std::ptrdiff_t>(node->outputs().size())});
   }
-  if (other.is_bool() && other.to_bool()) return argument(test, node);
-  if (test.is_bool()) return argument(other, node);
-  return argument(
-      record_call("operator.and_", {argument(test, node), argument(other, node)}, {}, boolean, node), node);
+  if (other.is_bool() && other.to_bool()) return run_.recording.argument(test, node);
+  if (test.is_bool()) return run_.recording.argument(other, node);
+  return run_.recording.argument(run_.recording.apply("operator.and_", {test, other}, bool_type(), node),
+                                 node);
 }
 
 namespace {
@@ -374,7 +373,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
               condition != nullptr ? condition->only_for_condition : std::unordered_set<const IrNode*>{});
     Values results;
     if (state.has_count) {
-      results.push_back(record_call("operator.add", {argument(variables[0], node), 1}, {}, int_type(), node));
+      results.push_back(run_.recording.apply("operator.add", {variables[0], 1}, int_type(), node));
     }
     for (std::size_t i = state.has_condition ? 0 : 1; i < body.outputs().size(); ++i) {
       results.push_back(run_.frames.value(body.outputs()[i]));
@@ -422,17 +421,17 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     for (const auto& leaf : leaves) {
       if (!leaf.is_carried) continue;
       const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !is_uninitialized(leaf.before);
-      carried.items.push_back(is_given ? argument(leaf.before, node)
+      carried.items.push_back(is_given ? run_.recording.argument(leaf.before, node)
                                        : carried_argument(leaf.before, leaf, node));
       types.push_back(carried_type(leaf.type));
     }
   }
   for (const NodeId operand : operands) extras.items.emplace_back(operand);
-  const NodeId loop =
-      run_.tracer->call_with_subgraphs("higher_order.while_loop",
-                                       {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
-                                        std::move(carried), std::move(extras)},
-                                       {}, meta(tuple_type(types)), run_.frames.location(node), "", operands);
+  const NodeId loop = run_.tracer->call_with_subgraphs(
+      "higher_order.while_loop",
+      {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name}, std::move(carried),
+       std::move(extras)},
+      {}, meta_of(tuple_type(types)), run_.frames.location(node), "", operands);
 
   std::int64_t place = 0;
   for (std::size_t i = 0; i < state.variables.size(); ++i) {
@@ -450,8 +449,8 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
       if (!is_used) return part;
       AbstractValue known = own.known;
       make_sizes_fresh(own, known);
-      const Value item = record_call("operator.getitem", {loop, index}, {}, carried_type(own.type), node,
-                                     is_converted(*own.type) ? AbstractValue{} : known);
+      const Value item = run_.recording.call("operator.getitem", {loop, index}, carried_type(own.type), node,
+                                             is_converted(*own.type) ? AbstractValue{} : known);
       return carried_value(find_proxy(item)->ref.node, own.type, std::move(known), node);
     });
     if (!is_used) continue;
