@@ -42,16 +42,6 @@ bool has_nodes(const Graph& graph) {
 
 }  // namespace
 
-Attempt Interpreter::begin_attempt() {
-  const std::size_t first_node = run_.tracer->graph().mark().ids;
-  return {run_.tracer->mark(), checkpoint(), first_node};
-}
-
-void Interpreter::undo(const Attempt& attempt) {
-  run_.tracer->undo_to(attempt.recorded);
-  back_to(attempt.before);
-}
-
 // What is assumed and found out inside holds nowhere else; but names of sizes are not given twice.
 GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, const IrBlock& block,
                                                        const std::vector<NodeId>& operands,
@@ -63,10 +53,10 @@ GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, 
   for (const NodeRef& operand : captured) run_.tracer->use(operand);
   bodies_.push_back({block.owning_node(), run_.frames.size() - 1, {}, std::nullopt, {}});
   const Restore restore([this, stretch = run_.changes.begin_stretch(run_.changes.mark()),
-                         known = run_.dimensions, assumed = assumed_]() mutable {
+                         known = run_.dimensions, assumed = run_.conditions.assumed()]() mutable {
     bodies_.pop_back();
     run_.changes.begin_stretch(stretch);
-    assumed_ = std::move(assumed);
+    run_.conditions.set_assumed(std::move(assumed));
     const auto before = known.ranges();
     for (const auto& [dimension, range] : run_.dimensions.ranges()) {
       if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
@@ -232,7 +222,7 @@ Argument Interpreter::predicate(const IrNode* node, const Value& condition) {
 }
 
 void Interpreter::record_branches(const IrNode* node, const Value& condition) {
-  const Attempt attempt = begin_attempt();
+  const Attempt attempt = run_.begin_attempt();
   const std::array<std::string, 2> names{run_.tracer->next_subgraph("true"),
                                          run_.tracer->next_subgraph("false")};
   std::array<Values, 2> results;
@@ -245,7 +235,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
     try {
       bodies.push_back(
           record_subgraph(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
-            expect(condition, branch);
+            run_.conditions.expect(condition, branch);
             bodies_.back().around = std::move(around);
             run_block(block);
             results[i] = run_.frames.outputs(block);
@@ -255,8 +245,8 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
       // Whatever comes after the `if` has taken the other way.
-      undo(attempt);
-      assume_that(node, condition, !branch);
+      run_.undo(attempt);
+      run_.conditions.assume(node, condition, !branch);
       return choose(node, !branch);
     }
   }
@@ -312,7 +302,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
   if (is_empty && differences.empty()) {
-    undo(attempt);
+    run_.undo(attempt);
     for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
     return;
   }

@@ -39,7 +39,7 @@ Value Interpreter::call_graph_function(Function& function, const Values& argumen
                          " deep (--max-call-depth)",
                      node);
   }
-  if (node != nullptr) count_step(node);
+  if (node != nullptr) run_.count_step(node);
   if (const auto* call = run_.program.archive().find_not_followed(function)) {
     Failure failure;
     failure.kind = FailureKind::kUnsupportedOp;
@@ -101,13 +101,13 @@ void Interpreter::call_method(const IrNode* node) {
 // Runs `body` as a call of the module; false when that failed, and then nothing is left of it: as a leaf it
 // is followed once more.
 bool Interpreter::follow_call(ModuleId module, const std::function<void()>& body) {
-  Checkpoint before = checkpoint();
+  Checkpoint before = run_.checkpoint();
   run_.changes.begin_stretch(before.changes);
-  steps_ = 0;
+  run_.steps = 0;
   const bool followed = run_.tracer->inline_call(module, body);
   run_.changes.begin_stretch(before.stretch);
-  steps_ = before.steps;
-  if (!followed) back_to(std::move(before));
+  run_.steps = before.steps;
+  if (!followed) run_.back_to(std::move(before));
   return followed;
 }
 
@@ -122,11 +122,11 @@ Value Interpreter::call_module(ModuleId module, Function& forward, Values argume
   const auto& schema = forward.schema();
   auto [args, kwargs] = run_.recording.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
-  auto [known, cost] = result_of(forward, arguments, type_of(module));
+  auto [known, cost] = result_of(forward, arguments, run_.type_of(module));
   // Hooks may change what forward gives.
   if (!class_of(*run_.program.object(module)).forward_hooks().empty()) {
     known = AbstractValue{};
-    if (cost) cost->unknown[type_of(module)] = 1;
+    if (cost) cost->unknown[run_.type_of(module)] = 1;
   }
   if (!run_.shapes && run_.tracer->has_failed(module)) run_abstractly(forward, arguments);
   const bool same = run_.program.does_as_forward(class_of(*run_.program.object(module)), forward);
@@ -221,18 +221,18 @@ const IrNode* Interpreter::run_hooked_call(const IrNode* first) {
 // In a module that is followed for what it knows: one that cannot be followed inside of it gives a value of
 // which nothing is known, as a leaf does.
 Value Interpreter::call_abstractly(Function& function, const Values& arguments, const IrNode* node) {
-  Checkpoint before = checkpoint();
-  const CostLog::Mark cost_before = costs_ != nullptr ? costs_->mark() : CostLog::Mark{};
+  Checkpoint before = run_.checkpoint();
+  const CostLog::Mark cost_before = run_.costs != nullptr ? run_.costs->mark() : CostLog::Mark{};
   run_.changes.begin_stretch(before.changes);
   try {
     Value result = call_graph_function(function, arguments, node);
     run_.changes.begin_stretch(before.stretch);
     return result;
   } catch (const TraceFailure&) {
-    back_to(std::move(before));
-    if (costs_ != nullptr) {
-      costs_->undo_to(cost_before);
-      costs_->add_unknown(type_of(run_.module));
+    run_.back_to(std::move(before));
+    if (run_.costs != nullptr) {
+      run_.costs->undo_to(cost_before);
+      run_.costs->add_unknown(run_.type_of(run_.module));
     }
     const TypePtr& type = node->output()->type();
     return type->kind() == TypeKind::kNone ? Value() : make_proxy(NodeRef{}, type);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "costs/cost_log.h"
 #include "symbolic/shape_env.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/budget.h"
@@ -40,6 +41,7 @@ struct Context {
   bool records() const { return mode == Mode::kRecord; }
   bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }
   NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
+  const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
   // Where nothing is recorded, nothing is guarded.
   void guard(Expression expr, std::optional<SourceLocation> source) {
     if (records()) tracer->guard(std::move(expr), std::move(source));
@@ -51,10 +53,13 @@ struct Context {
   BoundTorchScriptProgram* bound;
   GraphTracer* tracer;
   Mode mode;
-  ModuleId root;    // of the graph that is traced
-  ModuleId module;  // whose forward runs
+  ModuleId root;           // of the graph that is traced
+  ModuleId module;         // whose forward runs
+  std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
-  bool shapes;  // whether anything is to be known of values that depend on inputs
+  CostLog* costs = nullptr;  // of what is followed in Mode::kAbstract; null where nobody asks
+  bool both_ways = false;    // what runs may not be what is meant: both ways of a branch run
+  bool shapes;               // whether anything is to be known of values that depend on inputs
   ShapeEnv dimensions;
 };
 

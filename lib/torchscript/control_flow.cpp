@@ -90,105 +90,36 @@ bool only_guards(const IrValue* value) {
 
 }  // namespace
 
-// Through what Python computes of them: what a tensor or a module gives depends on data too.
-void Interpreter::ask(const Value& value) const {
-  // What a leaf asks is its own business.
-  const Proxy* proxy = fixable_.empty() || !run_.records() ? nullptr : run_.recording.find_recorded(value);
-  if (proxy == nullptr) return;
-  std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
-  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
-  std::vector<NodeRef> pending{proxy->ref};
-  while (!pending.empty()) {
-    const NodeRef at = pending.back();
-    pending.pop_back();
-    if (!seen.emplace(at.graph.index, at.node.index).second) continue;
-    const auto& made_by = run_.tracer->graph_of(at).node(at.node);
-    if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = run_.tracer->captured_by(at);
-      if (outer.valid()) pending.push_back(outer);
-      const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
-      if (input != fixable_.end()) asked.insert(*input);
-    }
-    if (made_by.op != Opcode::kCallFunction || made_by.meta->kind() == ValueKind::kTensor) continue;
-    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
-  }
-  if (asked.empty()) return;
-  std::vector<FixedInput> inputs;
-  for (auto& [index, input] : asked) inputs.push_back(std::move(input));
-  throw InputsAsked(std::move(inputs));
-}
-
 void Interpreter::choose(const IrNode* node, bool branch) {
   const IrBlock& block = *node->blocks()[branch ? 0 : 1];
   run_block(block);
   Values results = run_.frames.outputs(block);
   for (std::size_t i = 0; i < results.size(); ++i) {
     run_.frames.set(node->outputs()[i], std::move(results[i]));
-    const auto left_out = left_out_.find(block.outputs()[i]);
-    if (left_out != left_out_.end())
-      left_out_.insert_or_assign(node->outputs()[i], Expression(left_out->second));
+    run_.conditions.leave_out_as(node->outputs()[i], block.outputs()[i]);
   }
 }
 
 void Interpreter::run_if(const IrNode* node) {
   const Value condition = run_.frames.input(node, 0);
   if (condition.is_bool()) return choose(node, condition.to_bool());
-  bool opposite = false;
-  const auto assumed = assumed_.find(condition_key(condition, opposite));
-  if (assumed != assumed_.end()) return choose(node, assumed->second != opposite);
-  if (const auto decided = decide(condition)) return choose(node, *decided);
+  if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
-  ask(condition);
+  run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
-  if (run_.makes_subgraphs() && !asks_for_none(condition)) return record_branches(node, condition);
+  if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition))
+    return record_branches(node, condition);
   run_.frames.fail(FailureKind::kDataDependentControlFlow,
                    "an `if` depends on " + run_.recording.what_decides(condition) + ": " +
-                       run_.recording.describe(condition) + explain(condition),
+                       run_.recording.describe(condition) + run_.conditions.explain(condition),
                    node);
-}
-
-std::optional<Comparison> Interpreter::comparison(const Value& condition) {
-  const Proxy* proxy = run_.recording.find_recorded(condition);
-  if (proxy == nullptr) return std::nullopt;
-  return comparison_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node,
-                       run_.dimensions);
-}
-
-// What the code and earlier guards leave no choice about.
-std::optional<bool> Interpreter::decide(const Value& condition) {
-  const auto asked = comparison(condition);
-  return asked ? run_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
-}
-
-// Of what runs from now on.
-void Interpreter::expect(const Value& condition, bool holds) {
-  if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
-    run_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
-                           comparison->right);
-  }
-  if (const auto asked = comparison(condition)) {
-    run_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
-  }
-  bool opposite = false;
-  if (std::string key = condition_key(condition, opposite); !key.empty()) {
-    assumed_[std::move(key)] = holds != opposite;
-  }
-}
-
-void Interpreter::assume_that(const IrNode* node, const Value& condition, bool holds) {
-  if (!run_.records()) return;
-  expect(condition, holds);
-  const auto source = run_.frames.location(node);
-  std::optional<Expression> expr = find_condition(node->input(0), condition);
-  if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
-  if (expr) run_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
 bool Interpreter::assume(const IrNode* node, const Value& condition) {
   const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
   if (const auto branch = branch_without_raise(node)) {
-    assume_that(node, condition, *branch);
+    run_.conditions.assume(node, condition, *branch);
     choose(node, *branch);
     return true;
   }
@@ -197,7 +128,7 @@ bool Interpreter::assume(const IrNode* node, const Value& condition) {
   const auto result = required(node->output());
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
-    assume_that(node, condition, circuit->is_and);
+    run_.conditions.assume(node, condition, circuit->is_and);
     choose(node, circuit->is_and);
     return true;
   }
@@ -209,27 +140,19 @@ bool Interpreter::assume(const IrNode* node, const Value& condition) {
   return true;
 }
 
-// As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be told.
-std::optional<Expression> Interpreter::find_condition(const IrValue* name, const Value& condition) const {
-  if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (find_proxy(condition) != nullptr) return run_.recording.condition_of(condition);
-  const auto found = left_out_.find(name);
-  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
-}
-
 // Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
 void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_and) {
-  left_out_.erase(node->output());
-  std::optional<Expression> first = find_condition(node->input(0), condition);
+  run_.conditions.forget_left_out(node->output());
+  std::optional<Expression> first = run_.conditions.find_expression(node->input(0), condition);
   if (!first || !run_.records()) return;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   std::optional<Expression> second;
-  Checkpoint before = checkpoint();
-  const Restore restore([&] { back_to(std::move(before)); });
+  Checkpoint before = run_.checkpoint();
+  const Restore restore([&] { run_.back_to(std::move(before)); });
   try {
     run_.tracer->look_at([&] {
       run_block(rest);
-      second = find_condition(rest.outputs()[0], run_.frames.value(rest.outputs()[0]));
+      second = run_.conditions.find_expression(rest.outputs()[0], run_.frames.value(rest.outputs()[0]));
     });
   } catch (const TraceFailure&) {
     return;
@@ -238,48 +161,28 @@ void Interpreter::leave_out(const IrNode* node, const Value& condition, bool is_
   }
   if (!second) return;
   std::vector<Expression> halves{*std::move(first), *std::move(second)};
-  left_out_.insert_or_assign(
-      node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
-}
-
-std::string Interpreter::condition_key(const Value& condition, bool& opposite) const {
-  const Proxy* proxy = run_.recording.find_recorded(condition);
-  if (proxy == nullptr) return {};
-  std::string key = fxtrace::condition_key(run_.tracer->graph_of(proxy->ref), proxy->ref.node, opposite);
-  // Nodes of different graphs may have the same names.
-  return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
-}
-
-// `x is None`: control flow of torch has no operand that may be None.
-bool Interpreter::asks_for_none(const Value& condition) const {
-  const Proxy* proxy = run_.recording.find_recorded(condition);
-  if (proxy == nullptr) return false;
-  const Graph& graph = run_.tracer->graph_of(proxy->ref);
-  const fxtrace::Node* node = &graph.node(proxy->ref.node);
-  while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
-    node = &graph.node(*node->args[0].get_if<NodeId>());
-  }
-  return node->target == "operator.is_" || node->target == "operator.is_not";
+  run_.conditions.leave_out(node->output(),
+                            is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
 }
 
 // Both ways of an `if`, when nothing but its results can tell which was taken.
 bool Interpreter::run_both(const IrNode* node) {
-  const Checkpoint before = checkpoint();
-  const Restore restore([this, outer = std::exchange(both_ways_, true)] { both_ways_ = outer; });
+  const Checkpoint before = run_.checkpoint();
+  const Restore restore([this, outer = std::exchange(run_.both_ways, true)] { run_.both_ways = outer; });
   std::array<Values, 2> results;
   std::array<bool, 2> raises{};
   std::array<CostLog::Mark, 2> costs;
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
     const IrBlock& block = *node->blocks()[branch];
-    if (costs_ != nullptr) costs[branch] = costs_->mark();
+    if (run_.costs != nullptr) costs[branch] = run_.costs->mark();
     try {
       run_block(block);
     } catch (const TraceFailure& thrown) {
       // Whatever comes after the `if` has taken the other branch.
       if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
       raises[branch] = true;
-      back_to(before);
-      if (costs_ != nullptr) costs_->undo_to(costs[branch]);
+      run_.back_to(before);
+      if (run_.costs != nullptr) run_.costs->undo_to(costs[branch]);
       continue;
     }
     if (run_.changes.mark() != before.changes) return false;
@@ -290,7 +193,7 @@ bool Interpreter::run_both(const IrNode* node) {
     for (std::size_t i = 0; i < left.size(); ++i) run_.frames.set(node->outputs()[i], std::move(left[i]));
     return true;
   }
-  if (costs_ != nullptr) costs_->choose(costs[0], costs[1]);
+  if (run_.costs != nullptr) run_.costs->choose(costs[0], costs[1]);
   for (std::size_t i = 0; i < results[0].size(); ++i) {
     const Value& first = results[0][i];
     const Value& second = results[1][i];
@@ -326,32 +229,32 @@ void Interpreter::run_loop(const IrNode* node) {
     if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
   }
   if (!limit.is_int()) {
-    ask(limit);
+    run_.conditions.ask(limit);
     if (run_.makes_subgraphs()) return record_while(node);
     run_.frames.fail(FailureKind::kDataDependentControlFlow,
                      "the length of a loop depends on " + run_.recording.what_decides(limit) + ": " +
-                         run_.recording.describe(limit) + explain(limit),
+                         run_.recording.describe(limit) + run_.conditions.explain(limit),
                      node);
   }
   const IrBlock& body = *node->blocks()[0];
   std::optional<Attempt> start;
-  if (run_.makes_subgraphs()) start = begin_attempt();
+  if (run_.makes_subgraphs()) start = run_.begin_attempt();
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(run_.frames.input(node, i));
   for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
     if (!condition.is_bool()) {
-      ask(condition);
+      run_.conditions.ask(condition);
       if (start) {
-        undo(*start);
+        run_.undo(*start);
         return record_while(node);
       }
       run_.frames.fail(FailureKind::kDataDependentControlFlow,
                        "whether a loop goes on depends on " + run_.recording.what_decides(condition) + ": " +
-                           run_.recording.describe(condition) + explain(condition),
+                           run_.recording.describe(condition) + run_.conditions.explain(condition),
                        node);
     }
     if (!condition.to_bool()) break;
-    count_step(node);
+    run_.count_step(node);
     run_.frames.set(body.inputs()[0], trip);
     for (std::size_t i = 0; i < carried.size(); ++i)
       run_.frames.set(body.inputs()[i + 1], std::move(carried[i]));
@@ -361,14 +264,6 @@ void Interpreter::run_loop(const IrNode* node) {
     carried.assign(std::make_move_iterator(results.begin() + 1), std::make_move_iterator(results.end()));
   }
   for (std::size_t i = 0; i < carried.size(); ++i) run_.frames.set(node->outputs()[i], std::move(carried[i]));
-}
-
-void Interpreter::count_step(const IrNode* node) {
-  if (++steps_ <= run_.options.limits.iterations) return;
-  run_.frames.fail(FailureKind::kLimit,
-                   "more than " + std::to_string(run_.options.limits.iterations) +
-                       " loop iterations and function calls in one module call (--max-iterations)",
-                   node);
 }
 
 void Interpreter::raise(const IrNode* node) {

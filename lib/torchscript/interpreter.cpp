@@ -14,6 +14,22 @@ namespace fxtrace::torchscript {
 
 namespace {
 constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
+
+// Sizes of another graph that depend on data keep their names, and no new one gets them.
+void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
+  const auto reserve = [&](const SymInt& size) {
+    for (const std::string& name : size.symbols()) dimensions.narrow(name, dimensions.range(name));
+  };
+  if (const TensorInfo* info = known.tensor()) std::ranges::for_each(info->sizes, reserve);
+  if (const SymInt* integer = known.integer()) reserve(*integer);
+  if (const auto* items = known.sequence()) {
+    for (const AbstractValue& item : *items) reserve_names(item, dimensions);
+  }
+  if (const auto* dict = known.dict()) {
+    for (const AbstractValue& item : dict->values) reserve_names(item, dimensions);
+  }
+}
+
 }  // namespace
 
 Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
@@ -71,7 +87,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
-    auto [known, cost] = result_of(function, values, type_of(root));
+    auto [known, cost] = result_of(function, values, run_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
     if (!run_.shapes && run_.tracer->has_failed(root)) run_abstractly(function, values);
@@ -147,16 +163,43 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value || run_.options.defaults == Defaults::kNever) continue;
-      fixable_.emplace(node, FixedInput{name,
-                                        python_text(run_.program.archive().value_of(*formal.default_value),
-                                                    &run_.program.archive()),
-                                        true, may_hold_tensor(*formal.type)});
+      run_.conditions.add_fixable(
+          NodeId{node}, FixedInput{name,
+                                   python_text(run_.program.archive().value_of(*formal.default_value),
+                                               &run_.program.archive()),
+                                   true, may_hold_tensor(*formal.type)});
     } else if (run_.tracer->is_fixed(name)) {
       bound[i].value = known->second;
       run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
     } else {
-      fixable_.emplace(node, FixedInput{name, python_text(known->second), false});
+      run_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
     }
+  }
+}
+
+// What is known of the inputs of a submodule's own graph: that of its call in another one.
+void Interpreter::use_call(ModuleId root, std::vector<BoundInput>& inputs) {
+  if (!run_.shapes) return;
+  const SeenCalls::Arguments& use = run_.bound->calls().use(root);
+  const std::vector<AbstractValue>& known = use.known;
+  for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
+    const Proxy* proxy = find_proxy(inputs[i].value);
+    if (proxy == nullptr || known[i].is_unknown() || (i < use.is_concrete.size() && use.is_concrete[i]))
+      continue;
+    AbstractValue input = known[i];
+    reserve_names(input, run_.dimensions);
+    run_.tracer->set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
+    // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
+    const Expression name = run_.recording.condition_of(inputs[i].value);
+    const SymInt* integer = input.integer();
+    if (input.is_none()) {
+      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
+    } else if (proxy->static_type->kind() == TypeKind::kOptional) {
+      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
+    } else if (integer != nullptr && integer->is_number()) {
+      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
+    }
+    inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
 }
 
@@ -269,7 +312,7 @@ void Interpreter::run_node(const IrNode* node) {
     case Symbol::kPrimConstant: {
       Value constant = run_.program.archive().value_of(*node->constant());
       if (constant.is_function()) return;
-      if (run_.shapes && constant.is_tensor()) read_constant(constant.to_tensor());
+      if (run_.shapes && constant.is_tensor()) run_.constants.read(constant.to_tensor());
       return run_.frames.set(node, std::move(constant));
     }
     case Symbol::kPrimGetAttr:
@@ -356,7 +399,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
     case Symbol::kPrimTupleIndex: {
       const Value& tuple = run_.frames.input(node, 0);
       const Value& index = run_.frames.input(node, 1);
-      ask(index);
+      run_.conditions.ask(index);
       if (!index.is_int())
         run_.frames.fail(FailureKind::kUnsupportedOp,
                          "a tuple is indexed by a value that depends on an input", node);
@@ -396,7 +439,7 @@ bool Interpreter::run_value_node(const IrNode* node) {
       const Value& container = run_.frames.input(node, 0);
       const Value& key = run_.frames.input(node, 1);
       if (!container.is_object() || !(key.is_int() || key.is_string())) {
-        ask(key);
+        run_.conditions.ask(key);
         run_.frames.fail(FailureKind::kDataDependentControlFlow,
                          "which submodule is called depends on an input", node);
       }
@@ -503,7 +546,7 @@ void Interpreter::is_instance(const IrNode* node) {
     possible = possible || is_subtype(*candidate, *type);
   }
   if (possible && !is_plain(object)) {
-    ask(object);
+    run_.conditions.ask(object);
     run_.frames.fail(FailureKind::kDataDependentControlFlow,
                      "isinstance of " + run_.recording.describe(object) + ", whose type " + type_name(*type) +
                          " depends on an input",
@@ -532,7 +575,7 @@ void Interpreter::construct(const IrNode* node) {
       auto dict = make_counted<DictValue>(dict_type.key(), dict_type.value());
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
         if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
-          ask(values[i]);
+          run_.conditions.ask(values[i]);
           run_.frames.fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
         }
         dict->set(values[i], values[i + 1]);
@@ -561,9 +604,9 @@ void Interpreter::unpack(const IrNode* node) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();
     if (!fits) {
-      report_invalid(node, "unpacking",
-                     "expected " + std::to_string(results.size()) + " elements but found " +
-                         std::to_string(items->size()));
+      run_.knowledge.report_invalid(node, "unpacking",
+                                    "expected " + std::to_string(results.size()) + " elements but found " +
+                                        std::to_string(items->size()));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i]->has_uses()) continue;
@@ -669,32 +712,6 @@ void Interpreter::materialize(const Value& container, const IrNode* node) {
                                      dynamic_type(container), node);
   run_.frames.replace(container, std::move(proxy));
   run_.changes.add([this, container] { run_.frames.take_back_replacement(container); });
-}
-
-Checkpoint Interpreter::checkpoint() {
-  Checkpoint now{run_.changes.mark(),    run_.frames.size(),
-                 run_.changes.stretch(), steps_,
-                 run_.switches,          0,
-                 std::nullopt,           {}};
-  if (run_.records()) {
-    now.seen_calls = run_.bound->calls().count(run_.root);
-    now.dimensions = run_.dimensions;
-    now.assumed = assumed_;
-  }
-  return now;
-}
-
-void Interpreter::back_to(Checkpoint before) {
-  run_.frames.pop_to(before.frames);
-  run_.changes.undo_to(before.changes);
-  run_.changes.begin_stretch(before.stretch);
-  steps_ = before.steps;
-  run_.switches = std::move(before.switches);
-  if (!before.dimensions) return;
-  run_.bound->calls().forget(run_.root, before.seen_calls);
-  run_.dimensions = std::move(*before.dimensions);
-  assumed_ = std::move(before.assumed);
-  for (auto& values : relied_on_) values.clear();  // ids of nodes that are gone are given again
 }
 
 }  // namespace fxtrace::torchscript

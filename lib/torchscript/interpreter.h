@@ -30,9 +30,6 @@
 
 namespace fxtrace::torchscript {
 
-// What is known of an input tensor.
-enum class InputFacet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
-
 class Interpreter {
  public:
   // What runs tell of each other goes to `bound`.  It and `tracer` may be null for set_state().
@@ -78,19 +75,9 @@ class Interpreter {
   void run_loop(const IrNode* node);
   void raise(const IrNode* node);
   bool assume(const IrNode* node, const Value& condition);
-  void assume_that(const IrNode* node, const Value& condition, bool holds);
-  void expect(const Value& condition, bool holds);
-  std::optional<Comparison> comparison(const Value& condition);
-  std::optional<bool> decide(const Value& condition);
-  std::optional<Expression> find_condition(const IrValue* name, const Value& condition) const;
   void leave_out(const IrNode* node, const Value& condition, bool is_and);
   void choose(const IrNode* node, bool branch);
   bool run_both(const IrNode* node);
-  void count_step(const IrNode* node);
-  // Tells conditions apart: two that have the same key have the same value.  Empty when there is no telling;
-  // `opposite` is turned round when the key is that of the opposite.
-  std::string condition_key(const Value& condition, bool& opposite) const;
-
   // --- control flow as subgraphs (branches.cpp, while_loops.cpp) ---
   // What the turns of a loop hand on to each other.
   struct LoopState {
@@ -124,7 +111,6 @@ class Interpreter {
     Value after;   // likewise, at the end of the subgraph
   };
 
-  bool asks_for_none(const Value& condition) const;
   void record_branches(const IrNode* node, const Value& condition);
   void record_while(const IrNode* node);
   LoopState::Variable loop_variable(std::string name, const Value& before, bool changes);
@@ -165,12 +151,6 @@ class Interpreter {
   void change(const Value& container, const Value& content, const std::string& name, const IrNode* node);
   // At the end of a subgraph: the containers are again as they were before.
   std::vector<ChangedContainer> take_changes();
-  Attempt begin_attempt();
-  void undo(const Attempt& attempt);
-
-  // --- what control flow asks of inputs (control_flow.cpp) ---
-  // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
-  void ask(const Value& value) const;
 
   // --- calls (calls.cpp) ---
   void call_method(const IrNode* node);
@@ -189,8 +169,6 @@ class Interpreter {
   void run_operator(const IrNode* node);
   void execute(const IrNode* node, Values values);
   bool is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  Traits traits_of(const IrNode* node) const;
-  bool has_trait(const IrNode* node, Traits trait) const { return (traits_of(node) & trait) != 0; }
   void record(const IrNode* node, const FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                const AbstractValue& result);
@@ -211,50 +189,11 @@ class Interpreter {
   Outcome result_of(Function& function, const Values& arguments, const std::string& name);
   // Its proxies have no nodes; nothing when the function cannot be followed.
   std::optional<Value> run_abstractly(Function& function, const Values& arguments, CostLog* costs = nullptr);
-  // To costs_: a call of an operator.
-  void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
-                std::vector<AbstractValue>& results);
-  const std::string& type_of(ModuleId module) const { return run_.program.modules()[module.index].type; }
-  // A question about sizes that is answered without a node.
-  bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  // What the answer to a question takes from the descriptions of inputs becomes guards (assumptions.cpp).
-  void rely_on(const IrNode* node, std::string_view question, const Values& values,
-               const AbstractValue& answer);
-  void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
-                      const Proxy& tensor);
-  void assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node);
-  void assume_facet(NodeId input, InputFacet facet, const IrNode* node);
-  void assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node);
-  bool answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  // What is known of an operator's results; and of arguments that it changes.
-  std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
-                                           const Values& values);
   // What is known of the inputs of a submodule's own graph: that of its call in another one.
   void use_call(ModuleId root, std::vector<BoundInput>& inputs);
-  void read_constant(const TensorValue& tensor);
-  // A tensor of the code, or the default of an input, to which nothing has been written.
-  bool is_as_in_code(const TensorValue& tensor) const;
-  bool asks_size_of_constant(const IrNode* node, const Values& values) const;
-  TensorRef find_constant(const Value& value) const;
-  std::optional<Values> compute(const IrNode* node, const FunctionSchema& schema, const Values& values) const;
-  void compute_contents(const IrNode* node, const FunctionSchema& schema, const Values& values,
-                        std::vector<AbstractValue>& results) const;
-  void change_known(const Proxy& proxy, AbstractValue known);
-  // A list that an operator changes in place; false when that is another kind of operator.
-  bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
-  void report_invalid(const IrNode* node, const FunctionSchema& schema, const Values& values,
-                      const std::string& error);
-  void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
-  // "batch > 1, with batch in 0.."; empty when the value is no comparison of sizes.
-  std::string explain(const Value& value) const;
-
-  // --- undoing ---
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.  Every name it goes by sees that.
   void materialize(const Value& container, const IrNode* node);
-  Checkpoint checkpoint();
-  // Takes back what was done since.
-  void back_to(Checkpoint before);
 
   // A subgraph that is being recorded.
   struct Body {
@@ -266,29 +205,17 @@ class Interpreter {
   };
 
   Run run_;
-  std::int64_t steps_ = 0;                                    // in the innermost module call
-  mutable std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
-  std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
-  std::map<std::string, bool> assumed_;  // conditions that a guard has decided, by condition_key()
-  // Values, by facet, whose inputs have their guards already.
-  std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
-  std::vector<Body> bodies_;  // of subgraphs that are open, innermost last
+  std::vector<Body> bodies_;                      // of subgraphs that are open, innermost last
   // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
   std::unordered_map<const void*, Value> may_be_other_;
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> loop_conditions_;
   std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>>
       loop_starts_;                 // by block: loops whose condition begins to be worked out at the node
   std::int64_t nodes_in_vain_ = 0;  // made by attempts at loops that were taken back
-  bool both_ways_ = false;          // in run_both(): what runs may not be what is meant
 
-  std::optional<RecordedCalls> recorded_calls_;            // where rules keep functions
-  std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder: inputs and what they would be
-  std::unordered_set<const void*> code_constants_;         // small tensors that stand in the code
-  std::unordered_set<const void*> written_constants_;      // tensors that a recorded operator has changed
-  std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
-  CostLog* costs_ = nullptr;         // of what is followed in Mode::kAbstract; null where nobody asks
-  std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
+  std::optional<RecordedCalls> recorded_calls_;  // where rules keep functions
+  std::int64_t abstract_nodes_ = 0;              // run in Mode::kAbstract, all together
 };
 
 }  // namespace fxtrace::torchscript

@@ -34,13 +34,6 @@ bool takes_anything(const Type& type) {
   return false;
 }
 
-// Whether one of its results is a tensor or holds one.
-bool makes_tensor(const FunctionSchema& schema) {
-  return std::ranges::any_of(schema.returns, [](const FunctionArgument& result) {
-    return result.type->kind() != TypeKind::kVar && may_hold_tensor(*result.type);
-  });
-}
-
 // Whether the interpreter carries the operator out; else it records it.
 bool is_carried_out(const FunctionSchema& schema, Traits traits, bool all_plain) {
   return all_plain && (traits & traits::kPlain) != 0 && !makes_tensor(schema);
@@ -65,7 +58,7 @@ bool is_written(const FunctionSchema& schema, std::size_t index) {
 
 // What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
 NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& values) {
-  if (!has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
+  if (!run_.knowledge.has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
   for (const Value& value : values) {
     if (const Proxy* proxy = find_proxy(value);
         proxy != nullptr && proxy->meaning != NumberMeaning::kNumber) {
@@ -79,18 +72,10 @@ NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& va
   return NumberMeaning::kNumber;
 }
 
-// What the table says of the operator; looked up once, as loops run it many times.
-Traits Interpreter::traits_of(const IrNode* node) const {
-  const auto [place, is_new] = traits_.emplace(node, 0);
-  const auto* schema = is_new ? node->operator_schema() : nullptr;
-  if (schema != nullptr) place->second = fxtrace::traits_of(find_operator(schema->schema));
-  return place->second;
-}
-
 void Interpreter::run_operator(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // The type that is asked for is made before it is looked at.
-    const TensorRef constant = find_constant(run_.frames.input(node, 0));
+    const TensorRef constant = run_.constants.find(run_.frames.input(node, 0));
     const Value dimensions = node->inputs().size() == 3 ? run_.frames.input(node, 1) : Value();
     if (constant && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
@@ -119,17 +104,13 @@ void Interpreter::run_operator(const IrNode* node) {
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
   for (const Value& value : values) all_plain = run_.recording.measure(value, node).is_plain && all_plain;
-  if (is_carried_out(*schema, traits_of(node), all_plain)) return execute(node, std::move(values));
-  if (run_.shapes && answer_dict(node, *schema, values)) return;
-  if (!makes_tensor(*schema) && (run_.shapes || asks_size_of_constant(node, values)) &&
-      answer(node, *schema, values)) {
-    return;
-  }
-  record(node, *schema, values);
+  if (is_carried_out(*schema, run_.knowledge.traits_of(node), all_plain))
+    return execute(node, std::move(values));
+  if (!run_.knowledge.answer(node, *schema, values)) record(node, *schema, values);
 }
 
 bool Interpreter::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
-  if (!has_trait(node, traits::kMovesElements)) return false;
+  if (!run_.knowledge.has_trait(node, traits::kMovesElements)) return false;
   if (values.empty()) return schema.name == "aten::dict";  // an empty one
   const auto& formals = schema.arguments;
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
@@ -161,7 +142,7 @@ void Interpreter::execute(const IrNode* node, Values values) {
     run_.changes.remember(values[i]);
   }
   Values results;
-  if (auto refusal = script::carry_out(*plain, traits_of(node), values, results))
+  if (auto refusal = script::carry_out(*plain, run_.knowledge.traits_of(node), values, results))
     run_.frames.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
   for (const Value& result : results) run_.budget.spend(script::length_of(result));
   const auto& outputs = node->outputs();
@@ -176,7 +157,7 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
     return;
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
-    if (is_written(schema, i) && values[i].is_tensor()) written_constants_.insert(values[i].identity());
+    if (is_written(schema, i) && values[i].is_tensor()) run_.constants.note_write(values[i].to_tensor());
     const bool numbers_or_dict =
         is_container(values[i]) && schema.arguments[i].type->kind() != TypeKind::kTensor &&
         !(schema.arguments[i].type->kind() == TypeKind::kList &&
@@ -189,7 +170,7 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
     }
   }
   run_.budget.spend(kUnitsOfNode);
-  std::vector<AbstractValue> results = infer_results(node, schema, values);
+  std::vector<AbstractValue> results = run_.knowledge.infer_results(node, schema, values);
   if (!run_.records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
   if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]) ||
       record_in_python(node, schema, values))
@@ -203,7 +184,7 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   NumberMeaning result_meaning = NumberMeaning::kNumber;
   switch (target.form) {
     case TargetForm::kUnsupported:
-      for (const Value& value : values) ask(value);
+      for (const Value& value : values) run_.conditions.ask(value);
       if (const Proxy* dict = values.empty() ? nullptr : run_.recording.find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
         const std::string input = run_.recording.describe(values[0]);

@@ -1,13 +1,15 @@
 // A run of the interpreter: its parts, and what they share.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 
 #include "torchscript/changes.h"
+#include "torchscript/conditions.h"
+#include "torchscript/constant_tensors.h"
 #include "torchscript/context.h"
 #include "torchscript/frames.h"
+#include "torchscript/input_guards.h"
+#include "torchscript/knowledge.h"
 #include "torchscript/recording.h"
 
 namespace fxtrace::torchscript {
@@ -22,7 +24,7 @@ struct Checkpoint {
   // When a graph is recorded.
   std::size_t seen_calls = 0;
   std::optional<ShapeEnv> dimensions;
-  std::map<std::string, bool> assumed;
+  Conditions::Assumed assumed;
 };
 
 // Of what is recorded too.
@@ -37,9 +39,21 @@ struct Run : Context {
       BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
       : Context(its_program, its_options, its_budget, its_bound, its_tracer) {}
 
+  Checkpoint checkpoint();
+  // Takes back what was done since.
+  void back_to(Checkpoint before);
+  Attempt begin_attempt();
+  void undo(const Attempt& attempt);
+  // Fails where one module call takes too many.
+  void count_step(const IrNode* node);
+
   Frames frames{program};
   Changes changes{budget};
   Recording recording{*this, frames};
+  Conditions conditions{*this, frames, recording};
+  InputGuards input_guards{*this, frames, recording, conditions};
+  ConstantTensors constants{program};
+  Knowledge knowledge{*this, frames, changes, recording, input_guards, constants};
 };
 
 }  // namespace fxtrace::torchscript

@@ -33,7 +33,7 @@ void Interpreter::note_loop_starts(const IrBlock& block, const IrNode* node) {
   }
   const auto loops = place->second.find(node);
   if (loops == place->second.end()) return;
-  const auto attempt = std::make_shared<Attempt>(begin_attempt());
+  const auto attempt = std::make_shared<Attempt>(run_.begin_attempt());
   for (const IrNode* loop : loops->second) run_.frames.top().loop_starts[loop] = attempt;
 }
 
@@ -63,8 +63,8 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(run_.frames.input(node, i));
   bool same = false;
   {
-    Checkpoint now = checkpoint();
-    const Restore restore([&] { back_to(std::move(now)); });
+    Checkpoint now = run_.checkpoint();
+    const Restore restore([&] { run_.back_to(std::move(now)); });
     try {
       run_.tracer->look_at([&] {
         const Value again = condition_after(node, condition, carried);
@@ -82,7 +82,7 @@ const LoopCondition* Interpreter::rotated_condition(const IrNode* node) {
   if (!same) return nullptr;
   if (condition.start != nullptr) {
     const std::shared_ptr<Attempt> attempt = start->second;
-    undo(*attempt);
+    run_.undo(*attempt);
     for (const IrNode* part = condition.start; part != node; part = part->next()) {
       if (!condition.only_for_condition.contains(part)) run_node(part);
     }
@@ -364,7 +364,7 @@ bool Interpreter::record_turn(const IrNode* node, const LoopCondition* condition
     Values variables;
     const std::vector<NodeId> made = enter_turn(state, variables);
     bodies_.back().handed_in = variables;
-    count_step(node);
+    run_.count_step(node);
     if (state.has_count) run_.frames.set(body.inputs()[0], variables[0]);
     const std::size_t first = state.first_of_code();
     for (std::size_t i = 1; i < body.inputs().size(); ++i)
@@ -468,19 +468,19 @@ void Interpreter::record_while(const IrNode* node) {
   const LoopCondition* condition = rotated_condition(node);
   LoopState state = loop_state(node, condition != nullptr);
   for (;;) {
-    const Attempt attempt = begin_attempt();
+    const Attempt attempt = run_.begin_attempt();
     const std::int64_t before = run_.tracer->nodes_made();
     try {
       if (record_turn(node, condition, state)) return;
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
-      undo(attempt);
+      run_.undo(attempt);
       // That is certain of a turn, and not of the loop.
       run_.frames.fail(FailureKind::kDataDependentControlFlow,
                        "a loop depends on an input, and a turn of it raises: " + thrown.failure.message,
                        node);
     }
-    undo(attempt);
+    run_.undo(attempt);
     // Loops in loops multiply.
     nodes_in_vain_ += run_.tracer->nodes_made() - before + 1;
     if (nodes_in_vain_ > run_.options.limits.nodes) {
