@@ -3,6 +3,10 @@
 
 #include <optional>
 
+#include "torchscript/abstract_calls.h"
+#include "torchscript/blocks.h"
+#include "torchscript/branches.h"
+#include "torchscript/calls.h"
 #include "torchscript/changes.h"
 #include "torchscript/conditions.h"
 #include "torchscript/constant_tensors.h"
@@ -10,7 +14,13 @@
 #include "torchscript/frames.h"
 #include "torchscript/input_guards.h"
 #include "torchscript/knowledge.h"
+#include "torchscript/loops.h"
+#include "torchscript/operator_calls.h"
+#include "torchscript/process.h"
+#include "torchscript/recorded_stacks.h"
 #include "torchscript/recording.h"
+#include "torchscript/subgraphs.h"
+#include "torchscript/value_nodes.h"
 
 namespace fxtrace::torchscript {
 
@@ -54,6 +64,17 @@ struct Run : Context {
   InputGuards input_guards{*this, frames, recording, conditions};
   ConstantTensors constants{program};
   Knowledge knowledge{*this, frames, changes, recording, input_guards, constants};
+  RecordedStacks stacks{*this};
+  // These call one another.
+  Blocks blocks{*this, frames};
+  ValueNodes value_nodes{*this, frames, recording};
+  OperatorCalls operator_calls{*this, frames, recording};
+  Process process{*this, frames, recording};
+  Calls calls{*this, frames, recording};
+  AbstractCalls abstract_calls{*this, frames};
+  Subgraphs subgraphs{*this, frames, recording};
+  Branches branches{*this, frames, recording};
+  Loops loops{*this, frames, recording};
 };
 
 }  // namespace fxtrace::torchscript

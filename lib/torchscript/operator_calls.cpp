@@ -1,4 +1,4 @@
-// Operators: carried out by LibTorch where everything is known, recorded as nodes where it is not.
+#include "torchscript/operator_calls.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,10 +7,9 @@
 #include "operators/python_spelling.h"
 #include "script/plain_operators.h"
 #include "script/tensor_elements.h"
-#include "support/error.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/interpreter.h"
+#include "torchscript/run.h"
 #include "torchscript/structure.h"
 
 namespace fxtrace::torchscript {
@@ -57,7 +56,7 @@ bool is_written(const FunctionSchema& schema, std::size_t index) {
 }  // namespace
 
 // What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
-NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& values) {
+NumberMeaning OperatorCalls::compared_meaning(const IrNode* node, const Values& values) {
   if (!run_.knowledge.has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
   for (const Value& value : values) {
     if (const Proxy* proxy = find_proxy(value);
@@ -72,44 +71,44 @@ NumberMeaning Interpreter::compared_meaning(const IrNode* node, const Values& va
   return NumberMeaning::kNumber;
 }
 
-void Interpreter::run_operator(const IrNode* node) {
+void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // The type that is asked for is made before it is looked at.
-    const TensorRef constant = run_.constants.find(run_.frames.input(node, 0));
-    const Value dimensions = node->inputs().size() == 3 ? run_.frames.input(node, 1) : Value();
+    const TensorRef constant = run_.constants.find(frames_.input(node, 0));
+    const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
     if (constant && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
       while (const auto* list = element->as<ListType>()) element = list->element();
-      if (auto list = script::find_list(*constant, element)) return run_.frames.set(node, *std::move(list));
+      if (auto list = script::find_list(*constant, element)) return frames_.set(node, *std::move(list));
     }
-    run_.frames.set(node, run_.recording.apply("torch.Tensor.tolist", {run_.frames.input(node, 0)},
-                                               node->output()->type(), node));
+    frames_.set(node, recording_.apply("torch.Tensor.tolist", {frames_.input(node, 0)},
+                                       node->output()->type(), node));
     return;
   }
   const OperatorSchema* op = node->operator_schema();
   if (op == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
-    const Value& member = run_.frames.input(node, 0);
+    const Value& member = frames_.input(node, 0);
     if (member.is_enum()) {
-      return run_.frames.set(
+      return frames_.set(
           node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
     }
   }
   if (op == nullptr) {
-    run_.frames.fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed",
-                     node);
+    frames_.fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed",
+                 node);
   }
   const FunctionSchema* schema = &op->schema;
-  Values values = run_.frames.inputs(node);
-  run_.recording.check_numbers(*schema, values, node);
+  Values values = frames_.inputs(node);
+  recording_.check_numbers(*schema, values, node);
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
-  for (const Value& value : values) all_plain = run_.recording.measure(value, node).is_plain && all_plain;
+  for (const Value& value : values) all_plain = recording_.measure(value, node).is_plain && all_plain;
   if (is_carried_out(*schema, run_.knowledge.traits_of(node), all_plain))
     return execute(node, std::move(values));
   if (!run_.knowledge.answer(node, *schema, values)) record(node, *schema, values);
 }
 
-bool Interpreter::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (!run_.knowledge.has_trait(node, traits::kMovesElements)) return false;
   if (values.empty()) return schema.name == "aten::dict";  // an empty one
   const auto& formals = schema.arguments;
@@ -126,34 +125,32 @@ bool Interpreter::is_structural(const IrNode* node, const FunctionSchema& schema
   return true;
 }
 
-void Interpreter::execute(const IrNode* node, Values values) {
+void OperatorCalls::execute(const IrNode* node, Values values) {
   const FunctionSchema& schema = node->operator_schema()->schema;
   const Operator* row = find_operator(schema);
   const script::PlainOperator* plain = row == nullptr ? nullptr : script::find_plain_operator(row->name);
-  if (plain == nullptr)
-    run_.frames.fail(FailureKind::kUnsupportedOp, schema.name + " is not carried out", node);
+  if (plain == nullptr) frames_.fail(FailureKind::kUnsupportedOp, schema.name + " is not carried out", node);
   run_.budget.spend(script::cost_of(schema.name, values));
   // A list is not added to itself while it is gone through.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
     values[1] = copy_of(values[1]);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!is_written(schema, i) || !is_container(values[i])) continue;
-    if (run_.makes_subgraphs()) note_change(values[i], name_of(node->input(i)), node);
+    if (run_.makes_subgraphs()) run_.subgraphs.note_change(values[i], name_of(node->input(i)), node);
     run_.changes.remember(values[i]);
   }
   Values results;
   if (auto refusal = script::carry_out(*plain, run_.knowledge.traits_of(node), values, results))
-    run_.frames.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
+    frames_.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
   for (const Value& result : results) run_.budget.spend(script::length_of(result));
   const auto& outputs = node->outputs();
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
-    run_.frames.set(outputs[i], std::move(results[i]));
+    frames_.set(outputs[i], std::move(results[i]));
 }
 
-void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (!run_.records() && !run_.shapes) {
-    for (const IrValue* output : node->outputs())
-      run_.frames.set(output, make_proxy(NodeRef{}, output->type()));
+    for (const IrValue* output : node->outputs()) frames_.set(output, make_proxy(NodeRef{}, output->type()));
     return;
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
@@ -164,9 +161,9 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
           schema.arguments[i].type->contained_types()[0]->kind() == TypeKind::kTensor);
     if (is_written(schema, i) && numbers_or_dict) {
       if (run_.mode == Mode::kAbstract)
-        run_.frames.fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
+        frames_.fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
       materialize(values[i], node);
-      return record(node, schema, run_.frames.inputs(node));
+      return record(node, schema, frames_.inputs(node));
     }
   }
   run_.budget.spend(kUnitsOfNode);
@@ -177,7 +174,7 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
     return;
   PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, values);
-  auto [args, kwargs] = run_.recording.arguments(schema, values, 0, node, [&](std::size_t index) {
+  auto [args, kwargs] = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = meaning_of_parameter(schema, index);
     return meaning == NumberMeaning::kNumber ? compared : meaning;
   });
@@ -185,31 +182,30 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   switch (target.form) {
     case TargetForm::kUnsupported:
       for (const Value& value : values) run_.conditions.ask(value);
-      if (const Proxy* dict = values.empty() ? nullptr : run_.recording.find_recorded(values[0]);
+      if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
-        const std::string input = run_.recording.describe(values[0]);
-        run_.frames.fail(FailureKind::kUnsupportedOp,
-                         schema.name + " of a dict whose keys are not known: " + input + "; --input '" +
-                             input + ".KEY=float32[...]', once for each key, says which it has",
-                         node);
+        const std::string input = recording_.describe(values[0]);
+        frames_.fail(FailureKind::kUnsupportedOp,
+                     schema.name + " of a dict whose keys are not known: " + input + "; --input '" + input +
+                         ".KEY=float32[...]', once for each key, says which it has",
+                     node);
       }
-      run_.frames.fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input",
-                       node);
+      frames_.fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
-      args = {run_.recording.argument(values[0], node), target.name};
+      args = {recording_.argument(values[0], node), target.name};
       if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
       if (target.name == "layout") result_meaning = NumberMeaning::kLayout;
       target.name = "builtins.getattr";
       break;
     case TargetForm::kSlice: {
       Argument::Slice slice;
-      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(run_.recording.argument(values.at(i), node));
-      args = {run_.recording.argument(values[0], node), std::move(slice)};
+      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(recording_.argument(values.at(i), node));
+      args = {recording_.argument(values[0], node), std::move(slice)};
       break;
     }
     case TargetForm::kExtendOne:
-      args = {run_.recording.argument(values[0], node),
-              Argument::List{{run_.recording.argument(values.at(1), node)}}};
+      args = {recording_.argument(values[0], node),
+              Argument::List{{recording_.argument(values.at(1), node)}}};
       break;
     case TargetForm::kSame:  // a Python function knows nothing of TorchScript's defaults
     case TargetForm::kOperator:
@@ -225,34 +221,32 @@ void Interpreter::record(const IrNode* node, const FunctionSchema& schema, const
   } else {
     known = meta_of(none_type());
   }
-  const NodeId recorded =
-      run_.tracer->call_function(std::move(target.name), std::move(args), std::move(kwargs), std::move(known),
-                                 run_.frames.location(node));
+  const NodeId recorded = run_.tracer->call_function(
+      std::move(target.name), std::move(args), std::move(kwargs), std::move(known), frames_.location(node));
   set_recorded(node, recorded, result_meaning, std::move(results));
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.
-bool Interpreter::record_container_change(const IrNode* node, const FunctionSchema& schema,
-                                          const Values& values, const AbstractValue& result) {
+bool OperatorCalls::record_container_change(const IrNode* node, const FunctionSchema& schema,
+                                            const Values& values, const AbstractValue& result) {
   const std::string& name = schema.name;
   if (values.empty() || find_proxy(values[0]) == nullptr) return false;
   const TypePtr none = none_type();
-  const Argument self = run_.recording.argument(values[0], node);
+  const Argument self = recording_.argument(values[0], node);
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
-    return run_.recording.call(target, std::move(args), type, node);
+    return recording_.call(target, std::move(args), type, node);
   };
   if (name == "aten::insert") {
-    const Argument at = run_.recording.argument(values.at(1), node);
+    const Argument at = recording_.argument(values.at(1), node);
     call("operator.setitem",
          {self, Argument::Slice{{at, at, Argument::None{}}},
-          Argument::List{{run_.recording.argument(values.at(2), node)}}},
+          Argument::List{{recording_.argument(values.at(2), node)}}},
          none);
     return true;
   }
   if (name == "aten::pop" && values[0].is_handle() && node->outputs().size() == 1) {
-    const Argument at = values.size() > 1 ? run_.recording.argument(values[1], node) : Argument(-1);
-    run_.frames.set(
-        node, run_.recording.call("operator.getitem", {self, at}, node->output()->type(), node, result));
+    const Argument at = values.size() > 1 ? recording_.argument(values[1], node) : Argument(-1);
+    frames_.set(node, recording_.call("operator.getitem", {self, at}, node->output()->type(), node, result));
     call("operator.delitem", {self, at}, none);
     return true;
   }
@@ -261,8 +255,7 @@ bool Interpreter::record_container_change(const IrNode* node, const FunctionSche
     const Value reversed = call("operator.getitem", {self, Argument::Slice{{none_given, none_given, -1}}},
                                 find_proxy(values[0])->static_type);
     call("operator.setitem",
-         {self, Argument::Slice{{none_given, none_given, none_given}},
-          run_.recording.argument(reversed, node)},
+         {self, Argument::Slice{{none_given, none_given, none_given}}, recording_.argument(reversed, node)},
          none);
     return true;
   }
@@ -275,7 +268,7 @@ bool Interpreter::record_container_change(const IrNode* node, const FunctionSche
 }
 
 // "{} and {}".format(a, b) as "" + str(a) + " and " + str(b): str.format itself cannot stand in a graph.
-Value Interpreter::formatted(const Values& values, const IrNode* node) {
+Value OperatorCalls::formatted(const Values& values, const IrNode* node) {
   const std::string& text = values[0].to_string();
   const TypePtr string = string_type();
   std::size_t next = 1;
@@ -288,13 +281,13 @@ Value Interpreter::formatted(const Values& values, const IrNode* node) {
     } else if (result.is_string() && part.is_string()) {
       result = result.to_string() + part.to_string();
     } else {
-      result = run_.recording.apply("operator.add", {result, part}, string, node);
+      result = recording_.apply("operator.add", {result, part}, string, node);
     }
   };
   for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size();
        at = text.find("{}", from)) {
     add(text.substr(from, at - from));
-    add(run_.recording.apply("builtins.str", {values[next++]}, string, node));
+    add(recording_.apply("builtins.str", {values[next++]}, string, node));
     from = at + 2;
   }
   add(text.substr(from));
@@ -302,40 +295,40 @@ Value Interpreter::formatted(const Values& values, const IrNode* node) {
 }
 
 // What Python does by other means than a function of the same arguments.
-bool Interpreter::record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+bool OperatorCalls::record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   const std::string& name = schema.name;
   const bool is_text = !values.empty() && values[0].is_string();
   if (name == "aten::format" && is_text) {
-    run_.frames.set(node, formatted(values, node));
+    frames_.set(node, formatted(values, node));
     return true;
   }
   if (name == "aten::percentFormat" && is_text && values.size() == 2) {
-    run_.frames.set(node, run_.recording.apply("operator.mod", {values[0], values[1]}, string_type(), node));
+    frames_.set(node, recording_.apply("operator.mod", {values[0], values[1]}, string_type(), node));
     return true;
   }
   if (name == "aten::hash") {
     const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
     if (proxy == nullptr || proxy->static_type->kind() != TypeKind::kInt) {
       // Of text and floats it is another number than Python's.
-      run_.frames.fail(FailureKind::kUnsupportedOp,
-                       "hash() of a value that depends on an input and is no integer", node);
+      frames_.fail(FailureKind::kUnsupportedOp,
+                   "hash() of a value that depends on an input and is no integer", node);
     }
-    run_.frames.set(node, run_.recording.apply("builtins.hash", {values[0]}, int_type(), node));
+    frames_.set(node, recording_.apply("builtins.hash", {values[0]}, int_type(), node));
     return true;
   }
   return false;
 }
 
-void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
-                               std::vector<AbstractValue> known) {
+void OperatorCalls::set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
+                                 std::vector<AbstractValue> known) {
   const auto& results = node->outputs();
   known.resize(results.size());
   if (results.size() == 1) {
     const TypePtr& type = results[0]->type();
-    if (type->kind() == TypeKind::kNone) return run_.frames.set(results[0], Value());
-    return run_.frames.set(results[0], meaning == NumberMeaning::kNumber
-                                           ? make_proxy(run_.ref(recorded), type, std::move(known[0]))
-                                           : make_proxy(run_.ref(recorded), type, meaning));
+    if (type->kind() == TypeKind::kNone) return frames_.set(results[0], Value());
+    return frames_.set(results[0], meaning == NumberMeaning::kNumber
+                                       ? make_proxy(run_.ref(recorded), type, std::move(known[0]))
+                                       : make_proxy(run_.ref(recorded), type, meaning));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i]->has_uses()) continue;
@@ -343,10 +336,20 @@ void Interpreter::set_recorded(const IrNode* node, NodeId recorded, NumberMeanin
     NodeId item = recorded;
     if (run_.records()) {
       item = run_.tracer->call_function("operator.getitem", {recorded, static_cast<std::int64_t>(i)}, {},
-                                        meta_of(type, known[i]), run_.frames.location(node));
+                                        meta_of(type, known[i]), frames_.location(node));
     }
-    run_.frames.set(results[i], make_proxy(run_.ref(item), type, std::move(known[i])));
+    frames_.set(results[i], make_proxy(run_.ref(item), type, std::move(known[i])));
   }
+}
+
+void OperatorCalls::materialize(const Value& container, const IrNode* node) {
+  const bool list = container.is_list();
+  if (run_.makes_subgraphs())
+    run_.subgraphs.check_change(container, list ? "a list is changed" : "a dict is changed", node);
+  Value proxy =
+      recording_.apply(list ? "builtins.list" : "builtins.dict", {container}, dynamic_type(container), node);
+  frames_.replace(container, std::move(proxy));
+  run_.changes.add([this, container] { frames_.take_back_replacement(container); });
 }
 
 }  // namespace fxtrace::torchscript
