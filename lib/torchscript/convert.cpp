@@ -134,6 +134,12 @@ bool may_hold_tensor(const Type& type) {
   return false;
 }
 
+bool makes_tensor(const FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns, [](const FunctionArgument& result) {
+    return result.type->kind() != TypeKind::kVar && may_hold_tensor(*result.type);
+  });
+}
+
 namespace {
 
 SchemaType schema_type(const Type& type) {
