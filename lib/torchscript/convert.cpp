@@ -189,7 +189,7 @@ Schema converted_schema(const FunctionSchema& schema) {
 }
 
 const Schema* find_row_schema(const FunctionSchema& schema) {
-  static std::unordered_map<const Operator*, Schema> known;
+  thread_local std::unordered_map<const Operator*, Schema> known;  // a library may trace in several
   const Operator* row = find_operator(schema);
   if (row == nullptr) return nullptr;
   const auto [place, is_new] = known.try_emplace(row);

@@ -1,4 +1,4 @@
-"""Operators that LibTorch does not know: inferred, declared, loaded from a library, or listed in the error."""
+"""Operators of other libraries: inferred, declared, loaded by LibTorch, or listed in the error."""
 
 import importlib.util
 import os
@@ -152,7 +152,7 @@ def test_operator_library(program, tmp_path):
 
 @pytest.mark.volume
 def test_operators_of_a_library_are_never_run(program, tmp_path):
-    """Neither by LibTorch while it compiles, nor for plain values, nor for shapes."""
+    """Neither while code is compiled, nor for plain values, nor for shapes."""
     library = build_library(
         tmp_path,
         """
