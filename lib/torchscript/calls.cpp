@@ -24,6 +24,7 @@ const IrGraph& code_of(Function& function, const TorchScriptProgram& program) {
       failure.source = program.location(in_source->range(), std::string(function.name()));
     }
     failure.message = "its code cannot be compiled: " + readable_message(why);
+    if (!failure.source && !error.place().empty()) failure.message += " (" + error.place() + ")";
     throw TraceFailure(std::move(failure));
   }
 }

