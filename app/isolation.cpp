@@ -25,6 +25,7 @@
 #include "app/commands/command.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
+#include "app/model.h"
 #include "support/descriptor.h"
 #include "support/log.h"
 
@@ -133,15 +134,7 @@ void set_limits(const IsolationArguments& arguments) {
 
 class Inside : public Isolated {
  public:
-  // Throws Error(kInput) where nothing of this is to be had.
-  Inside(SharedReport& report, Console& console) : Isolated(true), report_(report) {
-    const std::vector<std::string> missing = lock_down(Lockdown::kReadFiles);
-    if (is_open(missing)) throw no_lock();
-    for (const std::string& part : missing) {
-      console.warning("isolation: " + part +
-                      " is not available here, so one lock less keeps the model from this machine");
-    }
-  }
+  Inside(SharedReport& report, Console& console) : Isolated(true), report_(report), console_(console) {}
   ~Inside() override { let_messages_out(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -149,20 +142,26 @@ class Inside : public Isolated {
   void begins(Stage stage) override {
     report_->stage = stage;
     if (stage == Stage::kLoadLibTorch) {
+      lock(Lockdown::kReadFiles);
       hold_back_messages();
     } else {
       let_messages_out();
     }
   }
   void all_is_open() override {
-    if (is_open(lock_down(Lockdown::kCompute))) throw no_lock();
+    for (const std::string& part : lock(Lockdown::kCompute)) {
+      console_.warning("isolation: " + part +
+                       " is not available here, so one lock less keeps the model from this machine");
+    }
   }
 
  private:
-  static constexpr std::size_t kLocks = 2;
-  static bool is_open(const std::vector<std::string>& missing) { return missing.size() == kLocks; }
-  static Error no_lock() {
-    return input_error(
+  // Gives back what is missing.  Throws Error(kInput) where nothing of this is to be had.
+  static std::vector<std::string> lock(Lockdown what) {
+    constexpr std::size_t kLocks = 2;
+    std::vector<std::string> missing = lock_down(what);
+    if (missing.size() < kLocks) return missing;
+    throw input_error(
         "this kernel or container has neither seccomp nor Landlock, which keep the model from this machine",
         {"--no-isolation reads a model that you trust"});
   }
@@ -186,6 +185,7 @@ class Inside : public Isolated {
   }
 
   SharedReport& report_;
+  Console& console_;
   Descriptor held_{::memfd_create("fxtrace", MFD_CLOEXEC)};  // messages while LibTorch is loaded
   Descriptor stderr_;                                        // as it was, while they are held back
 };
@@ -280,7 +280,11 @@ void IsolationArguments::add_to(CLI::App& app) {
 }
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, const Work& work) {
+                 Console& console, TraceOptions& options, const Work& work_on_model) {
+  const Work work = [&](Isolated& isolated) {
+    open_libraries(options, listener_of(console), isolated);
+    return work_on_model(isolated);
+  };
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());

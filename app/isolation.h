@@ -58,11 +58,12 @@ class Isolated : public Stages {
 
 using Work = std::function<int(Isolated&)>;
 
-// Runs work(), which writes its product to `output`, and gives back its exit code.  Where the console belongs
-// to a process of its own (see cli.h), that is in a child which can do nothing but read `input`, write the
-// product and say what it has to say on stderr; the product is seen only when the child has ended well.
+// Loads options.op_libraries (see open_libraries()), then runs work(), which writes its product to `output`,
+// and gives back its exit code.  Where the console belongs to a process of its own (see cli.h), that is in a
+// child which can do nothing but read `input`, write the product and say what it has to say on stderr: from
+// before the first byte is read, it opens nothing.  The product is seen only when the child has ended well.
 // Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, const Work& work);
+                 Console& console, TraceOptions& options, const Work& work);
 
 }  // namespace fxtrace::cli

@@ -8,8 +8,8 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
                         const Wanted& wanted, Isolated& isolated, Console& console) {
   log::info(input.display() + " is " + info.what);
   const Listener listener = listener_of(console);
-  TraceResult& result = isolated.keep(with_input(
-      input, [&] { return run_front_end(input.file(), info, config.options, wanted, listener); }));
+  TraceResult& result = isolated.keep(
+      with_input(input, [&] { return run_front_end(input.file(), info, config.options, wanted, listener); }));
   finish_trace(result, config, listener);
   result.collection.model.file = input.base_name();
   return result;

@@ -129,8 +129,7 @@ int run(const Arguments& arguments, Console& console) {
   Config config = arguments.trace.resolve();
   const InputFile input(arguments.model, console.in());
   Output output("-", input, console);
-  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
-    open_libraries(config.options, listener_of(console), isolated);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return inspect(arguments, config, input, output, isolated, console);
   });
 }

@@ -49,8 +49,7 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);
-  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
-    open_libraries(config.options, listener_of(console), isolated);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     if (is_traceable(info.kind)) {
       return trace_and_write(input, info, config, arguments.format, output, isolated, console);

@@ -194,8 +194,7 @@ int run(const Arguments& arguments, Console& console) {
   Output output(arguments.output, input, console);
   SummaryLayout layout;
   if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
-  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
-    open_libraries(config.options, listener_of(console), isolated);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return summarize(arguments, config, layout, input, output, isolated, console);
   });
 }

@@ -7,7 +7,6 @@
 
 #include "app/formats.h"
 #include "app/isolation.h"
-#include "app/model.h"
 #include "app/output.h"
 #include "app/trace_and_write.h"
 #include "app/trace_options.h"
@@ -31,8 +30,7 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile input(arguments.model, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);
-  return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
-    open_libraries(config.options, listener_of(console), isolated);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     return trace_and_write(input, info, config, arguments.format, output, isolated, console);
   });

@@ -352,6 +352,19 @@ def test_kernels_that_have_less(program, tmp_path, missing, code, text):
     assert ("--no-isolation" in done.stderr) == (code == 3)
 
 
+def test_nothing_is_read_before_the_last_lock(program, tmp_path):
+    """What kind of file it is, too, is found out by a process that can open nothing."""
+    calls = tmp_path / "calls"
+    model = ROOT / "sample_models" / SAMPLES[0]
+    looks = ["strace", "-f", "-y", "-e", "trace=seccomp,landlock_restrict_self,read,pread64,openat", "-o", calls]
+    assert subprocess.run([*looks, program.path, "inspect", model], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    lines = calls.read_text().splitlines()
+    reads = [i for i, line in enumerate(lines) if re.search(rf"read(64)?\(\d+<{re.escape(str(model))}>", line)]
+    locks = [i for i, line in enumerate(lines) if re.search(r"SECCOMP_SET_MODE_FILTER.*len=", line)]
+    assert len(locks) == 1 and reads and locks[0] < reads[0]
+    assert not [line for line in lines[locks[0] :] if "openat(" in line]
+
+
 def test_descriptors_and_the_clock_without_help_of_the_kernel(program, tmp_path):
     calls = tmp_path / "calls"
     inject = ("-e", "inject=close_range:error=ENOSYS", "-e", "inject=pidfd_open:error=ENOSYS")
