@@ -71,9 +71,7 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
 }  // namespace
 
 RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition)
-    : run_(run),
-      frames_(run.frames),
-      recording_(run.recording),
+    : Part(run, run.frames, run.recording),
       subgraphs_(run.subgraphs),
       node_(node),
       body_(*node->blocks()[0]),
