@@ -111,10 +111,7 @@ void Branches::run(const IrNode* node) {
   run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
-  frames_.fail(FailureKind::kDataDependentControlFlow,
-               "an `if` depends on " + recording_.what_decides(condition) + ": " +
-                   recording_.describe(condition) + run_.conditions.explain(condition),
-               node);
+  run_.conditions.fail("an `if`", condition, node);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
@@ -231,9 +228,9 @@ void Branches::raise(const IrNode* node) {
   }
   std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
-    frames_.fail(FailureKind::kRaised, readable_message(text), node);
+    frames_.raise(readable_message(text), node);
   }
-  frames_.fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
+  frames_.raise(text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
 Value Branches::combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
