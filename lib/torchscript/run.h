@@ -45,9 +45,7 @@ struct Attempt {
 };
 
 struct Run : Context {
-  Run(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
-      BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
-      : Context(its_program, its_options, its_budget, its_bound, its_tracer) {}
+  using Context::Context;
   Run(const Run&) = delete;  // the parts hold on to one another
   Run& operator=(const Run&) = delete;
 
