@@ -238,8 +238,8 @@ Value Branches::combined(const Value& first, const Value& second, const std::str
   if (is_same(first, second)) return first;
   recording_.measure(first, node);
   recording_.measure(second, node);
-  const bool is_first_missing = is_uninitialized(first);
-  if (is_first_missing || is_uninitialized(second)) {
+  const bool is_first_missing = first.is_uninitialized();
+  if (is_first_missing || second.is_uninitialized()) {
     const Value& there = is_first_missing ? second : first;
     if (is_plain(there)) return there;
     const Value missing = Value::uninitialized();
@@ -351,12 +351,12 @@ void Branches::record(const IrNode* node, const Value& condition) {
     if (is_condition(first, second)) {
       gives_condition = true;
     } else {
-      differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
+      differences.push_back({{first, second}, dynamic_type(first.is_uninitialized() ? second : first), {}});
       if (!run_.shapes) return Value();
       AbstractValue& known = differences.back().known;
-      known = is_uninitialized(first)    ? known_of_value(second)
-              : is_uninitialized(second) ? known_of_value(first)
-                                         : merged(first, second);
+      known = first.is_uninitialized()    ? known_of_value(second)
+              : second.is_uninitialized() ? known_of_value(first)
+                                          : merged(first, second);
       forget_contents(known);
     }
     return Value();
