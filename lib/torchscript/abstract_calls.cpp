@@ -71,7 +71,7 @@ std::optional<Value> AbstractCalls::run(Function& function, const Values& argume
     return std::nullopt;  // a leaf may do what cannot be followed: its result is not known
   } catch (const std::exception& e) {
     rethrow_what_is_not_the_models(e);
-    return std::nullopt;  // LibTorch's: likewise
+    return std::nullopt;  // its code does not fit its values: likewise
   }
 }
 

@@ -5,15 +5,13 @@
 #include <string>
 
 #include "costs/cost_log.h"
-#include "torchscript/frames.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class AbstractCalls {
+class AbstractCalls : Part {
  public:
-  AbstractCalls(Run& run, Frames& frames) : run_(run), frames_(frames) {}
+  using Part::Part;
 
   struct Outcome {
     AbstractValue result;
@@ -28,8 +26,6 @@ class AbstractCalls {
   Value call_inside(Function& function, const Values& arguments, const IrNode* node);
 
  private:
-  Run& run_;
-  Frames& frames_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -5,15 +5,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/frames.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class Blocks {
+class Blocks : Part {
  public:
-  Blocks(Run& run, Frames& frames) : run_(run), frames_(frames) {}
+  using Part::Part;
 
   // In an activation of its own, which stays where that fails.
   Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
@@ -22,8 +20,6 @@ class Blocks {
   void run_node(const IrNode* node);
 
  private:
-  Run& run_;
-  Frames& frames_;
   std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
 };
 

@@ -111,10 +111,7 @@ void Branches::run(const IrNode* node) {
   run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
-  frames_.fail(FailureKind::kDataDependentControlFlow,
-               "an `if` depends on " + recording_.what_decides(condition) + ": " +
-                   recording_.describe(condition) + run_.conditions.explain(condition),
-               node);
+  run_.conditions.fail("an `if`", condition, node);
 }
 
 // Takes the branch that raises nothing, when the `if` is there for an exception only.
@@ -231,9 +228,9 @@ void Branches::raise(const IrNode* node) {
   }
   std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
-    frames_.fail(FailureKind::kRaised, readable_message(text), node);
+    frames_.raise(readable_message(text), node);
   }
-  frames_.fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
+  frames_.raise(text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
 Value Branches::combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
@@ -241,8 +238,8 @@ Value Branches::combined(const Value& first, const Value& second, const std::str
   if (is_same(first, second)) return first;
   recording_.measure(first, node);
   recording_.measure(second, node);
-  const bool is_first_missing = is_uninitialized(first);
-  if (is_first_missing || is_uninitialized(second)) {
+  const bool is_first_missing = first.is_uninitialized();
+  if (is_first_missing || second.is_uninitialized()) {
     const Value& there = is_first_missing ? second : first;
     if (is_plain(there)) return there;
     const Value missing = Value::uninitialized();
@@ -354,12 +351,12 @@ void Branches::record(const IrNode* node, const Value& condition) {
     if (is_condition(first, second)) {
       gives_condition = true;
     } else {
-      differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
+      differences.push_back({{first, second}, dynamic_type(first.is_uninitialized() ? second : first), {}});
       if (!run_.shapes) return Value();
       AbstractValue& known = differences.back().known;
-      known = is_uninitialized(first)    ? known_of_value(second)
-              : is_uninitialized(second) ? known_of_value(first)
-                                         : merged(first, second);
+      known = first.is_uninitialized()    ? known_of_value(second)
+              : second.is_uninitialized() ? known_of_value(first)
+                                          : merged(first, second);
       forget_contents(known);
     }
     return Value();

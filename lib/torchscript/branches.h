@@ -5,16 +5,13 @@
 #include <functional>
 #include <string>
 
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class Branches {
+class Branches : Part {
  public:
-  Branches(Run& run, Frames& frames, Recording& recording)
-      : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   void run(const IrNode* node);
   [[noreturn]] void raise(const IrNode* node);
@@ -31,10 +28,6 @@ class Branches {
   Value combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
                  const OnDifference& on_difference);
   AbstractValue merged(const Value& first, const Value& second);
-
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
 };
 
 }  // namespace fxtrace::torchscript

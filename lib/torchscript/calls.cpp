@@ -33,8 +33,7 @@ const IrGraph& code_of(Function& function, const TorchScriptProgram& program) {
 
 Value Calls::follow(Function& function, const Values& arguments, const IrNode* node) {
   if (!function.has_code()) {
-    frames_.fail(FailureKind::kUnsupportedOp,
-                 "a call of " + function.qualified_name() + ", which has no code", node);
+    frames_.refuse("a call of " + function.qualified_name() + ", which has no code", node);
   }
   if (static_cast<std::int64_t>(frames_.size()) >= run_.options.limits.call_depth) {
     frames_.fail(FailureKind::kLimit,
@@ -64,8 +63,7 @@ void Calls::call_method(const IrNode* node) {
   const Value receiver = values[0];
   const bool script_object = find_proxy(receiver) != nullptr;
   if (!script_object && !receiver.is_object()) {
-    frames_.fail(FailureKind::kUnsupportedOp, "method '" + name + "' called on a value that is not an object",
-                 node);
+    frames_.refuse("method '" + name + "' called on a value that is not an object", node);
   }
   Function* function = script_object ? nullptr : class_of(receiver.to_object()).find_method(name);
   if (script_object || (function != nullptr && !function->has_code())) {
@@ -77,8 +75,7 @@ void Calls::call_method(const IrNode* node) {
         run_.tracer->call_method(name, std::move(args), {}, meta_of(type), frames_.location(node));
     return frames_.set(node, recording_.result(id, type));
   }
-  if (function == nullptr)
-    frames_.fail(FailureKind::kRaised, "AttributeError: no method '" + name + "'", node);
+  if (function == nullptr) frames_.raise("AttributeError: no method '" + name + "'", node);
   const auto module = run_.program.find_module(&receiver.to_object());
   // A scripted module may have a method that it calls forward1 itself.
   const bool is_own = node->input(0) == node->graph()->inputs()[0];

@@ -4,15 +4,13 @@
 #include <functional>
 #include <unordered_set>
 
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class Calls {
+class Calls : Part {
  public:
-  Calls(Run& run, Frames& frames, Recording& recording) : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   void call_method(const IrNode* node);
   void call_function(const IrNode* node);
@@ -30,9 +28,6 @@ class Calls {
   bool inline_module(ModuleId module, const std::function<void()>& body);
   bool skip_hook(Function& function, const Values& arguments, const IrNode* node);
 
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
   std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
 };
 

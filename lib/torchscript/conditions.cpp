@@ -5,6 +5,35 @@
 #include <vector>
 
 namespace fxtrace::torchscript {
+namespace {
+
+// " (batch > 1, with batch in 0..)"; empty when the value is no comparison of sizes.
+std::string explained(const Value& value, const ShapeEnv& dimensions) {
+  const AbstractValue& known = known_of(value);
+  std::string text;
+  std::vector<SymInt> parts;
+  if (const auto* condition = std::get_if<Condition>(&known.value)) {
+    text = condition->left.text() + " " + to_string(condition->relation) + " " + condition->right.text();
+    parts = {condition->left, condition->right};
+  } else if (const SymInt* integer = known.integer()) {
+    text = integer->text();
+    parts = {*integer};
+  } else {
+    return "";
+  }
+  std::string ranges;
+  std::vector<std::string> told;
+  for (const SymInt& part : parts) {
+    for (const std::string& name : part.symbols()) {
+      if (std::find(told.begin(), told.end(), name) != told.end()) continue;
+      told.push_back(name);
+      ranges += (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(dimensions.range(name));
+    }
+  }
+  return " (" + text + ranges + ")";
+}
+
+}  // namespace
 
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {
   const Proxy* proxy = recording_.find_recorded(condition);
@@ -79,30 +108,11 @@ bool Conditions::asks_for_none(const Value& condition) const {
   return node->target == "operator.is_" || node->target == "operator.is_not";
 }
 
-std::string Conditions::explain(const Value& value) const {
-  const AbstractValue& known = known_of(value);
-  std::string text;
-  std::vector<SymInt> parts;
-  if (const auto* condition = std::get_if<Condition>(&known.value)) {
-    text = condition->left.text() + " " + to_string(condition->relation) + " " + condition->right.text();
-    parts = {condition->left, condition->right};
-  } else if (const SymInt* integer = known.integer()) {
-    text = integer->text();
-    parts = {*integer};
-  } else {
-    return "";
-  }
-  std::string ranges;
-  std::vector<std::string> told;
-  for (const SymInt& part : parts) {
-    for (const std::string& name : part.symbols()) {
-      if (std::find(told.begin(), told.end(), name) != told.end()) continue;
-      told.push_back(name);
-      ranges +=
-          (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(context_.dimensions.range(name));
-    }
-  }
-  return " (" + text + ranges + ")";
+void Conditions::fail(const std::string& what, const Value& value, const IrNode* node) const {
+  frames_.fail(FailureKind::kDataDependentControlFlow,
+               what + " depends on " + recording_.what_decides(value) + ": " + recording_.describe(value) +
+                   explained(value, context_.dimensions),
+               node);
 }
 
 // Through what Python computes of them: what a tensor or a module gives depends on data too.

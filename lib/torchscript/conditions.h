@@ -41,8 +41,8 @@ class Conditions {
 
   // `x is None`: control flow of torch has no operand that may be None.
   bool asks_for_none(const Value& condition) const;
-  // " (batch > 1, with batch in 0..)"; empty when the value is no comparison of sizes.
-  std::string explain(const Value& value) const;
+  // Control flow depends on the value: `what` in words.
+  [[noreturn]] void fail(const std::string& what, const Value& value, const IrNode* node) const;
 
   // A placeholder that could be fixed to what the input would be.
   void add_fixable(NodeId placeholder, FixedInput input) {

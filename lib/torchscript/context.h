@@ -12,6 +12,7 @@
 #include "torchscript/budget.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/graph_tracer.h"
+#include "trace/input_spec.h"
 
 namespace fxtrace::torchscript {
 
@@ -36,7 +37,15 @@ struct Switches {
 struct Context {
   // `its_bound` gets what runs tell of each other.  It and `its_tracer` are null in Mode::kState.
   Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
-          BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer);
+          BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
+      : program(its_program),
+        options(its_options),
+        budget(its_budget),
+        bound(its_bound),
+        tracer(its_tracer),
+        mode(its_tracer != nullptr ? Mode::kRecord : Mode::kState),
+        shapes(!its_options.inputs.empty() || its_options.param_shapes_constant),
+        dimensions(shapes ? make_dimensions(its_options) : ShapeEnv()) {}
 
   bool records() const { return mode == Mode::kRecord; }
   bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }

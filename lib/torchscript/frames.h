@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "torchscript/torchscript_program.h"
@@ -56,6 +57,14 @@ class Frames {
 
   std::optional<SourceLocation> location(const IrNode* node) const;
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node) const;
+  // As the model's code would.
+  [[noreturn]] void raise(std::string message, const IrNode* node) const {
+    fail(FailureKind::kRaised, std::move(message), node);
+  }
+  // What cannot be followed.
+  [[noreturn]] void refuse(std::string message, const IrNode* node) const {
+    fail(FailureKind::kUnsupportedOp, std::move(message), node);
+  }
 
  private:
   struct Replaced {

@@ -35,35 +35,15 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const auto& schema = function.schema();
   Values values{Value(object)};
   std::vector<Argument> arguments;
-  const auto make_placeholder = [&](const std::string& name, const TypePtr& type,
-                                    const FunctionArgument* formal, AbstractValue known) -> BoundInput {
-    std::vector<Argument> defaults;
-    // A tensor would be a node in front of its placeholder.
-    if (formal != nullptr && formal->default_value) {
-      const Value given = run_.program.archive().value_of(*formal->default_value);
-      if (is_plain(given)) defaults.push_back(run_.recording.argument(given, nullptr, meaning_of(*formal)));
-    }
-    const NodeId id = run_.tracer->placeholder(name, std::move(defaults), meta_of(type, known));
-    return {make_proxy(run_.ref(id), type, std::move(known)), Argument(id)};
-  };
-  // Concrete arguments are the model's own, never a submodule's.
-  static const TraceOptions nothing_concrete;
-  const TraceOptions& options = root.index == 0 ? run_.options : nothing_concrete;
   const std::map<std::string, Value> plain = plain_inputs(function);
-  RootInputs inputs(
-      run_.program.archive(), schema, options, run_.dimensions, make_placeholder,
-      [&](const std::string& expr) { run_.tracer->guard(Expression::parse(expr), std::nullopt); },
-      [&](const std::string& message) { run_.tracer->misfit(message); },
-      [&](const std::string& name) {
-        if (run_.tracer->is_given(name)) return RootInputs::Unasked::kIsGiven;
-        return run_.tracer->is_fixed(name) && !plain.contains(name) ? RootInputs::Unasked::kTakesDefault
-                                                                    : RootInputs::Unasked::kRemains;
-      });
+  RootInputs inputs(run_, run_.recording, schema, plain);
   std::vector<BoundInput> bound = inputs.bind();
   std::vector<bool> concrete{false};  // self
   for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
-    concrete.push_back(std::ranges::find(options.concrete, schema.arguments[i].name, &ConcreteArg::name) !=
-                       options.concrete.end());
+    const auto& given = run_.options.concrete;
+    const bool is_given =
+        std::ranges::find(given, schema.arguments[i].name, &ConcreteArg::name) != given.end();
+    concrete.push_back(root.index == 0 && is_given);
   }
   run_.frames.set_concrete(std::move(concrete));
   find_fixable(schema, inputs, plain, bound);

@@ -22,10 +22,7 @@ void Loops::run(const IrNode* node) {
   if (!limit.is_int()) {
     run_.conditions.ask(limit);
     if (run_.makes_subgraphs()) return record(node);
-    frames_.fail(FailureKind::kDataDependentControlFlow,
-                 "the length of a loop depends on " + recording_.what_decides(limit) + ": " +
-                     recording_.describe(limit) + run_.conditions.explain(limit),
-                 node);
+    run_.conditions.fail("the length of a loop", limit, node);
   }
   const IrBlock& body = *node->blocks()[0];
   std::optional<Attempt> start;
@@ -39,10 +36,7 @@ void Loops::run(const IrNode* node) {
         run_.undo(*start);
         return record(node);
       }
-      frames_.fail(FailureKind::kDataDependentControlFlow,
-                   "whether a loop goes on depends on " + recording_.what_decides(condition) + ": " +
-                       recording_.describe(condition) + run_.conditions.explain(condition),
-                   node);
+      run_.conditions.fail("whether a loop goes on", condition, node);
     }
     if (!condition.to_bool()) break;
     run_.count_step(node);

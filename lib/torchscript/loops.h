@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "torchscript/loop_condition.h"
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class Loops {
+class Loops : Part {
  public:
-  Loops(Run& run, Frames& frames, Recording& recording) : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   void run(const IrNode* node);
   // The node of the block is about to run: where loops begin to work out their conditions is where they are
@@ -29,9 +27,6 @@ class Loops {
   const LoopCondition* rotated_condition(const IrNode* node);
   void record(const IrNode* node);
 
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> conditions_;
   // By block: loops whose condition begins to be worked out at the node.
   std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>> starts_;

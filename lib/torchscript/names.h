@@ -21,7 +21,6 @@ using script::DictType;
 using script::DictValue;
 using script::Extent;
 using script::extent_of;
-using script::find_equal;
 using script::float_type;
 using script::Function;
 using script::FunctionArgument;
@@ -62,7 +61,7 @@ using script::Value;
 // The class of an object.
 inline const ClassType& class_of(const ObjectValue& object) { return *object.type->as<ClassType>(); }
 
-inline bool are_equal(const Value& a, const Value& b) { return find_equal(a, b).value_or(false); }
+inline bool are_equal(const Value& a, const Value& b) { return script::find_equal(a, b).value_or(false); }
 
 inline Value deep_copy(const Value& value) { return script::find_deep_copy(value).value_or(value); }
 

@@ -94,8 +94,7 @@ void OperatorCalls::run(const IrNode* node) {
     }
   }
   if (op == nullptr) {
-    frames_.fail(FailureKind::kUnsupportedOp, std::string(to_text(node->kind())) + " cannot be followed",
-                 node);
+    frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);
   }
   const FunctionSchema* schema = &op->schema;
   Values values = frames_.inputs(node);
@@ -129,7 +128,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   const FunctionSchema& schema = node->operator_schema()->schema;
   const Operator* row = find_operator(schema);
   const script::PlainOperator* plain = row == nullptr ? nullptr : script::find_plain_operator(row->name);
-  if (plain == nullptr) frames_.fail(FailureKind::kUnsupportedOp, schema.name + " is not carried out", node);
+  if (plain == nullptr) frames_.refuse(schema.name + " is not carried out", node);
   run_.budget.spend(script::cost_of(schema.name, values));
   // A list is not added to itself while it is gone through.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
@@ -160,8 +159,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
         !(schema.arguments[i].type->kind() == TypeKind::kList &&
           schema.arguments[i].type->contained_types()[0]->kind() == TypeKind::kTensor);
     if (is_written(schema, i) && numbers_or_dict) {
-      if (run_.mode == Mode::kAbstract)
-        frames_.fail(FailureKind::kUnsupportedOp, "a list that depends on an input", node);
+      if (run_.mode == Mode::kAbstract) frames_.refuse("a list that depends on an input", node);
       materialize(values[i], node);
       return record(node, schema, frames_.inputs(node));
     }
@@ -185,12 +183,11 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
       if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
         const std::string input = recording_.describe(values[0]);
-        frames_.fail(FailureKind::kUnsupportedOp,
-                     schema.name + " of a dict whose keys are not known: " + input + "; --input '" + input +
-                         ".KEY=float32[...]', once for each key, says which it has",
-                     node);
+        frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input '" + input +
+                           ".KEY=float32[...]', once for each key, says which it has",
+                       node);
       }
-      frames_.fail(FailureKind::kUnsupportedOp, schema.name + " of a value that depends on an input", node);
+      frames_.refuse(schema.name + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
       args = {recording_.argument(values[0], node), target.name};
       if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
@@ -310,8 +307,7 @@ bool OperatorCalls::record_in_python(const IrNode* node, const FunctionSchema& s
     const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
     if (proxy == nullptr || proxy->static_type->kind() != TypeKind::kInt) {
       // Of text and floats it is another number than Python's.
-      frames_.fail(FailureKind::kUnsupportedOp,
-                   "hash() of a value that depends on an input and is no integer", node);
+      frames_.refuse("hash() of a value that depends on an input and is no integer", node);
     }
     frames_.set(node, recording_.apply("builtins.hash", {values[0]}, int_type(), node));
     return true;

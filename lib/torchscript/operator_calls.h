@@ -3,16 +3,13 @@
 
 #include <vector>
 
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class OperatorCalls {
+class OperatorCalls : Part {
  public:
-  OperatorCalls(Run& run, Frames& frames, Recording& recording)
-      : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   void run(const IrNode* node);
 
@@ -31,10 +28,6 @@ class OperatorCalls {
   // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
   // depends on an input.
   void materialize(const Value& container, const IrNode* node);
-
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -49,11 +49,10 @@ bool Process::ask(const IrNode* node) {
 void Process::enter_or_exit(const IrNode* node, bool enter) {
   const Value manager = frames_.input(node, 0);
   if (!manager.is_object()) {
-    frames_.fail(FailureKind::kUnsupportedOp, "a `with` over a value that depends on an input", node);
+    frames_.refuse("a `with` over a value that depends on an input", node);
   }
   Function* function = class_of(manager.to_object()).find_method(enter ? "__enter__" : "__exit__");
-  if (function == nullptr)
-    frames_.fail(FailureKind::kRaised, "a `with` over an object that is not a context manager", node);
+  if (function == nullptr) frames_.raise("a `with` over an object that is not a context manager", node);
   Values values{manager};
   while (values.size() < function->schema().arguments.size()) values.emplace_back();
   frames_.set(node, run_.calls.follow(*function, values, node));
@@ -79,12 +78,10 @@ void Process::switch_autocast(const ObjectValue& manager, const IrNode* node, bo
   };
   const Value device = setting("device"), dtype = setting("fast_dtype"), enabled = setting("_enabled");
   if (!device.is_string() || !dtype.is_int() || !enabled.is_bool()) {
-    frames_.fail(FailureKind::kUnsupportedOp,
-                 "`with torch.autocast(...)` with a setting that depends on an input", node);
+    frames_.refuse("`with torch.autocast(...)` with a setting that depends on an input", node);
   }
   const auto dtype_argument = find_dtype_name(dtype.to_int());
-  if (!dtype_argument)
-    frames_.fail(FailureKind::kRaised, "there is no dtype " + std::to_string(dtype.to_int()), node);
+  if (!dtype_argument) frames_.raise("there is no dtype " + std::to_string(dtype.to_int()), node);
   Switches::Autocast region{device.to_string(), enabled.to_bool(), {}};
   if (run_.records()) {
     Meta unknown;

@@ -71,9 +71,7 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
 }  // namespace
 
 RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition)
-    : run_(run),
-      frames_(run.frames),
-      recording_(run.recording),
+    : Part(run, run.frames, run.recording),
       subgraphs_(run.subgraphs),
       node_(node),
       body_(*node->blocks()[0]),
@@ -99,7 +97,7 @@ RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value
   Variable result{std::move(name), before};
   map_leaves(before, [&](const Value& value) {
     Leaf leaf{value, false, false, dynamic_type(value)};
-    if (changes && !is_uninitialized(value) && leaf_kind(*leaf.type) != LeafKind::kOther) {
+    if (changes && !value.is_uninitialized() && leaf_kind(*leaf.type) != LeafKind::kOther) {
       leaf.is_carried = leaf.is_guess = true;
       if (run_.shapes) leaf.known = known_of_value(value);
     }
@@ -150,7 +148,7 @@ Argument RecordedLoop::carried_argument(const Value& value, const Leaf& leaf) {
   switch (leaf_kind(*leaf.type)) {
     case LeafKind::kBool:
       if (value.is_bool()) return std::int64_t{value.to_bool()};
-      if (is_uninitialized(value)) return 0;
+      if (value.is_uninitialized()) return 0;
       return recording_.argument(recording_.apply("builtins.int", {value}, int_type(), node_), node_);
     case LeafKind::kFloat:
       return recording_.argument(
@@ -240,11 +238,11 @@ void RecordedLoop::refuse(const Variable& variable, const Value& before, const V
 }
 
 void RecordedLoop::compare(const Variable& variable, Leaf& leaf, const Value& after, bool& settled) {
-  if (is_uninitialized(after)) return;
+  if (after.is_uninitialized()) return;
   const LeafKind kind = leaf_kind(*dynamic_type(after));
   if (!leaf.is_carried) {
     if (is_same(leaf.before, after)) return;
-    const bool is_missing = is_uninitialized(leaf.before);
+    const bool is_missing = leaf.before.is_uninitialized();
     if ((!is_missing && kind != leaf_kind(*leaf.type)) || kind == LeafKind::kOther)
       refuse(variable, leaf.before, after);
     leaf.is_carried = true;
@@ -267,8 +265,8 @@ bool RecordedLoop::settles(const Values& results) {
   bool settled = true;
   for (std::size_t i = 0; i < results.size(); ++i) {
     Variable& variable = variables_[i];
-    if (is_uninitialized(results[i])) continue;
-    if (is_uninitialized(variable.before) && has_parts(results[i])) {
+    if (results[i].is_uninitialized()) continue;
+    if (variable.before.is_uninitialized() && has_parts(results[i])) {
       // Its form is known now.
       const Value form = map_leaves(results[i], [](const Value&) { return Value::uninitialized(); });
       variable = make_variable(variable.name, form, false);
@@ -305,7 +303,7 @@ Argument RecordedLoop::handed_on(const Values& results) {
   Argument::Tuple handed_on;
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto leaf = variables_[i].leaves.begin();
-    const bool is_missing = is_uninitialized(results[i]);
+    const bool is_missing = results[i].is_uninitialized();
     map_leaves(is_missing ? variables_[i].before : results[i], [&](const Value& part) {
       const Leaf& own = *leaf++;
       if (own.is_carried) handed_on.items.push_back(carried_argument(is_missing ? results[i] : part, own));
@@ -353,7 +351,7 @@ NodeId RecordedLoop::call_loop(const std::string& condition_name, const std::str
   for (const Variable& variable : variables_) {
     for (const Leaf& leaf : variable.leaves) {
       if (!leaf.is_carried) continue;
-      const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !is_uninitialized(leaf.before);
+      const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !leaf.before.is_uninitialized();
       carried.items.push_back(is_given ? recording_.argument(leaf.before, node_)
                                        : carried_argument(leaf.before, leaf));
       types.push_back(carried_type(leaf.type));

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "torchscript/loop_condition.h"
-#include "torchscript/recording.h"
 #include "torchscript/subgraphs.h"
 
 namespace fxtrace::torchscript {
 
-class RecordedLoop {
+class RecordedLoop : Part {
  public:
   // `condition` is null where the loop's condition is handed on from turn to turn, or is always true.
   RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition);
@@ -57,9 +56,6 @@ class RecordedLoop {
   Argument carried_argument(const Value& value, const Leaf& leaf);
   Value carried_value(NodeId carried, const Leaf& leaf, AbstractValue known, const IrNode* node);
 
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
   Subgraphs& subgraphs_;
   const IrNode* node_;
   const IrBlock& body_;

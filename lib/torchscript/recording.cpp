@@ -127,7 +127,7 @@ bool Recording::is_default(const script::Constant& literal, const Value& value, 
 
 Argument Recording::number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const {
   auto argument = number_argument(number, meaning);
-  if (!argument) frames_.fail(FailureKind::kRaised, "RuntimeError: " + no_such(number, meaning), node);
+  if (!argument) frames_.raise("RuntimeError: " + no_such(number, meaning), node);
   return std::move(*argument);
 }
 
@@ -147,7 +147,7 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   context_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
-      frames_.fail(FailureKind::kUnsupportedOp, "a value that only __setstate__ would compute is used", node);
+      frames_.refuse("a value that only __setstate__ would compute is used", node);
     }
     return context_.tracer->use(proxy->ref);
   }
@@ -198,11 +198,10 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
     if (auto constant = context_.program.archive().find_object_constant(&object)) {
       return context_.tracer->constant(&object, [&] { return std::move(*constant); }, frames_.location(node));
     }
-    frames_.fail(FailureKind::kUnsupportedOp,
-                 "an object of " + type_name(*object.type) + " made while tracing is passed on whole", node);
+    frames_.refuse("an object of " + type_name(*object.type) + " made while tracing is passed on whole",
+                   node);
   }
-  frames_.fail(FailureKind::kUnsupportedOp,
-               "a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
+  frames_.refuse("a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
 }
 
 std::string Recording::describe(const Value& value) const {

@@ -94,17 +94,24 @@ std::string python_equality(const std::string& expr, const Value& value, const T
   return expr + " == " + python_text(value);
 }
 
-RootInputs::RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema,
-                       const TraceOptions& options, const ShapeEnv& dimensions,
-                       MakePlaceholder make_placeholder, Guard guard, Misfit misfit, Decide decide)
-    : archive_(archive),
+namespace {
+
+// Concrete arguments are the model's own, never a submodule's.
+const TraceOptions& options_of(const Context& context) {
+  static const TraceOptions nothing_concrete;
+  return context.root.index == 0 ? context.options : nothing_concrete;
+}
+
+}  // namespace
+
+RootInputs::RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
+                       const std::map<std::string, Value>& plain)
+    : context_(context),
+      recording_(recording),
+      archive_(context.program.archive()),
       schema_(schema),
-      options_(options),
-      dimensions_(dimensions),
-      make_placeholder_(std::move(make_placeholder)),
-      guard_(std::move(guard)),
-      misfit_(std::move(misfit)),
-      decide_(std::move(decide)) {
+      options_(options_of(context)),
+      plain_(plain) {
   for (std::size_t i = 1; i < schema.arguments.size(); ++i) names_.push_back(schema.arguments[i].name);
 }
 
@@ -202,7 +209,7 @@ AbstractValue RootInputs::known(TypePtr& type, const Place& place) {
     return {spec.value};
   }
   TensorInfo info;
-  for (const SymInt& size : spec.shape) info.sizes.push_back(dimensions_.simplify(size));
+  for (const SymInt& size : spec.shape) info.sizes.push_back(context_.dimensions.simplify(size));
   info.dtype = find_scalar_type(*spec.dtype);
   info.requires_grad = false;
   info.contiguous = true;
@@ -238,10 +245,10 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     return bind_value(structure(formal.type, name), formal.type, place);
   }
   const script::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
-  if (!decision.named && decide_(name) == Unasked::kIsGiven) return present(formal.type, place);
+  if (!decision.named && context_.tracer->is_given(name)) return present(formal.type, place);
   // Dummy inputs stand for a call with them: what it leaves out has its default.
   if (!decision.named && default_value != nullptr &&
-      (!dummies_.empty() || decide_(name) == Unasked::kTakesDefault)) {
+      (!dummies_.empty() || (context_.tracer->is_fixed(name) && !plain_.contains(name)))) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {
@@ -250,15 +257,31 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
       return present(formal.type, place);
     }
     if (!decision.named) unasked_.insert(name);
-    return add_entry(place, make_placeholder_(name, formal.type, &formal, {}));
+    return add_entry(place, make_placeholder(place, formal.type, &formal, {}));
   }
   const bool may_be_none = formal.type->kind() == TypeKind::kOptional;
   if (default_value == nullptr && !may_be_none) {
     fail(InputChoice::no_default(name));
   }
   const Value value = default_value != nullptr ? archive_.value_of(*default_value) : Value();
-  guard_(python_equality(name, value, &archive_));
+  guard(python_equality(name, value, &archive_));
   return add_entry(place, {value, std::nullopt});
+}
+
+BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
+                                        const FunctionArgument* formal, AbstractValue known) {
+  std::vector<Argument> defaults;
+  // A tensor would be a node in front of its placeholder.
+  if (formal != nullptr && formal->default_value) {
+    const Value given = archive_.value_of(*formal->default_value);
+    if (is_plain(given)) defaults.push_back(recording_.argument(given, nullptr, meaning_of(*formal)));
+  }
+  const NodeId id = context_.tracer->placeholder(place.name, std::move(defaults), meta_of(type, known));
+  return {make_proxy(context_.ref(id), type, std::move(known)), Argument(id)};
+}
+
+void RootInputs::guard(const std::string& expr) {
+  context_.tracer->guard(Expression::parse(expr), std::nullopt);
 }
 
 BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
@@ -287,11 +310,11 @@ BoundInput RootInputs::close_entries(std::size_t first, const Place& place, Boun
 BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
   TypePtr narrower = type;
   if (const auto optional = type->as<OptionalType>()) {
-    guard_(place.expr + " is not None");
+    guard(place.expr + " is not None");
     narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
-  return add_entry(place, make_placeholder_(place.name, narrower, nullptr, std::move(info)));
+  return add_entry(place, make_placeholder(place, narrower, nullptr, std::move(info)));
 }
 
 BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
@@ -301,7 +324,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](Value plain, Argument argument) -> BoundInput {
-    guard_(python_equality(expr, plain));
+    guard(python_equality(expr, plain));
     return add_entry(place, {std::move(plain), std::move(argument)});
   };
   if (const auto optional = type->as<OptionalType>()) {
@@ -314,8 +337,8 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
     case TypeKind::kTensor:
       if (value.is<Argument::None>()) wrong();
       // Values of tensors are never fixed.
-      misfit_("--concrete gives '" + expr +
-              "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
+      context_.tracer->misfit("--concrete gives '" + expr +
+                              "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
       return present(type, place);
     case TypeKind::kNone:
       if (!value.is<Argument::None>()) wrong();

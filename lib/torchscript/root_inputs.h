@@ -1,7 +1,7 @@
 // The inputs of the root's method: which remain as placeholders, and what the others are fixed to.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "shapes/abstract_value.h"
 #include "torchscript/archive.h"
-#include "torchscript/names.h"
+#include "torchscript/recording.h"
 #include "trace/input_choice.h"
 #include "trace/input_spec.h"
 #include "trace/options.h"
@@ -31,22 +31,9 @@ std::string python_equality(const std::string& expr, const Value& value,
 
 class RootInputs {
  public:
-  // Records what remains, of which its dummy input says what is known.  `formal` is the input when it remains
-  // as a whole.
-  using MakePlaceholder = std::function<BoundInput(const std::string& name, const TypePtr& type,
-                                                   const FunctionArgument* formal, AbstractValue known)>;
-  // `expr` holds from now on: "flag == True".
-  using Guard = std::function<void(const std::string& expr)>;
-
-  // Told of a value for a tensor, which remains an input all the same.
-  using Misfit = std::function<void(const std::string& message)>;
-  // What becomes of an input of which no option speaks.
-  enum class Unasked { kRemains, kTakesDefault, kIsGiven };
-  using Decide = std::function<Unasked(const std::string& name)>;
-
-  RootInputs(const TorchScriptArchive& archive, const FunctionSchema& schema, const TraceOptions& options,
-             const ShapeEnv& dimensions, MakePlaceholder make_placeholder, Guard guard, Misfit misfit,
-             Decide decide);
+  // `plain`: inputs that are known to be plain values, and so need no default.
+  RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
+             const std::map<std::string, Value>& plain);
 
   // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
   // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
@@ -77,6 +64,12 @@ class RootInputs {
     bool used = false;
   };
 
+  // Records an input that remains, of which its dummy input says what is known.  `formal` is the input when
+  // it remains as a whole.
+  BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
+                              AbstractValue known);
+  // `expr` holds from now on: "flag == True".
+  void guard(const std::string& expr);
   BoundInput add_entry(const Place& place, BoundInput bound);
   BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
   BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);
@@ -93,16 +86,14 @@ class RootInputs {
   // What the dummy input says of the place; its type in `type`.
   AbstractValue known(TypePtr& type, const Place& place);
 
+  Context& context_;
+  Recording& recording_;
   const TorchScriptArchive& archive_;
   const FunctionSchema& schema_;
   const TraceOptions& options_;
-  const ShapeEnv& dimensions_;
+  const std::map<std::string, Value>& plain_;
   std::vector<std::string> names_;  // of the inputs
   std::vector<Dummy> dummies_;
-  MakePlaceholder make_placeholder_;
-  Guard guard_;
-  Misfit misfit_;
-  Decide decide_;
   std::set<std::string> unasked_;
   std::vector<GraphSignature::Entry> entries_;
 };

@@ -45,9 +45,9 @@ struct Attempt {
 };
 
 struct Run : Context {
-  Run(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
-      BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
-      : Context(its_program, its_options, its_budget, its_bound, its_tracer) {}
+  using Context::Context;
+  Run(const Run&) = delete;  // the parts hold on to one another
+  Run& operator=(const Run&) = delete;
 
   Checkpoint checkpoint();
   // Takes back what was done since.
@@ -66,12 +66,12 @@ struct Run : Context {
   Knowledge knowledge{*this, frames, changes, recording, input_guards, constants};
   RecordedStacks stacks{*this};
   // These call one another.
-  Blocks blocks{*this, frames};
+  Blocks blocks{*this, frames, recording};
   ValueNodes value_nodes{*this, frames, recording};
   OperatorCalls operator_calls{*this, frames, recording};
   Process process{*this, frames, recording};
   Calls calls{*this, frames, recording};
-  AbstractCalls abstract_calls{*this, frames};
+  AbstractCalls abstract_calls{*this, frames, recording};
   Subgraphs subgraphs{*this, frames, recording};
   Branches branches{*this, frames, recording};
   Loops loops{*this, frames, recording};

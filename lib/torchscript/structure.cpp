@@ -41,17 +41,15 @@ LeafKind leaf_kind(const Type& type) {
   }
 }
 
-bool is_uninitialized(const Value& value) { return value.is_uninitialized(); }
-
 bool has_parts(const Value& value) { return value.is_tuple() || value.is_list() || value.is_dict(); }
 
 bool is_same(const Value& first, const Value& second) {
-  if (first.is(second) || (is_uninitialized(first) && is_uninitialized(second))) return true;
+  if (first.is(second) || (first.is_uninitialized() && second.is_uninitialized())) return true;
   const Proxy* one = find_proxy(first);
   const Proxy* other = find_proxy(second);
   if (one != nullptr && other != nullptr) return one->ref.valid() && one->ref == other->ref;
   if (has_parts(first) || has_parts(second)) return false;
-  return is_plain(first) && is_plain(second) && !is_uninitialized(first) && !is_uninitialized(second) &&
+  return is_plain(first) && is_plain(second) && !first.is_uninitialized() && !second.is_uninitialized() &&
          are_equal(first, second);
 }
 

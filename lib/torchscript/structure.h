@@ -15,9 +15,6 @@ namespace fxtrace::torchscript {
 enum class LeafKind { kTensor, kInt, kFloat, kBool, kOther };
 LeafKind leaf_kind(const Type& type);
 
-// A variable that no way of the code so far has set, and that nobody reads.
-bool is_uninitialized(const Value& value);
-
 // One object, one node, or plain values that are equal and cannot be changed in place.
 bool is_same(const Value& first, const Value& second);
 

@@ -152,7 +152,7 @@ Argument Subgraphs::unread_value(const TypePtr& type, const AbstractValue& known
 
 Argument Subgraphs::result(const Value& value, const TypePtr& type, const AbstractValue& known,
                            const IrNode* node) {
-  if (is_uninitialized(value)) return unread_value(type, known);
+  if (value.is_uninitialized()) return unread_value(type, known);
   Argument result = recording_.argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;

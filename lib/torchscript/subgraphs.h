@@ -8,11 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
-
-struct Run;
 
 // A list or dict that a subgraph changes in place.
 struct ChangedContainer {
@@ -22,7 +20,7 @@ struct ChangedContainer {
   Value after;   // likewise, at the end of the subgraph
 };
 
-class Subgraphs {
+class Subgraphs : Part {
  public:
   // A subgraph that is being recorded.
   struct Body {
@@ -33,8 +31,7 @@ class Subgraphs {
     std::vector<ChangedContainer> changed = {};                  // of those
   };
 
-  Subgraphs(Run& run, Frames& frames, Recording& recording)
-      : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   // What `run` does as a subgraph.  What is assumed and found out inside holds nowhere else.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,
@@ -59,9 +56,6 @@ class Subgraphs {
   bool is_from_around(const Value& container);
   Argument unread_value(const TypePtr& type, const AbstractValue& known);
 
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
   std::vector<Body> bodies_;  // innermost last
   // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
   std::unordered_map<const void*, Value> may_be_other_;

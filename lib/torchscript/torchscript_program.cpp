@@ -55,8 +55,6 @@ TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archi
   initialize(options);
 }
 
-TorchScriptProgram::~TorchScriptProgram() = default;
-
 std::string TorchScriptProgram::producer_version() const {
   return std::to_string(archive_->format_version());
 }

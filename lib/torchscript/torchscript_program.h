@@ -20,7 +20,6 @@ namespace fxtrace::torchscript {
 class TorchScriptProgram : public fxtrace::Program {
  public:
   TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
-  ~TorchScriptProgram() override;
 
   const std::vector<ModuleInfo>& modules() const override { return modules_; }
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }

@@ -66,8 +66,7 @@ void ValueNodes::cast(const IrNode* node) {
   const bool is_check = node->kind() == Symbol::kAtenUnwrapOptional;
   const Proxy* proxy = find_proxy(whole);
   if (proxy == nullptr) {
-    if (is_check && whole.is_none())
-      frames_.fail(FailureKind::kRaised, "AssertionError: Unwrapping null optional", node);
+    if (is_check && whole.is_none()) frames_.raise("AssertionError: Unwrapping null optional", node);
     return frames_.set(node, whole);
   }
   if (is_check && proxy->static_type->kind() == TypeKind::kOptional) {
@@ -85,8 +84,7 @@ void ValueNodes::index_tuple(const IrNode* node) {
   const Value& tuple = frames_.input(node, 0);
   const Value& index = frames_.input(node, 1);
   run_.conditions.ask(index);
-  if (!index.is_int())
-    frames_.fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
+  if (!index.is_int()) frames_.refuse("a tuple is indexed by a value that depends on an input", node);
   std::int64_t i = index.to_int();
   if (!tuple.is_tuple()) {
     const auto* items = known_of(tuple).sequence();
@@ -95,7 +93,7 @@ void ValueNodes::index_tuple(const IrNode* node) {
   }
   const auto size = static_cast<std::int64_t>(tuple.items().size());
   if (i < 0) i += size;
-  if (i < 0 || i >= size) frames_.fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
+  if (i < 0 || i >= size) frames_.raise("IndexError: Tuple index out of range", node);
   frames_.set(node, tuple.items()[static_cast<std::size_t>(i)]);
 }
 
@@ -130,7 +128,7 @@ void ValueNodes::index_modules(const IrNode* node) {
     name = std::to_string(static_cast<std::int64_t>(children) + key.to_int());
   }
   const auto slot = type.find_slot(name);
-  if (!slot) frames_.fail(FailureKind::kRaised, "IndexError: no submodule " + name, node);
+  if (!slot) frames_.raise("IndexError: no submodule " + name, node);
   frames_.set(node, container.to_object().slots.at(*slot));
 }
 
@@ -207,15 +205,14 @@ void ValueNodes::construct(const IrNode* node) {
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
         if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
           run_.conditions.ask(values[i]);
-          frames_.fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
+          frames_.refuse("a dict key depends on an input", node);
         }
         dict->set(values[i], values[i + 1]);
       }
       return frames_.set(node, dict);
     }
     default: {  // prim::CreateObject
-      if (type->is_module())
-        frames_.fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
+      if (type->is_module()) frames_.refuse("a module is made while tracing", node);
       frames_.set(node, make_counted<ObjectValue>(type, type->as<ClassType>()->attributes().size()));
     }
   }
@@ -251,13 +248,12 @@ void ValueNodes::unpack(const IrNode* node) {
   } else if (sequence.is_list()) {
     items = sequence.items();
   } else {
-    frames_.fail(FailureKind::kRaised, "cannot unpack a value that is not a sequence", node);
+    frames_.raise("cannot unpack a value that is not a sequence", node);
   }
   if (items.size() != results.size()) {
-    frames_.fail(FailureKind::kRaised,
-                 "ValueError: expected " + std::to_string(results.size()) + " elements but found " +
-                     std::to_string(items.size()),
-                 node);
+    frames_.raise("ValueError: expected " + std::to_string(results.size()) + " elements but found " +
+                      std::to_string(items.size()),
+                  node);
   }
   for (std::size_t i = 0; i < results.size(); ++i) frames_.set(results[i], std::move(items[i]));
 }
@@ -265,7 +261,7 @@ void ValueNodes::unpack(const IrNode* node) {
 Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, const IrNode* node) {
   const TypePtr& type = node->output()->type();
   const auto slot = class_of(object).find_slot(name);
-  if (!slot) frames_.fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  if (!slot) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   const Value current = *slot < object.slots.size() ? object.slots[*slot] : Value();
   const Proxy* proxy = find_proxy(current);
   const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
@@ -284,7 +280,7 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   const std::string* path = run_.program.find_path(&object);
   if (path == nullptr) {
     if (current.is_tensor()) return current;
-    frames_.fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
+    frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }
   const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
   Meta known = meta_of(type);
@@ -310,8 +306,7 @@ void ValueNodes::get_attribute(const IrNode* node) {
     return frames_.set(node, recording_.apply("builtins.getattr", {holder, name}, node->output()->type(),
                                               node, std::move(known)));
   }
-  if (!holder.is_object())
-    frames_.fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  if (!holder.is_object()) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   frames_.set(node, attribute(holder.to_object(), name, node));
 }
 
@@ -319,13 +314,12 @@ void ValueNodes::set_attribute(const IrNode* node) {
   const Value holder = frames_.input(node, 0);
   const std::string& name = node->text();
   if (!holder.is_object()) {
-    frames_.fail(FailureKind::kUnsupportedOp,
-                 "attribute '" + name + "' of a value that depends on an input is set", node);
+    frames_.refuse("attribute '" + name + "' of a value that depends on an input is set", node);
   }
   const Ref<ObjectValue> object(&holder.to_object());
   if (run_.makes_subgraphs()) run_.subgraphs.check_change(holder, "attribute '" + name + "' is set", node);
   const auto found = class_of(*object).find_slot(name);
-  if (!found) frames_.fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
+  if (!found) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   const std::size_t slot = *found;
   Value before = slot < object->slots.size() ? object->slots[slot] : Value();
   run_.changes.add([object, slot, before] { object->slots.at(slot) = before; });

@@ -3,16 +3,13 @@
 
 #include <string>
 
-#include "torchscript/recording.h"
+#include "torchscript/part.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
-class ValueNodes {
+class ValueNodes : Part {
  public:
-  ValueNodes(Run& run, Frames& frames, Recording& recording)
-      : run_(run), frames_(frames), recording_(recording) {}
+  using Part::Part;
 
   // False when the node is of another kind.
   bool run(const IrNode* node);
@@ -33,10 +30,6 @@ class ValueNodes {
   // `fits`: as many elements are taken as there are.
   Value item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
              bool fits = true);
-
-  Run& run_;
-  Frames& frames_;
-  Recording& recording_;
 };
 
 }  // namespace fxtrace::torchscript
