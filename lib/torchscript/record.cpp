@@ -188,7 +188,8 @@ void Interpreter::execute(const IrNode* node, Values values) {
   Values results;
   if (auto refusal = script::carry_out(*plain, traits_of(node), values, results))
     fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
-  for (const Value& result : results) budget_.spend(script::length_of(result));
+  constexpr std::size_t kUnitsOfElement = 2;
+  for (const Value& result : results) budget_.spend(kUnitsOfElement * script::length_of(result));
   const auto& outputs = node->outputs();
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
     set(outputs[i], std::move(results[i]));
