@@ -8,7 +8,6 @@
 #include <cstring>
 #include <iostream>
 #include <new>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -254,7 +253,6 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   if (stage == Stage::kLoadOperators)
     return input_error("loading the libraries of --op-library crashed (" + name + ")");
-  if (signal == SIGBUS) return input_error("the file was cut short while it was read (" + name + ")");
   // Too deep a recursion ends so; with a stack as is usual none is known.
   constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
   std::vector<std::string> hints;
@@ -264,46 +262,6 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   return input_error("it made fxtrace crash (" + name + ")", hints);
 }
-
-// --- in this process, without isolation ---
-
-// What to say when a file is cut short that is mapped: there is no way back from that signal.
-std::string last_words;  // NOLINT(cert-err58-cpp): an empty string
-
-void cut_short(int /*signal*/) {
-  remove_unfinished_output();
-  static_cast<void>(!::write(STDERR_FILENO, last_words.data(), last_words.size()));
-  ::_exit(kBadInput);
-}
-
-class NotIsolated : public Isolated {
- public:
-  NotIsolated(const IsolationArguments& arguments, const InputFile& input, Console& console)
-      : Isolated(console.owns_process()),
-        arguments_(arguments),
-        input_(input),
-        owns_process_(console.owns_process()) {
-    begins(Stage::kFxtrace);
-    if (owns_process_) std::signal(SIGBUS, cut_short);
-  }
-  ~NotIsolated() override {
-    if (owns_process_) std::signal(SIGBUS, SIG_DFL);
-  }
-  NotIsolated(const NotIsolated&) = delete;
-  NotIsolated& operator=(const NotIsolated&) = delete;
-
-  void begins(Stage stage) override {
-    std::ostringstream words;
-    Console(std::cin, words, words).error(input_.with_display(ended_by(SIGBUS, arguments_, stage)));
-    last_words = words.str();
-  }
-  void all_is_open() override {}
-
- private:
-  const IsolationArguments& arguments_;
-  const InputFile& input_;
-  bool owns_process_;
-};
 
 }  // namespace
 
@@ -325,7 +283,7 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
                  Console& console, const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
-    NotIsolated here(arguments, input, console);
+    Isolated here(console.owns_process());
     return run_with([&] { return work(here); },
                     [&] {
                       if (output.is_written()) output.commit();

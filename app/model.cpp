@@ -9,7 +9,7 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
   log::info(input.display() + " is " + info.what);
   const Listener listener = listener_of(console);
   TraceResult& result = isolated.keep(with_input(
-      input, [&] { return run_front_end(input.file(), info, config.options, wanted, listener, isolated); }));
+      input, [&] { return run_front_end(input.file(), info, config.options, wanted, listener); }));
   finish_trace(result, config, listener);
   result.collection.model.file = input.base_name();
   return result;

@@ -1,17 +1,21 @@
 # Finds LibTorch and defines fxtrace::libtorch: headers, libtorch_cpu and libc10, nothing else.
 #
-# It is looked for in CMAKE_PREFIX_PATH (variable or environment), then in the torch that FXTRACE_PYTHON or python3
-# imports.  LibTorch's own find_package(Torch) is not used: for a CUDA build it stops when the machine has no CUDA
-# toolkit, which nothing here needs, and it links libraries that nothing here calls.
+# It is looked for in CMAKE_PREFIX_PATH (variable or environment), then in the torch that FXTRACE_PYTHON, the Python that
+# makes a wheel or python3 imports.  LibTorch's own find_package(Torch) is not used: for a CUDA build it stops when the
+# machine has no CUDA toolkit, which nothing here needs, and it links libraries that nothing here calls.
 
+if(NOT EXISTS "${FXTRACE_TORCH_CONFIG}")
+  unset(FXTRACE_TORCH_CONFIG CACHE)
+endif()
 find_file(FXTRACE_TORCH_CONFIG TorchConfig.cmake
           PATH_SUFFIXES Torch cmake/Torch share/cmake/Torch
-          DOC "TorchConfig.cmake of the LibTorch to use")
-mark_as_advanced(FXTRACE_TORCH_CONFIG)
+          NO_CACHE)
 
 if(NOT FXTRACE_TORCH_CONFIG)
   set(_python ${FXTRACE_PYTHON})
-  if(NOT _python)
+  if(NOT _python AND SKBUILD)
+    set(_python ${Python3_EXECUTABLE} -E)  # pip hides the packages of its own Python by PYTHONPATH
+  elseif(NOT _python)
     set(_python python3)
   endif()
   # find_spec does not run torch's own start-up, which takes seconds.
@@ -19,8 +23,12 @@ if(NOT FXTRACE_TORCH_CONFIG)
     COMMAND ${_python} -c "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin))"
     OUTPUT_VARIABLE _torch_root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE _python_failed)
   if(NOT _python_failed AND EXISTS ${_torch_root}/share/cmake/Torch/TorchConfig.cmake)
-    set_property(CACHE FXTRACE_TORCH_CONFIG PROPERTY VALUE ${_torch_root}/share/cmake/Torch/TorchConfig.cmake)
+    set(FXTRACE_TORCH_CONFIG ${_torch_root}/share/cmake/Torch/TorchConfig.cmake)
   endif()
+endif()
+if(FXTRACE_TORCH_CONFIG AND NOT SKBUILD)  # wheels for other Pythons are made in the same folder
+  set(FXTRACE_TORCH_CONFIG ${FXTRACE_TORCH_CONFIG} CACHE FILEPATH "TorchConfig.cmake of the LibTorch to use")
+  mark_as_advanced(FXTRACE_TORCH_CONFIG)
 endif()
 
 if(NOT FXTRACE_TORCH_CONFIG AND FXTRACE_EXECUTE STREQUAL "AUTO")
@@ -29,8 +37,8 @@ if(NOT FXTRACE_TORCH_CONFIG AND FXTRACE_EXECUTE STREQUAL "AUTO")
 endif()
 if(NOT FXTRACE_TORCH_CONFIG)
   message(FATAL_ERROR
-    "LibTorch is in none of CMAKE_PREFIX_PATH and python3's packages.  scripts/setup installs it into the build "
-    "folder; or: python3 -m pip install torch==2.13.0")
+    "LibTorch is in none of CMAKE_PREFIX_PATH and python3's packages.  scripts/setup --libtorch installs it into the "
+    "build folder; or: python3 -m pip install torch==2.13.0")
 endif()
 
 get_filename_component(FXTRACE_TORCH_ROOT ${FXTRACE_TORCH_CONFIG}/../../../.. ABSOLUTE)
@@ -39,8 +47,8 @@ set(FXTRACE_TORCH_VERSION ${PACKAGE_VERSION})
 unset(PACKAGE_VERSION)
 message(STATUS "LibTorch ${FXTRACE_TORCH_VERSION}: ${FXTRACE_TORCH_ROOT}")
 if(NOT FXTRACE_TORCH_VERSION MATCHES "^2\\.13\\.")
-  message(WARNING "fxtrace is tested with LibTorch 2.13; this is ${FXTRACE_TORCH_VERSION}, whose internal headers "
-                  "may differ")
+  message(WARNING "fxtrace is tested with LibTorch 2.13, and this is ${FXTRACE_TORCH_VERSION}; FXTRACE_EXECUTE=OFF "
+                  "leaves it out")
 endif()
 
 foreach(_library c10 torch_cpu)

@@ -1,15 +1,18 @@
 # `cpack -G DEB` in a build folder of the preset release: a package for the distribution that it is built on.  The
-# program and the plugin, not LibTorch, which the plugin needs at run time (docs/installing.md).
+# program and, if it was built, the plugin for --op-library, which needs a LibTorch of the system (docs/installing.md).
 set(CPACK_PACKAGE_NAME fxtrace)
 set(CPACK_PACKAGE_CONTACT "fxtrace maintainers <maintainers@fxtrace.example>" CACHE STRING "Who packages, as NAME <ADDRESS>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trace PyTorch models into torch.fx graphs")
 set(CPACK_PACKAGE_DESCRIPTION
 "fxtrace reads exported programs (torch.export) and TorchScript archives and
 writes them as torch.fx graphs, in JSON, DOT or text, without Python and
-without the model's source code. It shows what a model is and what it costs.
+without the model's source code. It shows what a model is and what it costs.")
+if(TARGET fxtrace_execute)
+  string(APPEND CPACK_PACKAGE_DESCRIPTION "
 .
---op-library needs LibTorch, which is not in this package: pip install torch,
-and let FXTRACE_LIBTORCH name its folder. All the rest needs nothing.")
+Only --op-library needs LibTorch, which is not in this package: pip install
+torch, and let FXTRACE_LIBTORCH name its folder.")
+endif()
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL Runtime)

@@ -93,7 +93,6 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   const Listing listing = with_input(input, [&] { return listing_of(input, info, options); });
   if (listing.compiled_only || !listing.to_choose_from.empty()) {
-    isolated.all_is_open();
     const auto compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
     output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
     return kDone;
@@ -127,10 +126,11 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
 
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+  Config config = arguments.trace.resolve();
   const InputFile input(arguments.model, console.in());
   Output output("-", input, console);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    open_libraries(config.options, listener_of(console), isolated);
     return inspect(arguments, config, input, output, isolated, console);
   });
 }

@@ -30,7 +30,6 @@ struct Arguments {
 
 int render_collection(const Arguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
-  isolated.all_is_open();
   if (arguments.trace.any_but_passes()) {
     throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
   }
@@ -45,12 +44,13 @@ int render_collection(const Arguments& arguments, const Config& config, const In
 
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+  Config config = arguments.trace.resolve();
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    open_libraries(config.options, listener_of(console), isolated);
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     if (is_traceable(info.kind)) {
       return trace_and_write(input, info, config, arguments.format, output, isolated, console);

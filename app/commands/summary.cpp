@@ -167,7 +167,6 @@ int summarize(const Arguments& arguments, const Config& config, const SummaryLay
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
   if (info.kind == FileKind::kText && is_json(input)) {
-    isolated.all_is_open();
     if (arguments.trace.any()) {
       throw usage_error("options of a trace do not apply to " + input.display() +
                         ", which is traced already");
@@ -188,7 +187,7 @@ int summarize(const Arguments& arguments, const Config& config, const SummaryLay
 
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+  Config config = arguments.trace.resolve();
   const SummaryFormat format = arguments.format();  // what is wrong with it is said first
   static_cast<void>(format);
   const InputFile input(arguments.model, console.in());
@@ -196,6 +195,7 @@ int run(const Arguments& arguments, Console& console) {
   SummaryLayout layout;
   if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    open_libraries(config.options, listener_of(console), isolated);
     return summarize(arguments, config, layout, input, output, isolated, console);
   });
 }

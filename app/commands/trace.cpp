@@ -7,6 +7,7 @@
 
 #include "app/formats.h"
 #include "app/isolation.h"
+#include "app/model.h"
 #include "app/output.h"
 #include "app/trace_and_write.h"
 #include "app/trace_options.h"
@@ -25,12 +26,13 @@ struct Arguments {
 
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+  Config config = arguments.trace.resolve();
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);
   return run_isolated(arguments.isolation, input, output, console, [&](Isolated& isolated) {
+    open_libraries(config.options, listener_of(console), isolated);
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     return trace_and_write(input, info, config, arguments.format, output, isolated, console);
   });

@@ -10,10 +10,9 @@
 namespace fxtrace {
 namespace {
 
-// Each takes LibTorch some forty bytes or more.
+// Each takes its reader some forty bytes or more.
 constexpr std::size_t kMaxValues = 16'000'000;
-// A module takes two levels: the object and the dict of its attributes.  LibTorch's time to load a chain of
-// modules grows with more than the square of its length: 500 modules take seconds.
+// A module takes two levels: the object and the dict of its attributes.
 constexpr std::uint32_t kMaxNesting = 1'000;
 
 // Follows the unpickler's stack with the nesting of each value in place of the value.

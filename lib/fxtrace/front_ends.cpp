@@ -7,26 +7,27 @@
 
 namespace fxtrace {
 
+void open_libraries(TraceOptions& options, const Listener& listener, Stages& stages) {
+  if (!options.op_libraries.empty()) {
+    stages.begins(Stage::kLoadLibTorch);
+    open_execute_plugin(listener);
+    stages.begins(Stage::kLoadOperators);
+    options.registered = load_operators(options.op_libraries, listener);
+    stages.begins(Stage::kFxtrace);
+  }
+  stages.all_is_open();
+}
+
 TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                          const Wanted& wanted, const Listener& listener, Stages& stages) {
+                          const Wanted& wanted, const Listener& listener) {
   if (!is_traceable(info.kind)) throw not_traceable(info);
   if (info.kind == FileKind::kExportedProgram) {
-    stages.all_is_open();
     return trace_exported_program(file, info, options, wanted, listener);
   }
   if (options.model) {
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
   }
-  torchscript::RegisteredOperators registered;
-  if (!options.op_libraries.empty()) {
-    stages.begins(Stage::kLoadLibTorch);
-    open_execute_plugin(listener);
-    stages.begins(Stage::kLoadOperators);
-    registered = load_operators(options.op_libraries, listener);
-    stages.begins(Stage::kFxtrace);
-  }
-  stages.all_is_open();
-  return torchscript::trace_torchscript(file, info, options, registered, wanted, listener);
+  return torchscript::trace_torchscript(file, info, options, wanted, listener);
 }
 
 void finish_trace(TraceResult& result, const Config& config, const Listener& listener) {

@@ -19,9 +19,13 @@ class Stages {
   virtual void all_is_open() {}  // from now on nothing is opened
 };
 
+// Before anything is read of the model: loads options.op_libraries, whose code runs as they are loaded, and
+// keeps in options.registered what they register.  Throws Error.
+void open_libraries(TraceOptions& options, const Listener& listener, Stages& stages);
+
 // Traces the model, of which `info` says what identify_file() found.  Throws Error.
 TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                          const Wanted& wanted, const Listener& listener, Stages& stages);
+                          const Wanted& wanted, const Listener& listener);
 
 // Tells what the trace has to say, and puts the options into the collection.  Where the configuration is
 // strict, throws Error(kUsage) for an option that did nothing: it is most likely not the one that was meant.

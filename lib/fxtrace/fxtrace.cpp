@@ -27,8 +27,10 @@ GraphCollection trace(const std::string& path, const Config& config, const Liste
   check_passes(config.passes);
   Stages unwatched;
   TraceResult result = at_file(path, [&] {
+    TraceOptions options = config.options;
+    open_libraries(options, listener, unwatched);
     const ModelFile file(path);
-    return run_front_end(file, identify_file(file), config.options, {}, listener, unwatched);
+    return run_front_end(file, identify_file(file), options, {}, listener);
   });
   finish_trace(result, config, listener);
   result.collection.model.file = std::filesystem::path(path).filename().string();

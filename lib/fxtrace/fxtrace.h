@@ -10,15 +10,15 @@
 // while it is traced is data, `failure` in `modules`.  Names and values in a collection come from the file,
 // whatever they are.
 //
-// Unlike the program, the library reads the model in this very process, without a limit on memory and time. A
-// TorchScript archive that was made for it can crash LibTorch, or worse: archives of strangers are for the
-// program, which has a process for them that can do nothing (docs/security.md), and whose JSON is read by
-// read_json().  It takes a stack of 8 MiB, as main threads have; TorchScript archives are traced by one
-// thread at a time, because LibTorch has one registry of classes and operators for the process.
+// Unlike the program, the library reads the model in this very process, with the limits that each trace has
+// and no other on memory and time.  Models of strangers are better left to the program, which has a process
+// for them that can do nothing (docs/security.md), and whose JSON is read by read_json().  It takes a stack
+// of 8 MiB, as main threads have.  Several threads may trace at the same time, what one traces is its own.
 //
-// TorchScript takes LibTorch, which is found and opened with the first such archive (fxtrace/libtorch.h says
-// where it is looked for), and the plugin that uses it: programs built with find_package(fxtrace) know the
-// folder of the package, and one that is installed elsewhere has it beside itself or in ../lib/fxtrace.
+// Libraries of operators (`op_libraries`) take LibTorch, which is found and opened with the first of them
+// (fxtrace/libtorch.h says where it is looked for), and the plugin that asks it: programs built with
+// find_package(fxtrace) know the folder of the package, and one that is installed elsewhere has it beside
+// itself or in ../lib/fxtrace.  Both stay open.  One thread at a time may do that.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ namespace fxtrace {
 // Traces the TorchScript archive or exported program at `path`, and runs the passes of the configuration; the
 // options are those of `fxtrace trace`, and read_config() reads them from JSON.  The listener is told of
 // warnings, notes and progress.  Throws Error: kUsage for options that are wrong or, where the configuration
-// is strict, do nothing; kInput for files that cannot be read or traced, and for LibTorch.
+// is strict, do nothing; kInput for files that cannot be read or traced, and for a LibTorch that is missing.
 GraphCollection trace(const std::string& path, const Config& config = {}, const Listener& listener = {});
 
 // The collection in a file that write_json() or the program wrote.  Throws Error(kInput).

@@ -1,4 +1,4 @@
-// Finding LibTorch at run time.
+// Finding LibTorch at run time, for the plugin (lib/execute) and nothing else.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,7 @@ inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 //   - $FXTRACE_LIBTORCH, the folder of a torch package or its lib folder, unless it is empty;
 //   - the one that the plugin was built with, if it is still there;
 //   - a torch package beside the program, as in a virtual environment: in the site-packages or dist-packages
-//   of
-//     the Pythons in ../lib;
+//     of the Pythons in ../lib;
 //   - the one that the system's loader finds (LD_LIBRARY_PATH).
 //
 // Its version, which is read before it is opened, must be the one that the plugin was built for; of those

@@ -73,13 +73,12 @@ void set_plugin_folder(const std::filesystem::path& folder) { given_folder() = f
 
 void open_execute_plugin(const Listener& listener) { plugin(listener); }
 
-torchscript::RegisteredOperators load_operators(const std::vector<std::string>& libraries,
-                                                const Listener& listener) {
+RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener) {
   std::vector<const char*> paths;
   for (const auto& library : libraries) paths.push_back(library.c_str());
-  torchscript::RegisteredOperators registered;
+  RegisteredOperators registered;
   const FxtraceDeclare declare = [](void* context, const char* class_name, const char* schema) {
-    auto& all = *static_cast<torchscript::RegisteredOperators*>(context);
+    auto& all = *static_cast<RegisteredOperators*>(context);
     if (*class_name == '\0') {
       all.schemas.emplace_back(schema);
     } else {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "torchscript/front_end.h"
 #include "trace/front_end.h"
+#include "trace/options.h"
 
 namespace fxtrace {
 
@@ -16,7 +16,6 @@ void open_execute_plugin(const Listener& listener);
 
 // Loads the shared libraries, whose code runs as they are loaded.  Throws Error(kUsage) for one that cannot
 // be.
-torchscript::RegisteredOperators load_operators(const std::vector<std::string>& libraries,
-                                                const Listener& listener);
+RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener);
 
 }  // namespace fxtrace

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "torchscript/convert.h"
 #include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
@@ -178,6 +179,36 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
     }
   }
   return *place;
+}
+
+Meta meta_of(const TypePtr& type, const AbstractValue& known) {
+  Meta meta;
+  meta.type = type_name(*type);
+  if (const TensorInfo* info = known.tensor()) {
+    meta.type = "Tensor";
+    meta.shape.emplace();
+    for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
+    if (info->dtype) meta.dtype = dtype_name(*info->dtype);
+    if (!info->device.is_cpu()) meta.device = info->device.text();
+  } else if (const SymInt* integer = known.integer()) {
+    meta.value = *integer;
+  }
+  return meta;
+}
+
+std::vector<Meta> tensors_in(const AbstractValue& known) {
+  std::vector<Meta> tensors;
+  const auto add = [&](const AbstractValue& value, const auto& self) -> void {
+    if (value.tensor() != nullptr) tensors.push_back(meta_of(tensor_type(), value));
+    if (value.sequence() != nullptr) {
+      for (const AbstractValue& item : *value.sequence()) self(item, self);
+    }
+    if (value.dict() != nullptr) {
+      for (const AbstractValue& item : value.dict()->values) self(item, self);
+    }
+  };
+  add(known, add);
+  return tensors;
 }
 
 }  // namespace fxtrace::torchscript

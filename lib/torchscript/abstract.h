@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/node.h"
 #include "shapes/abstract_value.h"
 #include "shapes/call.h"
 #include "torchscript/names.h"
@@ -27,6 +28,11 @@ std::optional<TensorInfo> find_tensor_info(const Value& value);
 AbstractValue literal_value(const Value& value);
 // None for what is neither.
 Value plain_value(const AbstractValue& value);
+
+// Of a node whose value has that type.
+Meta meta_of(const TypePtr& type, const AbstractValue& known = {});
+// Of each tensor that is known to be in the value, in order.
+std::vector<Meta> tensors_in(const AbstractValue& known);
 
 // Reads the element of an integer tensor without dimensions that stands in the code; nothing of others.
 using ReadConstant = std::function<std::optional<SymInt>(const TensorValue&)>;

@@ -1,46 +1,90 @@
-// An `if` that depends on data, as a node higher_order.cond with a subgraph for each way.
+#include "torchscript/branches.h"
+
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <unordered_set>
+#include <vector>
 
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/interpreter.h"
+#include "torchscript/pure_code.h"
+#include "torchscript/run.h"
 #include "torchscript/structure.h"
 
 namespace fxtrace::torchscript {
 namespace {
 
-// In one of its blocks.
-bool is_inside(const IrValue* value, const IrNode* node) {
-  const IrNode* owner = value->node()->owning_block()->owning_node();
-  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
-  return owner == node;
+bool always_raises(const IrBlock& block) {
+  return std::any_of(block.nodes().begin(), block.nodes().end(), [](const IrNode* node) {
+    if (node->kind() == Symbol::kPrimRaiseException) return true;
+    return node->kind() == Symbol::kPrimIf && always_raises(*node->blocks()[0]) &&
+           always_raises(*node->blocks()[1]);
+  });
 }
 
-bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
+// The constant that the block gives back as its only result, when it does nothing else.
+std::optional<bool> constant_result(const IrBlock& block) {
+  if (block.outputs().size() != 1) return std::nullopt;
+  return constant_bool(block.outputs()[0]);
+}
 
-// Everything that can be reached from the values and can be changed in place.
-std::unordered_set<const void*> mutable_values(std::vector<Value> pending) {
-  std::unordered_set<const void*> found;
-  while (!pending.empty()) {
-    const Value value = std::move(pending.back());
-    pending.pop_back();
-    if (is_mutable(value) && !found.insert(value.identity()).second) continue;
-    const auto add = [&](const Value& part) {
-      if (is_mutable(part) || part.is_tuple()) pending.push_back(part);
-    };
-    if (value.is_list()) {
-      for (const Value& item : value.items()) add(item);
-    } else if (value.is_tuple()) {
-      std::ranges::for_each(value.items(), add);
-    } else if (value.is_dict()) {
-      for (const auto& entry : value.to_dict().entries()) add(entry.value);
-    } else if (value.is_object()) {
-      std::ranges::for_each(value.to_object().slots, add);
-    }
+// The branch of an `if` that is left when an exception is all that the other one is for.
+std::optional<bool> branch_without_raise(const IrNode* node) {
+  const bool first = always_raises(*node->blocks()[0]);
+  const bool second = always_raises(*node->blocks()[1]);
+  if (first == second) return std::nullopt;
+  return second;
+}
+
+// How `a and b`, `a or b` are written: an `if` with one boolean result, one branch a constant.
+struct ShortCircuit {
+  bool is_and;
+};
+std::optional<ShortCircuit> short_circuit(const IrNode* node) {
+  if (node->outputs().size() != 1 || node->output()->type()->kind() != TypeKind::kBool) return std::nullopt;
+  if (constant_result(*node->blocks()[1]) == false) return ShortCircuit{true};
+  if (constant_result(*node->blocks()[0]) == true) return ShortCircuit{false};
+  return std::nullopt;
+}
+
+// What the value must be for no exception to be raised, when nothing but that hangs on it.
+std::optional<bool> required(const IrValue* value) {
+  if (value->uses().size() != 1) return std::nullopt;
+  const IrNode* user = value->uses()[0].user;
+  if (user->kind() == Symbol::kAtenNot) {
+    const auto negated = required(user->output());
+    return negated ? std::optional<bool>(!*negated) : std::nullopt;
   }
-  return found;
+  // Result of a block: what the `if` around it must give.
+  if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+    const IrNode* outer = user->owning_block()->owning_node();
+    if (outer->kind() == Symbol::kPrimIf && short_circuit(outer)) return required(outer->output());
+    return std::nullopt;
+  }
+  if (user->kind() != Symbol::kPrimIf) return std::nullopt;
+  if (const auto branch = branch_without_raise(user)) return branch;
+  const auto circuit = short_circuit(user);
+  if (!circuit) return std::nullopt;
+  const auto result = required(user->output());
+  if (!result) return std::nullopt;
+  if (circuit->is_and && *result) return true;
+  if (!circuit->is_and && !*result) return false;
+  return std::nullopt;
+}
+
+// Whether the value only decides, through any `and` and `or`, about exceptions.
+bool only_guards(const IrValue* value) {
+  return std::all_of(value->uses().begin(), value->uses().end(), [](const IrUse& use) {
+    const IrNode* user = use.user;
+    if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
+      const IrNode* outer = user->owning_block()->owning_node();
+      return outer->kind() == Symbol::kPrimIf && short_circuit(outer) && only_guards(outer->output());
+    }
+    if (user->kind() != Symbol::kPrimIf) return false;
+    return branch_without_raise(user).has_value() || (short_circuit(user) && only_guards(user->output()));
+  });
 }
 
 bool has_nodes(const Graph& graph) {
@@ -49,151 +93,154 @@ bool has_nodes(const Graph& graph) {
 
 }  // namespace
 
-Interpreter::Attempt Interpreter::begin_attempt() {
-  const std::size_t first_node = tracer_->graph().mark().ids;
-  return {tracer_->mark(), checkpoint(), first_node};
+void Branches::choose(const IrNode* node, bool branch) {
+  const IrBlock& block = *node->blocks()[branch ? 0 : 1];
+  run_.blocks.run_block(block);
+  Values results = frames_.outputs(block);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    frames_.set(node->outputs()[i], std::move(results[i]));
+    run_.conditions.leave_out_as(node->outputs()[i], block.outputs()[i]);
+  }
 }
 
-void Interpreter::undo(const Attempt& attempt) {
-  tracer_->undo_to(attempt.recorded);
-  back_to(attempt.before);
+void Branches::run(const IrNode* node) {
+  const Value condition = frames_.input(node, 0);
+  if (condition.is_bool()) return choose(node, condition.to_bool());
+  if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
+  if (assume(node, condition)) return;
+  run_.conditions.ask(condition);
+  if (run_.mode == Mode::kAbstract && run_both(node)) return;
+  if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
+  frames_.fail(FailureKind::kDataDependentControlFlow,
+               "an `if` depends on " + recording_.what_decides(condition) + ": " +
+                   recording_.describe(condition) + run_.conditions.explain(condition),
+               node);
 }
 
-// What is assumed and found out inside holds nowhere else; but names of sizes are not given twice.
-GraphTracer::OpenSubgraph Interpreter::record_subgraph(const std::string& name, const IrBlock& block,
-                                                       const std::vector<NodeId>& operands,
-                                                       const std::function<void()>& run) {
-  std::vector<NodeRef> captured;
-  captured.reserve(operands.size());
-  for (const NodeId operand : operands) captured.push_back(tracer_->ref(operand));
-  tracer_->begin_subgraph(name);
-  for (const NodeRef& operand : captured) tracer_->use(operand);
-  bodies_.push_back({block.owning_node(), frames_.size() - 1, {}, std::nullopt, {}});
-  const Restore restore([this, call_mark = std::exchange(call_mark_, changes_.mark()), known = dimensions_,
-                         assumed = assumed_]() mutable {
-    bodies_.pop_back();
-    call_mark_ = call_mark;
-    assumed_ = std::move(assumed);
-    const auto before = known.ranges();
-    for (const auto& [dimension, range] : dimensions_.ranges()) {
-      if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
-        known.narrow(dimension, range);
-      }
+// Takes the branch that raises nothing, when the `if` is there for an exception only.
+bool Branches::assume(const IrNode* node, const Value& condition) {
+  const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
+  if (const auto branch = branch_without_raise(node)) {
+    run_.conditions.assume(node, condition, *branch);
+    choose(node, *branch);
+    return true;
+  }
+  const auto circuit = short_circuit(node);
+  if (!circuit) return false;
+  const auto result = required(node->output());
+  if (known && result && *result == circuit->is_and) {
+    // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
+    run_.conditions.assume(node, condition, circuit->is_and);
+    choose(node, circuit->is_and);
+    return true;
+  }
+  if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1]))
+    return false;
+  // Which half decides is not known, and need not be: the guard is the whole expression.
+  leave_out(node, condition, circuit->is_and);
+  frames_.set(node, Value::uninitialized());
+  return true;
+}
+
+// Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
+void Branches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
+  run_.conditions.forget_left_out(node->output());
+  std::optional<Expression> first = run_.conditions.find_expression(node->input(0), condition);
+  if (!first || !run_.records()) return;
+  const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
+  std::optional<Expression> second;
+  Checkpoint before = run_.checkpoint();
+  const Restore restore([&] { run_.back_to(std::move(before)); });
+  try {
+    run_.tracer->look_at([&] {
+      run_.blocks.run_block(rest);
+      second = run_.conditions.find_expression(rest.outputs()[0], frames_.value(rest.outputs()[0]));
+    });
+  } catch (const TraceFailure&) {
+    return;
+  } catch (const InputsAsked&) {
+    return;
+  }
+  if (!second) return;
+  std::vector<Expression> halves{*std::move(first), *std::move(second)};
+  run_.conditions.leave_out(node->output(),
+                            is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
+}
+
+// Both ways of an `if`, when nothing but its results can tell which was taken.
+bool Branches::run_both(const IrNode* node) {
+  const Checkpoint before = run_.checkpoint();
+  const Restore restore([this, outer = std::exchange(run_.both_ways, true)] { run_.both_ways = outer; });
+  std::array<Values, 2> results;
+  std::array<bool, 2> raises{};
+  std::array<CostLog::Mark, 2> costs;
+  for (std::size_t branch = 0; branch < results.size(); ++branch) {
+    const IrBlock& block = *node->blocks()[branch];
+    if (run_.costs != nullptr) costs[branch] = run_.costs->mark();
+    try {
+      run_.blocks.run_block(block);
+    } catch (const TraceFailure& thrown) {
+      // Whatever comes after the `if` has taken the other branch.
+      if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
+      raises[branch] = true;
+      run_.back_to(before);
+      if (run_.costs != nullptr) run_.costs->undo_to(costs[branch]);
+      continue;
     }
-    dimensions_ = std::move(known);
-  });
-  run();
-  return tracer_->suspend_subgraph();
-}
-
-std::unordered_set<const void*> Interpreter::containers_around(const IrNode* node, std::size_t frame,
-                                                               Values more) const {
-  for (std::size_t i = 0; i <= frame; ++i) {
-    for (const auto& [name, value] : frames_[i].values) {
-      if (i < frame || !is_inside(name, node)) more.push_back(value);
-    }
+    if (run_.changes.mark() != before.changes) return false;
+    results[branch] = frames_.outputs(block);
   }
-  return mutable_values(std::move(more));
-}
-
-bool Interpreter::is_from_around(const Value& container) {
-  if (bodies_.empty()) return false;
-  Body& body = bodies_.back();
-  if (!body.around) body.around = containers_around(body.node, body.frame, body.handed_in);
-  return body.around->contains(container.identity());
-}
-
-void Interpreter::check_change(const Value& container, const std::string& what, const IrNode* node) {
-  if (may_be_other_.contains(container.identity())) {
-    fail(FailureKind::kDataDependentControlFlow,
-         what + ", which is one or another as an `if` or a loop has it that depends on an input", node);
+  if (raises[0] || raises[1]) {
+    Values& left = results[raises[0] ? 1 : 0];
+    for (std::size_t i = 0; i < left.size(); ++i) frames_.set(node->outputs()[i], std::move(left[i]));
+    return true;
   }
-  if (is_from_around(container)) {
-    fail(FailureKind::kDataDependentControlFlow, what + " inside an `if` or a loop that depends on an input",
-         node);
+  if (run_.costs != nullptr) run_.costs->choose(costs[0], costs[1]);
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    const Value& first = results[0][i];
+    const Value& second = results[1][i];
+    frames_.set(node->outputs()[i],
+                is_plain(first) && is_plain(second) && are_equal(first, second)
+                    ? first
+                    : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
   }
+  return true;
 }
 
-void Interpreter::note_change(const Value& container, const std::string& name, const IrNode* node) {
-  if (!is_from_around(container)) return check_change(container, name + " is changed", node);
-  auto& changed = bodies_.back().changed;
-  if (std::ranges::any_of(changed, [&](const auto& known) { return known.container.is(container); })) return;
-  changed.push_back({name, container, copy_of(container), {}});
-}
-
-void Interpreter::change(const Value& container, const Value& content, const std::string& name,
-                         const IrNode* node) {
-  note_change(container, name, node);
-  remember(container);
-  set_content(container, content);
-}
-
-std::vector<Interpreter::ChangedContainer> Interpreter::take_changes() {
-  std::vector<ChangedContainer> changed = std::move(bodies_.back().changed);
-  for (ChangedContainer& change : changed) {
-    change.after = copy_of(change.container);
-    set_content(change.container, change.before);
+// What is known of a value that is one of the two.
+AbstractValue Branches::merged(const Value& first, const Value& second) {
+  AbstractValue known = known_of_value(first);
+  const AbstractValue other = known_of_value(second);
+  if (known == other) return known;
+  auto* info = std::get_if<TensorInfo>(&known.value);
+  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
+  info->content = nullptr;
+  if (info->dtype != other.tensor()->dtype) info->dtype.reset();
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = run_.dimensions.fresh();
   }
-  return changed;
+  return known;
 }
 
-// Where one of `others` can be seen from elsewhere, neither it nor the container may change from now on.
-void Interpreter::may_be_another(const Value& container, const Values& others, const IrNode* node) {
-  const auto around = containers_around(node, frames_.size() - 1, {});
-  const auto add = [&](const Value& value) {
-    const void* identity = value.identity();
-    if (!may_be_other_.emplace(identity, value).second) return;
-    changes_.add([this, identity] { may_be_other_.erase(identity); });
-  };
-  for (const Value& other : others) {
-    if (!around.contains(other.identity())) continue;
-    add(other);
-    add(container);
+void Branches::raise(const IrNode* node) {
+  const Value& message = frames_.input(node, 0);
+  std::string type = "Exception";
+  if (node->inputs().size() > 1 && frames_.input(node, 1).is_string()) {
+    type = frames_.input(node, 1).to_string();
+    type = type.substr(type.rfind('.') + 1);
   }
-}
-
-Argument Interpreter::unread_value(const TypePtr& type, const AbstractValue& known) {
-  switch (leaf_kind(*type)) {
-    case LeafKind::kInt:
-      return 0;
-    case LeafKind::kBool:
-      return false;
-    case LeafKind::kFloat:
-      return 0.0;
-    default:
-      break;
+  std::string text = message.is_string() ? message.to_string() : "";
+  if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {
+    frames_.fail(FailureKind::kRaised, readable_message(text), node);
   }
-  const TensorInfo* info = known.tensor();
-  const bool is_known = info != nullptr && info->is_static() && info->dtype;
-  Argument::List sizes;
-  Kwargs kwargs;
-  if (is_known) {
-    for (const SymInt& size : info->sizes) sizes.items.emplace_back(*size.number());
-    kwargs.emplace_back("dtype", Argument::Dtype{dtype_name(*info->dtype)});
-  } else {
-    sizes.items.emplace_back(0);
-  }
-  return tracer_->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
-                                meta(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
+  frames_.fail(FailureKind::kRaised, text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
-Argument Interpreter::subgraph_result(const Value& value, const TypePtr& type, const AbstractValue& known,
-                                      const IrNode* node) {
-  if (is_uninitialized(value)) return unread_value(type, known);
-  Argument result = argument(value, node);
-  const auto* id = result.get_if<NodeId>();
-  if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
-  const fxtrace::Node& given = tracer_->graph().node(*id);
-  if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
-  return tracer_->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
-}
-
-Value Interpreter::combined(const Value& first, const Value& second, const std::string& name,
-                            const IrNode* node,
-                            const std::function<Value(const Value&, const Value&)>& on_difference) {
+Value Branches::combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
+                         const OnDifference& on_difference) {
   if (is_same(first, second)) return first;
-  measure(first, node);
-  measure(second, node);
+  recording_.measure(first, node);
+  recording_.measure(second, node);
   const bool is_first_missing = is_uninitialized(first);
   if (is_first_missing || is_uninitialized(second)) {
     const Value& there = is_first_missing ? second : first;
@@ -206,10 +253,11 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
     });
   }
   const auto refuse = [&] {
-    fail(FailureKind::kDataDependentControlFlow,
-         "an `if` depends on an input: " + describe(value(node->input(0))) + ", and " + name + " is " +
-             kind_text(first) + " or " + kind_text(second) + " after it: only tensors and numbers can differ",
-         node);
+    frames_.fail(FailureKind::kDataDependentControlFlow,
+                 "an `if` depends on an input: " + recording_.describe(frames_.input(node, 0)) + ", and " +
+                     name + " is " + kind_text(first) + " or " + kind_text(second) +
+                     " after it: only tensors and numbers can differ",
+                 node);
   };
   auto parts = matching_parts(first, second);
   if (parts) {
@@ -217,7 +265,7 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
     items.reserve(parts->size());
     for (const auto& [one, other] : *parts) items.push_back(combined(one, other, name, node, on_difference));
     Value result = with_parts(first, std::move(items));
-    if (is_mutable(result)) may_be_another(result, {first, second}, node);
+    if (!result.is_tuple()) run_.subgraphs.may_be_another(result, {first, second}, node);
     return result;
   }
   const LeafKind kind = leaf_kind(*dynamic_type(first));
@@ -226,25 +274,26 @@ Value Interpreter::combined(const Value& first, const Value& second, const std::
 }
 
 // A tensor where the question is one of a tensor, which compilers prefer to a bool of Python's.
-Argument Interpreter::predicate(const IrNode* node, const Value& condition) {
-  const NodeId asked = tracer_->use(find_proxy(condition)->ref);
-  const fxtrace::Node& question = tracer_->graph().node(asked);
+Argument Branches::predicate(const IrNode* node, const Value& condition) {
+  const NodeId asked = run_.tracer->use(find_proxy(condition)->ref);
+  const fxtrace::Node& question = run_.tracer->graph().node(asked);
   const bool is_question =
       question.target == "builtins.bool" && question.args.size() == 1 && question.args[0].is<NodeId>();
   if (!is_question || !question.users.empty() || node->input(0)->uses().size() != 1) return asked;
   const NodeId tensor = *question.args[0].get_if<NodeId>();
-  const fxtrace::Node& made_by = tracer_->graph().node(tensor);
+  const fxtrace::Node& made_by = run_.tracer->graph().node(tensor);
   const bool gives_bool =
       made_by.op == Opcode::kCallFunction &&
       fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
   if (!gives_bool && made_by.meta->dtype != "bool") return asked;
-  tracer_->erase(asked);
+  run_.tracer->erase(asked);
   return tensor;
 }
 
-void Interpreter::record_branches(const IrNode* node, const Value& condition) {
-  const Attempt attempt = begin_attempt();
-  const std::array<std::string, 2> names{tracer_->next_subgraph("true"), tracer_->next_subgraph("false")};
+void Branches::record(const IrNode* node, const Value& condition) {
+  const Attempt attempt = run_.begin_attempt();
+  const std::array<std::string, 2> names{run_.tracer->next_subgraph("true"),
+                                         run_.tracer->next_subgraph("false")};
   std::array<Values, 2> results;
   std::array<std::vector<ChangedContainer>, 2> changes;
   std::vector<GraphTracer::OpenSubgraph> bodies;
@@ -254,19 +303,19 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
     const IrBlock& block = *node->blocks()[i];
     try {
       bodies.push_back(
-          record_subgraph(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
-            expect(condition, branch);
-            bodies_.back().around = std::move(around);
-            run_block(block);
-            results[i] = outputs(block);
-            changes[i] = take_changes();
-            around = std::move(bodies_.back().around);
+          run_.subgraphs.record(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
+            run_.conditions.expect(condition, branch);
+            run_.subgraphs.innermost().around = std::move(around);
+            run_.blocks.run_block(block);
+            results[i] = frames_.outputs(block);
+            changes[i] = run_.subgraphs.take_changes();
+            around = std::move(run_.subgraphs.innermost().around);
           }));
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
       // Whatever comes after the `if` has taken the other way.
-      undo(attempt);
-      assume_that(node, condition, !branch);
+      run_.undo(attempt);
+      run_.conditions.assume(node, condition, !branch);
       return choose(node, !branch);
     }
   }
@@ -293,12 +342,12 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   const auto for_each_result = [&](bool is_final, const auto& on_difference) {
     for (const ChangedContainer& container : containers) {
       const Value content = combined(container.before, container.after, container.name, node, on_difference);
-      if (is_final) change(container.container, content, container.name, node);
+      if (is_final) run_.subgraphs.change(container.container, content, container.name, node);
     }
     for (std::size_t i = 0; i < node->outputs().size(); ++i) {
       const IrValue* output = node->outputs()[i];
       if (!output->has_uses()) continue;
-      set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
+      frames_.set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
     }
   };
   for_each_result(false, [&](const Value& first, const Value& second) {
@@ -306,7 +355,7 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
       gives_condition = true;
     } else {
       differences.push_back({{first, second}, dynamic_type(is_uninitialized(first) ? second : first), {}});
-      if (!shapes_) return Value();
+      if (!run_.shapes) return Value();
       AbstractValue& known = differences.back().known;
       known = is_uninitialized(first)    ? known_of_value(second)
               : is_uninitialized(second) ? known_of_value(first)
@@ -317,41 +366,42 @@ void Interpreter::record_branches(const IrNode* node, const Value& condition) {
   });
   const auto condition_as = [&](bool when_true) {
     if (when_true) return condition;
-    return record_call("operator.not_", {argument(condition, node)}, {}, bool_type(), node);
+    return recording_.apply("operator.not_", {condition}, bool_type(), node);
   };
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
   if (is_empty && differences.empty()) {
-    undo(attempt);
+    run_.undo(attempt);
     for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
     return;
   }
 
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    tracer_->resume_subgraph(bodies[i]);
+    run_.tracer->resume_subgraph(bodies[i]);
     Argument::Tuple items;
     for (const Difference& difference : differences) {
-      items.items.push_back(subgraph_result(difference.values[i], difference.type, difference.known, node));
+      items.items.push_back(
+          run_.subgraphs.result(difference.values[i], difference.type, difference.known, node));
     }
-    tracer_->output(std::move(items), Meta{});
-    bodies[i] = tracer_->suspend_subgraph();
+    run_.tracer->output(std::move(items), Meta{});
+    bodies[i] = run_.tracer->suspend_subgraph();
   }
-  const std::vector<NodeId> operands = tracer_->end_subgraphs(bodies);
-  const Argument asked = gives_condition ? argument(condition, node) : predicate(node, condition);
+  const std::vector<NodeId> operands = run_.tracer->end_subgraphs(bodies);
+  const Argument asked = gives_condition ? recording_.argument(condition, node) : predicate(node, condition);
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;
   for (const Difference& difference : differences) types.push_back(difference.type);
-  const NodeId cond = tracer_->call_with_subgraphs(
+  const NodeId cond = run_.tracer->call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
-      meta(tuple_type(types)), location(node), "", operands);
+      meta_of(tuple_type(types)), frames_.location(node), "", operands);
   std::size_t next = 0;
   for_each_result(true, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) return condition_as(first.to_bool());
     const Difference& difference = differences[next];
-    return record_call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, {}, difference.type,
-                       node, difference.known);
+    return recording_.call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, difference.type,
+                           node, difference.known);
   });
 }
 

@@ -134,6 +134,12 @@ bool may_hold_tensor(const Type& type) {
   return false;
 }
 
+bool makes_tensor(const FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns, [](const FunctionArgument& result) {
+    return result.type->kind() != TypeKind::kVar && may_hold_tensor(*result.type);
+  });
+}
+
 namespace {
 
 SchemaType schema_type(const Type& type) {
@@ -183,7 +189,7 @@ Schema converted_schema(const FunctionSchema& schema) {
 }
 
 const Schema* find_row_schema(const FunctionSchema& schema) {
-  static std::unordered_map<const Operator*, Schema> known;
+  thread_local std::unordered_map<const Operator*, Schema> known;  // a library may trace in several
   const Operator* row = find_operator(schema);
   if (row == nullptr) return nullptr;
   const auto [place, is_new] = known.try_emplace(row);

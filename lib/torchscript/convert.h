@@ -33,6 +33,8 @@ std::string path_part(const std::string& name);
 const Type* without_optional(const Type* type);
 // Whether a value of this type is a tensor or may hold one.
 bool may_hold_tensor(const Type& type);
+// Whether one of the operator's results is a tensor or holds one, as its schema tells.
+bool makes_tensor(const FunctionSchema& schema);
 
 // The operator's row in our table; null for one that only this archive declares.
 const Operator* find_operator(const FunctionSchema& schema);

@@ -9,12 +9,10 @@
 namespace fxtrace::torchscript {
 
 std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
-                                                const TraceOptions& options,
-                                                const RegisteredOperators& registered,
-                                                const Listener& listener) {
+                                                const TraceOptions& options, const Listener& listener) {
   try {
     auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
-    warn_of(provide_operators(*archive, registered, options), listener);
+    warn_of(provide_operators(*archive, options), listener);
     archive->load();
     return std::make_unique<const TorchScriptProgram>(std::move(archive), options);
   } catch (const script::SourceError& error) {  // its place is a line of a record
@@ -23,10 +21,9 @@ std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const Fil
 }
 
 TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                              const RegisteredOperators& registered, const Wanted& wanted,
-                              const Listener& listener) {
-  return trace_model([&] { return load_torchscript(file, info, options, registered, listener); }, options,
-                     wanted, listener);
+                              const Wanted& wanted, const Listener& listener) {
+  return trace_model([&] { return load_torchscript(file, info, options, listener); }, options, wanted,
+                     listener);
 }
 
 }  // namespace fxtrace::torchscript

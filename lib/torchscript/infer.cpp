@@ -15,7 +15,7 @@ namespace {
 
 // Rows are read once; what others declare may change with the archive.
 const CalledOperator& called_operator(const FunctionSchema& schema, CalledOperator& other) {
-  static std::unordered_map<const Operator*, CalledOperator> known;
+  thread_local std::unordered_map<const Operator*, CalledOperator> known;  // a library may trace in several
   const Operator* row = find_operator(schema);
   if (row != nullptr) {
     const auto [place, is_new] = known.try_emplace(row);

@@ -2,38 +2,34 @@
 
 #include <algorithm>
 
-#include "script/plain_operators.h"
 #include "support/error.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/root_inputs.h"
-#include "torchscript/structure.h"
-#include "trace/expression.h"
 
 namespace fxtrace::torchscript {
-
 namespace {
-constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
-}  // namespace
 
-Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
-                         BoundTorchScriptProgram* bound, GraphTracer* tracer)
-    : program_(program),
-      options_(options),
-      budget_(budget),
-      bound_(bound),
-      tracer_(tracer),
-      mode_(tracer != nullptr ? Mode::kRecord : Mode::kState),
-      shapes_(!options.inputs.empty() || options.param_shapes_constant) {
-  if (shapes_) dimensions_ = make_dimensions(options);
+// Sizes of another graph that depend on data keep their names, and no new one gets them.
+void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
+  const auto reserve = [&](const SymInt& size) {
+    for (const std::string& name : size.symbols()) dimensions.narrow(name, dimensions.range(name));
+  };
+  if (const TensorInfo* info = known.tensor()) std::ranges::for_each(info->sizes, reserve);
+  if (const SymInt* integer = known.integer()) reserve(*integer);
+  if (const auto* items = known.sequence()) {
+    for (const AbstractValue& item : *items) reserve_names(item, dimensions);
+  }
+  if (const auto* dict = known.dict()) {
+    for (const AbstractValue& item : dict->values) reserve_names(item, dimensions);
+  }
 }
 
-// --- entry points ---
+}  // namespace
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
-  root_ = module_ = root;
-  bound_->calls().forget(root, 0);
-  const auto& object = program_.object(root);
+  run_.root = run_.module = root;
+  run_.bound->calls().forget(root, 0);
+  const auto& object = run_.program.object(root);
   Function& function =
       method == "forward" ? *find_forward(class_of(*object)) : *class_of(*object).get_method(method);
   const auto& schema = function.schema();
@@ -44,67 +40,63 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     std::vector<Argument> defaults;
     // A tensor would be a node in front of its placeholder.
     if (formal != nullptr && formal->default_value) {
-      const Value given = program_.archive().value_of(*formal->default_value);
-      if (is_plain(given)) defaults.push_back(argument(given, nullptr, meaning_of(*formal)));
+      const Value given = run_.program.archive().value_of(*formal->default_value);
+      if (is_plain(given)) defaults.push_back(run_.recording.argument(given, nullptr, meaning_of(*formal)));
     }
-    const NodeId id = tracer_->placeholder(name, std::move(defaults), meta(type, known));
-    return {make_proxy(ref(id), type, std::move(known)), Argument(id)};
+    const NodeId id = run_.tracer->placeholder(name, std::move(defaults), meta_of(type, known));
+    return {make_proxy(run_.ref(id), type, std::move(known)), Argument(id)};
   };
   // Concrete arguments are the model's own, never a submodule's.
   static const TraceOptions nothing_concrete;
-  const TraceOptions& options = root.index == 0 ? options_ : nothing_concrete;
-  const std::map<std::string, Value> plain = plain_inputs(root, function);
+  const TraceOptions& options = root.index == 0 ? run_.options : nothing_concrete;
+  const std::map<std::string, Value> plain = plain_inputs(function);
   RootInputs inputs(
-      program_.archive(), schema, options, dimensions_, make_placeholder,
-      [&](const std::string& expr) { tracer_->guard(Expression::parse(expr), std::nullopt); },
-      [&](const std::string& message) { tracer_->misfit(message); },
+      run_.program.archive(), schema, options, run_.dimensions, make_placeholder,
+      [&](const std::string& expr) { run_.tracer->guard(Expression::parse(expr), std::nullopt); },
+      [&](const std::string& message) { run_.tracer->misfit(message); },
       [&](const std::string& name) {
-        if (tracer_->is_given(name)) return RootInputs::Unasked::kIsGiven;
-        return tracer_->is_fixed(name) && !plain.contains(name) ? RootInputs::Unasked::kTakesDefault
-                                                                : RootInputs::Unasked::kRemains;
+        if (run_.tracer->is_given(name)) return RootInputs::Unasked::kIsGiven;
+        return run_.tracer->is_fixed(name) && !plain.contains(name) ? RootInputs::Unasked::kTakesDefault
+                                                                    : RootInputs::Unasked::kRemains;
       });
   std::vector<BoundInput> bound = inputs.bind();
-  concrete_inputs_ = {false};  // self
+  std::vector<bool> concrete{false};  // self
   for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
-    concrete_inputs_.push_back(std::ranges::find(options.concrete, schema.arguments[i].name,
-                                                 &ConcreteArg::name) != options.concrete.end());
+    concrete.push_back(std::ranges::find(options.concrete, schema.arguments[i].name, &ConcreteArg::name) !=
+                       options.concrete.end());
   }
+  run_.frames.set_concrete(std::move(concrete));
   find_fixable(schema, inputs, plain, bound);
-  if (root.index != 0 && is_forward(method)) use_call(root, bound);
+  if (root.index != 0 && is_forward(method)) use_call(bound);
   for (auto& [value, given] : bound) {
-    arguments.push_back(given ? std::move(*given) : argument(value, nullptr));
+    arguments.push_back(given ? std::move(*given) : run_.recording.argument(value, nullptr));
     values.push_back(std::move(value));
   }
   if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
-    auto [known, cost] = result_of(function, values, type_of(root));
-    const Meta result_meta = meta(result_type, known);
+    auto [known, cost] = run_.abstract_calls.result_of(function, values, run_.type_of(root));
+    const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
-    if (!shapes_ && tracer_->has_failed(root)) run_abstractly(function, values);
-    const NodeId call = tracer_->call_root(std::move(arguments), result_meta);
-    if (cost) tracer_->set_cost(call, *std::move(cost));
-    if (shapes_ && !known.is_unknown()) tracer_->module_gives(root, tensors_in(known));
-    tracer_->output(call, result_meta);
+    if (!run_.shapes && run_.tracer->has_failed(root)) run_.abstract_calls.run(function, values);
+    const NodeId call = run_.tracer->call_root(std::move(arguments), result_meta);
+    if (cost) run_.tracer->set_cost(call, *std::move(cost));
+    if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(root, tensors_in(known));
+    run_.tracer->output(call, result_meta);
     return;
   }
-  if (tracer_->rules().has_function_rules()) recorded_calls_.emplace(tracer_->rules(), program_.modules());
+  run_.stacks.begin();
   try {
-    const Values result = run_root(root, function, std::move(values));
-    const Value output = result.empty() ? Value() : result[0];
-    if (shapes_) tracer_->module_gives(root, tensors_in(known_of_value(output)));
-    tracer_->output(argument(output, nullptr),
-                    meta(result_type, shapes_ ? known_of_value(output) : AbstractValue{}));
-    if (recorded_calls_) {
-      for (std::string& message : recorded_calls_->fold(tracer_->finished_graph())) {
-        tracer_->misfit(std::move(message));
-      }
-    }
+    const Value output = run_.calls.run_root(function, std::move(values));
+    if (run_.shapes) run_.tracer->module_gives(root, tensors_in(known_of_value(output)));
+    run_.tracer->output(run_.recording.argument(output, nullptr),
+                        meta_of(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
+    run_.stacks.fold();
   } catch (...) {
-    changes_.undo_to(0);
+    run_.changes.undo_to(0);
     throw;
   }
-  changes_.undo_to(0);  // the next graph starts from the archive's own state
+  run_.changes.undo_to(0);  // the next graph starts from the archive's own state
 }
 
 // Where the inputs of the root's graph are not the method's own, one by one.
@@ -120,21 +112,21 @@ void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, cons
       if (schema.arguments[i].name == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
     }
   }
-  tracer_->set_signature({std::move(entries), {}});
+  run_.tracer->set_signature({std::move(entries), {}});
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
-std::map<std::string, Value> Interpreter::plain_inputs(ModuleId root, const Function& function) {
+std::map<std::string, Value> Interpreter::plain_inputs(const Function& function) const {
   std::map<std::string, Value> inputs;
-  if (root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
+  if (run_.root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
   const auto& formals = function.schema().arguments;
-  const SeenCalls::Arguments& use = bound_->calls().use(root);
+  const SeenCalls::Arguments& use = run_.bound->calls().use(run_.root);
   const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
     const auto& formal = formals[i + 1];
-    const bool is_default = options_.defaults == Defaults::kNeeded && formal.default_value && plain[i] &&
-                            are_equal(program_.archive().value_of(*formal.default_value), *plain[i]);
+    const bool is_default = run_.options.defaults == Defaults::kNeeded && formal.default_value && plain[i] &&
+                            are_equal(run_.program.archive().value_of(*formal.default_value), *plain[i]);
     // A concrete argument is the root's: what has a default of its own takes that.
     const bool is_roots = formal.default_value && i < use.is_concrete.size() && use.is_concrete[i];
     if (plain[i] && !is_default && !is_roots) inputs.emplace(formal.name, deep_copy(*plain[i]));
@@ -152,17 +144,44 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
     const auto known = plain.find(name);
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
-      if (!formal.default_value || options_.defaults == Defaults::kNever) continue;
-      fixable_.emplace(node, FixedInput{name,
-                                        python_text(program_.archive().value_of(*formal.default_value),
-                                                    &program_.archive()),
-                                        true, may_hold_tensor(*formal.type)});
-    } else if (tracer_->is_fixed(name)) {
+      if (!formal.default_value || run_.options.defaults == Defaults::kNever) continue;
+      run_.conditions.add_fixable(
+          NodeId{node}, FixedInput{name,
+                                   python_text(run_.program.archive().value_of(*formal.default_value),
+                                               &run_.program.archive()),
+                                   true, may_hold_tensor(*formal.type)});
+    } else if (run_.tracer->is_fixed(name)) {
       bound[i].value = known->second;
-      tracer_->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
+      run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
     } else {
-      fixable_.emplace(node, FixedInput{name, python_text(known->second), false});
+      run_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
     }
+  }
+}
+
+// What is known of the inputs of a submodule's own graph: that of its call in another one.
+void Interpreter::use_call(std::vector<BoundInput>& inputs) {
+  if (!run_.shapes) return;
+  const SeenCalls::Arguments& use = run_.bound->calls().use(run_.root);
+  const std::vector<AbstractValue>& known = use.known;
+  for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
+    const Proxy* proxy = find_proxy(inputs[i].value);
+    if (proxy == nullptr || known[i].is_unknown() || (i < use.is_concrete.size() && use.is_concrete[i]))
+      continue;
+    AbstractValue input = known[i];
+    reserve_names(input, run_.dimensions);
+    run_.tracer->set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
+    // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
+    const Expression name = run_.recording.condition_of(inputs[i].value);
+    const SymInt* integer = input.integer();
+    if (input.is_none()) {
+      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
+    } else if (proxy->static_type->kind() == TypeKind::kOptional) {
+      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
+    } else if (integer != nullptr && integer->is_number()) {
+      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
+    }
+    inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
 }
 
@@ -170,650 +189,14 @@ void Interpreter::set_state(const Ref<ObjectValue>& object, const Value& state) 
   Function* function = class_of(*object).find_method("__setstate__");
   if (function == nullptr || !function->has_code()) return;
   try {
-    call_graph_function(*function, {Value(object), state}, nullptr);
+    run_.calls.follow(*function, {Value(object), state}, nullptr);
   } catch (const TraceFailure&) {
     // What is missing now is what the state would not tell without running it.
   } catch (const std::exception& e) {
     rethrow_what_is_not_the_models(e);
     // Likewise: the state does not fit the code.
   }
-  changes_.forget();
-  remembered_.clear();
-}
-
-// --- values ---
-
-const Value& Interpreter::value(const IrValue* v) const {
-  static const Value none{};
-  const auto& values = frames_.back().values;
-  const auto it = values.find(v);
-  if (it == values.end()) return none;
-  if (!materialized_.empty() && (it->second.is_list() || it->second.is_dict())) {
-    const auto made = materialized_.find(it->second.identity());
-    if (made != materialized_.end()) return made->second.proxy;
-  }
-  return it->second;
-}
-
-void Interpreter::set(const IrValue* v, Value value) { frames_.back().values[v] = std::move(value); }
-
-Interpreter::Values Interpreter::inputs(const IrNode* node) const {
-  Values values;
-  values.reserve(node->inputs().size());
-  for (const IrValue* input : node->inputs()) values.push_back(value(input));
-  return values;
-}
-
-Interpreter::Values Interpreter::outputs(const IrBlock& block) const {
-  Values values;
-  values.reserve(block.outputs().size());
-  for (const IrValue* output : block.outputs()) values.push_back(value(output));
-  return values;
-}
-
-Interpreter::Values Interpreter::run_graph(const IrGraph& graph, const Values& inputs,
-                                           const std::string& function,
-                                           const std::vector<bool>& is_concrete) {
-  frames_.push_back({function, {}, {}, {}});
-  const auto& formals = graph.inputs();
-  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) {
-    set(formals[i], inputs[i]);
-    if (i < is_concrete.size() && is_concrete[i]) frames_.back().concrete.insert(formals[i]);
-  }
-  run_block(*graph.block());
-  Values result = outputs(*graph.block());
-  frames_.pop_back();
-  return result;
-}
-
-void Interpreter::run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out) {
-  for (const IrNode* node = *block.nodes().begin(); node != block.return_node(); node = node->next()) {
-    if (left_out.contains(node)) continue;
-    if (makes_subgraphs()) note_loop_starts(block, node);
-    if (const IrNode* last = run_hooked_call(node)) {
-      node = last;
-    } else if (recorded_calls_ && records()) {
-      const std::size_t first = tracer_->graph().mark().ids;
-      run_node(node);
-      note_stack(node, first);
-    } else {
-      run_node(node);
-    }
-  }
-}
-
-// The operations of a call that is followed have told of themselves already.
-void Interpreter::note_stack(const IrNode* node, std::size_t first) {
-  if (!(tracer_->ref(NodeId{}).graph == kRootGraph)) return;
-  const Graph& graph = tracer_->graph();
-  const bool is_call = node->kind() == Symbol::kPrimCallMethod;
-  const std::size_t end = graph.mark().ids;
-  std::vector<StackFrame> stack;
-  for (std::size_t i = first; i < end; ++i) {
-    const NodeId id{static_cast<std::uint32_t>(i)};
-    if (!graph.contains(id) || graph.node(id).op == Opcode::kGetAttr) continue;
-    if (is_call && graph.node(id).op != Opcode::kCallModule) return;
-    if (stack.empty()) {
-      constexpr int kMaxNodes = 1000, kMaxDepth = 10;
-      int nodes = kMaxNodes;
-      if (!is_call) {
-        stack = program_.stack(node);
-      } else if (const IrGraph* called = called_method(node)) {
-        stack = stack_inside(*called, kMaxDepth, nodes);
-        budget_.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
-      }
-      constexpr std::size_t kBytesOfUnit = 16;
-      for (const StackFrame& frame : stack) {
-        budget_.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
-      }
-    }
-    recorded_calls_->note(id, stack);
-  }
-}
-
-// The code of the method that the node calls; null where it has none.
-const IrGraph* Interpreter::called_method(const IrNode* node) const {
-  const auto* type = node->input(0)->type()->as<ClassType>();
-  const Function* method = type == nullptr ? nullptr : type->find_method(node->text());
-  return method == nullptr ? nullptr : program_.archive().find_graph(*method);
-}
-
-// Of the first operation that has one.
-std::vector<StackFrame> Interpreter::stack_inside(const IrGraph& graph, int depth, int& nodes) const {
-  for (const IrNode* node : graph.nodes()) {
-    if (--nodes < 0 || depth == 0) break;
-    std::vector<StackFrame> stack;
-    if (node->kind() != Symbol::kPrimCallMethod) {
-      stack = program_.stack(node);
-    } else if (const IrGraph* called = called_method(node)) {
-      stack = stack_inside(*called, depth - 1, nodes);
-    }
-    if (!stack.empty()) return stack;
-  }
-  return {};
-}
-
-// --- one node ---
-
-void Interpreter::run_node(const IrNode* node) {
-  budget_.spend(1);
-  // Branches that may both be taken multiply: leaves beyond this have no known shapes.
-  if (mode_ == Mode::kAbstract && ++abstract_nodes_ > kMaxAbstractNodes) {
-    fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
-  }
-  switch (node->kind()) {
-    case Symbol::kPrimConstant: {
-      Value constant = program_.archive().value_of(*node->constant());
-      if (constant.is_function()) return;
-      if (shapes_ && constant.is_tensor()) read_constant(constant.to_tensor());
-      return set(node->output(), std::move(constant));
-    }
-    case Symbol::kPrimGetAttr:
-      return get_attribute(node);
-    case Symbol::kPrimSetAttr:
-      return set_attribute(node);
-    case Symbol::kPrimIf:
-      return run_if(node);
-    case Symbol::kPrimLoop:
-      return run_loop(node);
-    case Symbol::kPrimRaiseException:
-      return raise(node);
-    case Symbol::kPrimCallMethod:
-      return call_method(node);
-    case Symbol::kPrimCallFunction:
-      return call_function(node);
-    case Symbol::kPrimListConstruct:
-    case Symbol::kPrimTupleConstruct:
-    case Symbol::kPrimDictConstruct:
-    case Symbol::kPrimCreateObject:
-      return construct(node);
-    case Symbol::kPrimTupleUnpack:
-    case Symbol::kPrimListUnpack:
-      return unpack(node);
-    case Symbol::kPrimIsinstance:
-      return is_instance(node);
-    case Symbol::kPrimEnter:
-      return context_manager(node, true);
-    case Symbol::kPrimExit:
-      return context_manager(node, false);
-    case Symbol::kPrimFork:
-    case Symbol::kPrimAwaitable: {
-      // Nothing runs at the same time here: the result of the body stands for the future.
-      const Values result = run_graph(*node->subgraph(), inputs(node), frames_.back().function);
-      return set(node->output(), result.empty() ? Value() : result[0]);
-    }
-    case Symbol::kPrimPrint:
-    case Symbol::kAtenWarn:
-      return;  // no effect on any value
-    default:
-      if (!run_value_node(node)) run_operator(node);
-  }
-}
-
-// Nodes whose result is one of their inputs, or a part of one.  False when the node is another kind.
-bool Interpreter::run_value_node(const IrNode* node) {
-  static const Symbol awaitable_wait = script::intern("prim::awaitable_wait");
-  static const Symbol awaitable_nowait = script::intern("prim::awaitable_nowait");
-  if (node->is(awaitable_wait) || node->is(awaitable_nowait)) {
-    set(node->output(), value(node->input(0)));
-    return true;
-  }
-  switch (node->kind()) {
-    case Symbol::kAtenWait:
-      set(node->output(), value(node->input(0)));
-      return true;
-    case Symbol::kPrimUninitialized:
-      set(node->output(), Value::uninitialized());
-      return true;
-    case Symbol::kPrimUncheckedCast:
-    case Symbol::kPrimUncheckedUnwrapOptional:
-    case Symbol::kAtenUnwrapOptional: {
-      const Value& whole = value(node->input(0));
-      const Proxy* proxy = find_proxy(whole);
-      if (proxy == nullptr) {
-        if (node->kind() == Symbol::kAtenUnwrapOptional && whole.is_none()) {
-          fail(FailureKind::kRaised, "AssertionError: Unwrapping null optional", node);
-        }
-        set(node->output(), whole);
-        return true;
-      }
-      if (node->kind() == Symbol::kAtenUnwrapOptional && proxy->static_type->kind() == TypeKind::kOptional) {
-        guard(Expression::comparison("is not", condition_of(whole), Expression::none()), location(node));
-      }
-      const bool narrower = is_subtype(*node->output()->type(), *proxy->static_type);
-      Value cast =
-          make_proxy(proxy->ref, narrower ? node->output()->type() : proxy->static_type, proxy->meaning);
-      static_cast<Proxy&>(cast.to_handle()).known = proxy->known;
-      set(node->output(), std::move(cast));
-      return true;
-    }
-    case Symbol::kPrimTupleIndex: {
-      const Value& tuple = value(node->input(0));
-      const Value& index = value(node->input(1));
-      ask(index);
-      if (!index.is_int())
-        fail(FailureKind::kUnsupportedOp, "a tuple is indexed by a value that depends on an input", node);
-      std::int64_t i = index.to_int();
-      if (tuple.is_tuple()) {
-        const auto size = static_cast<std::int64_t>(tuple.items().size());
-        if (i < 0) i += size;
-        if (i < 0 || i >= size) fail(FailureKind::kRaised, "IndexError: Tuple index out of range", node);
-        set(node->output(), tuple.items()[static_cast<std::size_t>(i)]);
-      } else {
-        const auto* items = known_of(tuple).sequence();
-        if (items != nullptr && i < 0) i += static_cast<std::int64_t>(items->size());
-        set(node->output(), unpacked_item(tuple, static_cast<std::size_t>(i), node->output()->type(), node));
-      }
-      return true;
-    }
-    case Symbol::kPrimTupleSlice: {
-      const Value& tuple = value(node->input(0));
-      const std::int64_t begin = node->integer(Symbol::kAttrBegin);
-      const std::int64_t end = node->integer(Symbol::kAttrEnd);
-      if (tuple.is_tuple()) {
-        const auto& items = tuple.items();
-        std::vector<Value> part;
-        for (std::int64_t i = begin; i < end; ++i) part.push_back(items.at(static_cast<std::size_t>(i)));
-        set(node->output(), make_tuple(std::move(part)));
-      } else {
-        Argument::Slice slice{{begin, end, Argument::None{}}};
-        set(node->output(), record_call("operator.getitem", {argument(tuple, node), std::move(slice)}, {},
-                                        node->output()->type(), node));
-      }
-      return true;
-    }
-    case Symbol::kPrimModuleContainerIndex: {
-      const Value& container = value(node->input(0));
-      const Value& key = value(node->input(1));
-      if (!container.is_object() || !(key.is_int() || key.is_string())) {
-        ask(key);
-        fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input", node);
-      }
-      const ClassType& type = class_of(container.to_object());
-      std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
-      if (key.is_int() && key.to_int() < 0) {
-        const auto children =
-            std::ranges::count_if(type.attributes(), [](const auto& slot) { return slot.type->is_module(); });
-        name = std::to_string(static_cast<std::int64_t>(children) + key.to_int());
-      }
-      const auto slot = type.find_slot(name);
-      if (!slot) fail(FailureKind::kRaised, "IndexError: no submodule " + name, node);
-      set(node->output(), container.to_object().slots.at(*slot));
-      return true;
-    }
-    case Symbol::kAtenIs:
-    case Symbol::kAtenIsnot:
-      return compare_identity(node);
-    default:
-      return ask_process(node);
-  }
-}
-
-// What is asked of the process that runs the model is answered as for an ordinary one, and a guard says so.
-bool Interpreter::ask_process(const IrNode* node) {
-  // Symbols without names of their own.
-  static const Symbol is_grad_enabled = script::intern("aten::is_grad_enabled");
-  static const Symbol set_grad_enabled = script::intern("aten::set_grad_enabled");
-  static const std::unordered_map<Symbol, std::string> off = {
-      {script::intern("aten::is_autocast_enabled"), "torch.is_autocast_enabled()"},
-      {script::intern("aten::is_autocast_cpu_enabled"), "torch.is_autocast_cpu_enabled()"},
-      {script::intern("aten::is_vulkan_available"), "torch.is_vulkan_available()"},
-      {script::intern("aten::_nnpack_available"), "torch._nnpack_available()"},
-      {script::intern("aten::_use_cudnn_rnn_flatten_weight"), "torch._use_cudnn_rnn_flatten_weight()"},
-  };
-  if (node->kind() == set_grad_enabled) {
-    const Value& enabled = value(node->input(0));
-    if (enabled.is_bool()) switches_.grad = enabled.to_bool();
-    return true;
-  }
-  const auto found = off.find(node->kind());
-  if (node->kind() != is_grad_enabled && found == off.end()) return false;
-  // Inside of `with torch.autocast(...)` the model itself has said so.
-  static const Symbol is_autocast_enabled = script::intern("aten::is_autocast_enabled");
-  static const Symbol is_autocast_cpu_enabled = script::intern("aten::is_autocast_cpu_enabled");
-  const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
-  const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
-  const bool casts =
-      is_about_autocast && switches_.casts() && (switches_.autocast.back().device == "cpu") == is_about_cpu;
-  const bool answer = found == off.end() ? switches_.grad : casts;
-  set(node->output(), answer);
-  // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
-  const auto& uses = node->output()->uses();
-  const bool decides = std::any_of(uses.begin(), uses.end(),
-                                   [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
-  if (decides && !casts && (answer || found != off.end())) {
-    guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt);
-  }
-  return true;
-}
-
-bool Interpreter::compare_identity(const IrNode* node) {
-  const Value& left = value(node->input(0));
-  const Value& right = value(node->input(1));
-  const bool is = node->kind() == Symbol::kAtenIs;
-  if (left.is_none() && right.is_none()) {
-    set(node->output(), is);
-    return true;
-  }
-  if (!left.is_none() && !right.is_none()) return compare_tensors(node, left, right);
-  const Value& other = left.is_none() ? right : left;
-  const Proxy* proxy = find_proxy(other);
-  if (proxy == nullptr || !is_subtype(*none_type(), *proxy->static_type) || !known_of(other).is_unknown()) {
-    set(node->output(), known_of(other).is_none() == is);
-    return true;
-  }
-  set(node->output(),
-      record_call(is ? "operator.is_" : "operator.is_not", {argument(left, node), argument(right, node)}, {},
-                  node->output()->type(), node));
-  return true;
-}
-
-// `query is key`: as in torch.fx, two proxies are the same when they are the same node.  That different nodes
-// are different tensors is what the trace assumes.
-bool Interpreter::compare_tensors(const IrNode* node, const Value& left, const Value& right) {
-  const Proxy* first = find_proxy(left);
-  const Proxy* second = find_proxy(right);
-  if (first == nullptr || second == nullptr) return false;
-  const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
-  if (!same) guard(Expression::comparison("is not", condition_of(left), condition_of(right)), location(node));
-  set(node->output(), same == (node->kind() == Symbol::kAtenIs));
-  return true;
-}
-
-void Interpreter::is_instance(const IrNode* node) {
-  const Value& object = value(node->input(0));
-  measure(object, node);
-  const TypePtr type = dynamic_type(object);
-  bool possible = false;
-  for (const auto& candidate : node->types()) {
-    if (is_subtype(*type, *candidate)) return set(node->output(), true);
-    possible = possible || is_subtype(*candidate, *type);
-  }
-  if (possible && !is_plain(object)) {
-    ask(object);
-    fail(FailureKind::kDataDependentControlFlow,
-         "isinstance of " + describe(object) + ", whose type " + type_name(*type) + " depends on an input",
-         node);
-  }
-  set(node->output(), false);
-}
-
-// --- containers ---
-
-Extent Interpreter::measure(const Value& value, const IrNode* node) {
-  const Extent extent = extent_of(value);
-  budget_.spend(extent.looked);
-  if (extent.size > script::kMaxPlainSize) {
-    fail(FailureKind::kLimit,
-         "a value that holds itself, or more than " + std::to_string(script::kMaxPlainSize) + " others",
-         node);
-  }
-  return extent;
-}
-
-void Interpreter::construct(const IrNode* node) {
-  Values values = inputs(node);
-  budget_.spend(values.size());
-  const TypePtr& type = node->output()->type();
-  switch (node->kind()) {
-    case Symbol::kPrimListConstruct: {
-      return set(node->output(), make_list(type->as<ListType>()->element(), std::move(values)));
-    }
-    case Symbol::kPrimTupleConstruct: {
-      const auto* tuple = type->as<TupleType>();
-      const bool is_named = tuple != nullptr && tuple->is_named();
-      return set(node->output(), make_tuple(std::move(values), is_named ? type : nullptr));
-    }
-    case Symbol::kPrimDictConstruct: {
-      const auto& dict_type = *type->as<DictType>();
-      auto dict = make_counted<DictValue>(dict_type.key(), dict_type.value());
-      for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
-        if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
-          ask(values[i]);
-          fail(FailureKind::kUnsupportedOp, "a dict key depends on an input", node);
-        }
-        dict->set(values[i], values[i + 1]);
-      }
-      return set(node->output(), dict);
-    }
-    default: {  // prim::CreateObject
-      if (type->is_module()) fail(FailureKind::kUnsupportedOp, "a module is made while tracing", node);
-      set(node->output(), make_counted<ObjectValue>(type, type->as<ClassType>()->attributes().size()));
-    }
-  }
-}
-
-Value Interpreter::unpacked_item(const Value& sequence, std::size_t index, const TypePtr& type,
-                                 const IrNode* node, bool fits) {
-  const auto* items = fits ? known_of(sequence).sequence() : nullptr;
-  return record_call("operator.getitem", {argument(sequence, node), static_cast<std::int64_t>(index)}, {},
-                     type, node,
-                     items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
-}
-
-void Interpreter::unpack(const IrNode* node) {
-  const Value sequence = value(node->input(0));
-  const auto& results = node->outputs();
-  if (find_proxy(sequence) != nullptr) {
-    const auto* items = known_of(sequence).sequence();
-    const bool fits = items == nullptr || items->size() == results.size();
-    if (!fits) {
-      report_invalid(node, "unpacking",
-                     "expected " + std::to_string(results.size()) + " elements but found " +
-                         std::to_string(items->size()));
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!results[i]->has_uses()) continue;
-      set(results[i], unpacked_item(sequence, i, results[i]->type(), node, fits));
-    }
-    return;
-  }
-  Values items;
-  if (sequence.is_tuple()) {
-    items.assign(sequence.items().begin(), sequence.items().end());
-  } else if (sequence.is_list()) {
-    items = sequence.items();
-  } else {
-    fail(FailureKind::kRaised, "cannot unpack a value that is not a sequence", node);
-  }
-  if (items.size() != results.size()) {
-    fail(FailureKind::kRaised,
-         "ValueError: expected " + std::to_string(results.size()) + " elements but found " +
-             std::to_string(items.size()),
-         node);
-  }
-  for (std::size_t i = 0; i < results.size(); ++i) set(results[i], std::move(items[i]));
-}
-
-// --- attributes ---
-
-Value Interpreter::attribute(const ObjectValue& object, const std::string& name, const TypePtr& type,
-                             const IrNode* node) {
-  const auto slot = class_of(object).find_slot(name);
-  if (!slot) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
-  const Value current = *slot < object.slots.size() ? object.slots[*slot] : Value();
-  const Proxy* proxy = find_proxy(current);
-  const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
-  const auto module = program_.find_module(&object);
-  const bool live = module && records() && program_.is_set_by_code(class_of(object), name) &&
-                    tracer_->runs_in_leaf(*module);
-  if (!current.is_tensor() && !opaque_proxy && !live) {
-    // An attribute that only __setstate__ would have filled.
-    const bool missing = current.is_none() && !is_subtype(*none_type(), *type);
-    if (!missing) return current;
-  }
-  const TypePtr static_type = current.is_tensor() ? TypePtr(tensor_type()) : type;
-  AbstractValue info;
-  if (shapes_ && (current.is_tensor() || opaque_proxy)) info = known_of_value(current);
-  if (!records()) return make_proxy(NodeRef{}, static_type, std::move(info));
-  const std::string* path = program_.find_path(&object);
-  if (path == nullptr) {
-    if (current.is_tensor()) return current;
-    fail(FailureKind::kUnsupportedOp, "the value of attribute '" + name + "' is not known", node);
-  }
-  const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
-  Meta known = meta(type);
-  if (current.is_tensor()) {
-    known.type = "Tensor";
-    known.dtype = dtype_name(current.to_tensor().dtype);
-    known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
-  }
-  const NodeId id = live ? tracer_->get_attr_again(target, std::move(known), location(node))
-                         : tracer_->get_attr(target, std::move(known), location(node));
-  return make_proxy(ref(id), static_type, std::move(info));
-}
-
-void Interpreter::get_attribute(const IrNode* node) {
-  const Value holder = value(node->input(0));
-  const std::string& name = node->text();
-  if (const Proxy* proxy = find_proxy(holder)) {
-    const auto* class_type = proxy->static_type->as<ClassType>();
-    const auto slot = class_type != nullptr ? class_type->find_slot(name) : std::nullopt;
-    const auto* slots = known_of(holder).sequence();
-    AbstractValue known =
-        slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
-    return set(node->output(), record_call("builtins.getattr", {argument(holder, node), name}, {},
-                                           node->output()->type(), node, std::move(known)));
-  }
-  if (!holder.is_object()) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
-  set(node->output(), attribute(holder.to_object(), name, node->output()->type(), node));
-}
-
-void Interpreter::set_attribute(const IrNode* node) {
-  const Value holder = value(node->input(0));
-  const std::string& name = node->text();
-  if (!holder.is_object()) {
-    fail(FailureKind::kUnsupportedOp, "attribute '" + name + "' of a value that depends on an input is set",
-         node);
-  }
-  const Ref<ObjectValue> object(&holder.to_object());
-  if (makes_subgraphs()) check_change(holder, "attribute '" + name + "' is set", node);
-  const auto found = class_of(*object).find_slot(name);
-  if (!found) fail(FailureKind::kRaised, "AttributeError: no attribute '" + name + "'", node);
-  const std::size_t slot = *found;
-  Value before = slot < object->slots.size() ? object->slots[slot] : Value();
-  changes_.add([object, slot, before] { object->slots.at(slot) = before; });
-  object->slots.at(slot) = value(node->input(1));
-}
-
-// --- undoing ---
-
-void Interpreter::remember(const Value& container) {
-  const void* identity = container.identity();
-  const auto known = remembered_.find(identity);
-  if (known != remembered_.end() && known->second >= call_mark_) return;
-  budget_.spend(container.is_list() ? container.items().size() : container.to_dict().size());
-  remembered_[identity] = changes_.mark();
-  changes_.add([this, identity, container, before = copy_of(container)] {
-    set_content(container, before);
-    remembered_.erase(identity);
-  });
-}
-
-void Interpreter::set_content(const Value& container, const Value& content) {
-  if (container.is_list()) {
-    container.to_list().items = content.items();
-  } else {
-    DictValue& dict = container.to_dict();
-    dict.clear();
-    for (const auto& entry : content.to_dict().entries()) dict.set(entry.key, entry.value);
-  }
-}
-
-void Interpreter::materialize(const Value& container, const IrNode* node) {
-  const bool list = container.is_list();
-  if (makes_subgraphs()) check_change(container, list ? "a list is changed" : "a dict is changed", node);
-  Value proxy = record_call(list ? "builtins.list" : "builtins.dict", {argument(container, node)}, {},
-                            dynamic_type(container), node);
-  const void* identity = container.identity();
-  materialized_[identity] = {container, std::move(proxy)};
-  changes_.add([this, identity] { materialized_.erase(identity); });
-}
-
-Interpreter::Checkpoint Interpreter::checkpoint() {
-  Checkpoint now{changes_.mark(), frames_.size(), call_mark_, steps_, switches_, 0, std::nullopt, {}};
-  if (records()) {
-    now.seen_calls = bound_->calls().count(root_);
-    now.dimensions = dimensions_;
-    now.assumed = assumed_;
-  }
-  return now;
-}
-
-void Interpreter::back_to(Checkpoint before) {
-  frames_.resize(before.frames);
-  changes_.undo_to(before.changes);
-  call_mark_ = before.call_mark;
-  steps_ = before.steps;
-  switches_ = std::move(before.switches);
-  if (!before.dimensions) return;
-  bound_->calls().forget(root_, before.seen_calls);
-  dimensions_ = std::move(*before.dimensions);
-  assumed_ = std::move(before.assumed);
-  for (auto& values : relied_on_) values.clear();  // ids of nodes that are gone are given again
-}
-
-// --- telling ---
-
-std::optional<SourceLocation> Interpreter::location(const IrNode* node) {
-  if (node == nullptr || frames_.empty()) return std::nullopt;
-  return program_.location(node, frames_.back().function);
-}
-
-const Proxy* Interpreter::find_recorded(const Value& value) const {
-  const Proxy* proxy = records() ? find_proxy(value) : nullptr;
-  return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
-}
-
-void Interpreter::guard(Expression expr, std::optional<SourceLocation> source) {
-  if (records()) tracer_->guard(std::move(expr), std::move(source));
-}
-
-std::string Interpreter::describe(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return "a value";
-  return description(tracer_->graph_of(proxy->ref), proxy->ref.node);
-}
-
-std::string Interpreter::what_decides(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return "an input";
-  return std::string(fxtrace::what_decides(tracer_->graph_of(proxy->ref), proxy->ref.node));
-}
-
-Expression Interpreter::condition_of(const Value& value) const {
-  const Proxy* proxy = find_recorded(value);
-  if (proxy == nullptr) return Expression::variable("a value");
-  // Thousands of long guards would be longer than the graph.
-  constexpr std::size_t kMuch = std::size_t{1} << 22;
-  const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression = guard_expression(tracer_->graph_of(proxy->ref), proxy->ref.node, size);
-  guards_length_ += expression.text().size();
-  return expression;
-}
-
-void Interpreter::fail(FailureKind kind, std::string message, const IrNode* node) {
-  Failure failure;
-  failure.kind = kind;
-  failure.message = std::move(message);
-  if (node != nullptr) failure.op = to_text(node->kind());
-  failure.source = location(node);
-  throw TraceFailure(std::move(failure));
-}
-
-Meta Interpreter::meta(const TypePtr& type, const AbstractValue& known) const {
-  Meta meta;
-  meta.type = type_name(*type);
-  if (const TensorInfo* info = known.tensor()) {
-    meta.type = "Tensor";
-    meta.shape.emplace();
-    for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
-    if (info->dtype) meta.dtype = dtype_name(*info->dtype);
-    if (!info->device.is_cpu()) meta.device = info->device.text();
-  } else if (const SymInt* integer = known.integer()) {
-    meta.value = *integer;
-  }
-  return meta;
+  run_.changes.keep();
 }
 
 }  // namespace fxtrace::torchscript

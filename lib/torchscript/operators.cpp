@@ -35,17 +35,16 @@ constexpr std::string_view kClasses = "__torch__.torch.classes.";
 
 }  // namespace
 
-std::vector<std::string> provide_operators(TorchScriptArchive& archive, const RegisteredOperators& registered,
-                                           const TraceOptions& options) {
+std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
   script::OperatorTable& table = archive.program().operators();
   const script::ResolveClass resolve = archive.program().resolver();
   const auto is_known = [&](const std::string& name) { return table.has(script::intern(name)); };
   const CodeFiles code = archive.code();
-  for (const std::string& schema : registered.schemas) {
+  for (const std::string& schema : options.registered.schemas) {
     if (schema.starts_with("prim::")) continue;  // the language's own
     if (table.find(schema.substr(0, schema.find('('))) == nullptr) table.declare(schema, resolve);
   }
-  for (const auto& [class_name, schema] : registered.methods) {
+  for (const auto& [class_name, schema] : options.registered.methods) {
     const auto type = resolve(class_name);
     const auto* bound = type == nullptr ? nullptr : type->as<script::ClassType>();
     if (bound != nullptr && bound->find_method(schema.substr(0, schema.find('('))) == nullptr)

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "torchscript/archive.h"
-#include "torchscript/front_end.h"
 #include "trace/options.h"
 
 namespace fxtrace::torchscript {
@@ -15,8 +14,7 @@ namespace fxtrace::torchscript {
 // Makes every operator and every method of a class of torch.classes known that the code calls.  Those whose
 // results cannot be told are not followed (TorchScriptArchive).  Gives back warnings.  Throws
 // Error that says which schema is wrong.
-std::vector<std::string> provide_operators(TorchScriptArchive& archive, const RegisteredOperators& registered,
-                                           const TraceOptions& options);
+std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options);
 
 // Schemas that the calls in the code make plain, for operators without one and for methods of declared
 // classes.

@@ -80,6 +80,16 @@ Value copy_of(const Value& container) {
   return container.to_dict().copy();
 }
 
+void set_content(const Value& container, const Value& content) {
+  if (container.is_list()) {
+    container.to_list().items = content.items();
+  } else {
+    DictValue& dict = container.to_dict();
+    dict.clear();
+    for (const auto& entry : content.to_dict().entries()) dict.set(entry.key, entry.value);
+  }
+}
+
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& f) {
   auto parts = parts_of(value);
   if (!parts) return f(value);

@@ -30,6 +30,8 @@ std::optional<std::vector<std::pair<Value, Value>>> matching_parts(const Value& 
 Value with_parts(const Value& container, std::vector<Value> parts);
 // A list or dict with the same items.
 Value copy_of(const Value& container);
+// Puts the items of one list or dict in the place of another's.
+void set_content(const Value& container, const Value& content);
 // With f(leaf) in the place of each leaf, in order.
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& f);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "shapes/abstract_value.h"
 #include "torchscript/names.h"
@@ -10,6 +11,8 @@
 #include "trace/graph_builder.h"
 
 namespace fxtrace::torchscript {
+
+using Values = std::vector<Value>;
 
 struct Proxy final : script::Handle {
   Proxy(NodeRef value, TypePtr its_type, NumberMeaning number = NumberMeaning::kNumber)

@@ -52,13 +52,19 @@ bool is_function_of_arguments(const Graph& graph, const Node& node) {
                      [&](const Argument& argument) { return is_immutable(graph, argument); });
 }
 
-std::string value_key(const Graph& graph, const Argument& argument) {
+// How far a value is taken apart: n + n, twenty times over, has a million paths.
+constexpr int kMaxDepth = 20;
+constexpr int kMaxSteps = 300;
+
+std::string value_key(const Graph& graph, const Argument& argument, int& steps, int depth = 0) {
   const auto* id = argument.get_if<NodeId>();
   if (id == nullptr) return print_argument(graph, argument);
   const Node& node = graph.node(*id);
-  if (!is_function_of_arguments(graph, node)) return "%" + node.name;
+  if (depth == kMaxDepth || ++steps > kMaxSteps || !is_function_of_arguments(graph, node)) {
+    return "%" + node.name;
+  }
   std::string key = *node.target + "(";
-  for (const Argument& part : node.args) key += value_key(graph, part) + ",";
+  for (const Argument& part : node.args) key += value_key(graph, part, steps, depth + 1) + ",";
   return key + ")";
 }
 
@@ -95,9 +101,6 @@ class Integers {
   }
 
  private:
-  static constexpr int kMaxDepth = 20;
-  static constexpr int kMaxSteps = 300;  // n + n, twenty times over, has a million paths
-
   bool may_go_on(int depth) { return depth < kMaxDepth && ++steps_ < kMaxSteps; }
 
   const Node* node_of(const Argument& value) const {
@@ -262,7 +265,9 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
 
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {
   const Node* node = &without_not(graph, condition, opposite);
-  if (node->args.size() != 2 || !is_function_of_arguments(graph, *node)) return value_key(graph, node->id);
+  int steps = 0;
+  if (node->args.size() != 2 || !is_function_of_arguments(graph, *node))
+    return value_key(graph, node->id, steps);
   // One spelling for a comparison, the other way round and negated.
   struct Spelling {
     std::string_view target;
@@ -277,8 +282,8 @@ std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) 
   Spelling spelling{node->target, false, false};
   if (const auto found = spellings.find(node->target); found != spellings.end()) spelling = found->second;
   opposite = opposite != spelling.opposite;
-  const std::string first = value_key(graph, node->args[spelling.swapped ? 1 : 0]);
-  const std::string second = value_key(graph, node->args[spelling.swapped ? 0 : 1]);
+  const std::string first = value_key(graph, node->args[spelling.swapped ? 1 : 0], steps);
+  const std::string second = value_key(graph, node->args[spelling.swapped ? 0 : 1], steps);
   return std::string(spelling.target) + "(" + first + "," + second + ",)";
 }
 

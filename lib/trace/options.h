@@ -68,6 +68,16 @@ struct Limits {
   std::int64_t call_depth = 1'000;    // nested module, method and function calls
 };
 
+// What libraries of custom operators register.
+struct RegisteredOperators {
+  struct Method {
+    std::string class_name;  // "__torch__.torch.classes.pkg.Class"
+    std::string schema;      // "method(__torch__.torch.classes.pkg.Class self, int n) -> int"
+  };
+  std::vector<std::string> schemas;  // "pkg::op(Tensor x) -> Tensor", known ones among them
+  std::vector<Method> methods;
+};
+
 struct TraceOptions {
   std::string method = "forward";
   std::optional<std::string> model;  // of an archive with several exported programs
@@ -84,6 +94,7 @@ struct TraceOptions {
   Defaults defaults = Defaults::kNeeded;
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
+  RegisteredOperators registered;  // by these libraries; open_libraries() asks them
   std::vector<std::string> op_schemas;
   Limits limits;
 };

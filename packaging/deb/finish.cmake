@@ -18,9 +18,13 @@ file(RENAME ${_share}/zsh/site-functions ${_share}/zsh/vendor-completions)
 
 set(_documents ${_share}/doc/fxtrace)
 configure_file(${CPACK_FXTRACE_PACKAGING}/copyright ${_documents}/copyright COPYONLY)
-configure_file(${CPACK_FXTRACE_PACKAGING}/lintian-overrides ${_share}/lintian/overrides/fxtrace COPYONLY)
-file(CHMOD ${_documents}/copyright ${_share}/lintian/overrides/fxtrace
-     PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(_texts ${_documents}/copyright)
+file(GLOB_RECURSE _plugin ${_roots}/lib*/libfxtrace_execute.so)
+if(_plugin)
+  list(APPEND _texts ${_share}/lintian/overrides/fxtrace)
+  configure_file(${CPACK_FXTRACE_PACKAGING}/lintian-overrides ${_share}/lintian/overrides/fxtrace COPYONLY)
+endif()
+file(CHMOD ${_texts} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 string(TIMESTAMP _date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, if set
 file(WRITE ${_documents}/changelog
 "fxtrace (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium

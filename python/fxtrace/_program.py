@@ -71,7 +71,7 @@ def find_program() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The program's: FXTRACE_LIBTORCH names the LibTorch of the torch that this Python has, unless it is set."""
+    """The program's: for --op-library, FXTRACE_LIBTORCH names the torch that this Python has, unless it is set."""
     from importlib.util import find_spec
 
     variables = dict(os.environ)

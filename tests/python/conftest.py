@@ -52,12 +52,3 @@ def zoo_archive(request):
         return zoo.archive_path(name, cache)
 
     return archive
-
-
-@pytest.fixture(scope="session")
-def open_program(program):
-    """Carries out whatever LibTorch would: see tests/open_wall."""
-    path = os.path.join(os.path.dirname(os.path.dirname(program.path)), "open_wall", "fxtrace")
-    if not os.access(path, os.X_OK):
-        pytest.skip("no program without the first wall: the build makes it")
-    return harness.Program(path)

@@ -24,7 +24,7 @@ VALUES = {
     "number": ["1", str(LEAST), "nan", "-1", "0"],
     "bool": ["False", "True"],
     "complex": ["torch.Complex(1, 2)", "torch.Complex(nan, 0.)"],
-    "str": ['"made-by-a-model"', '""', '"/proc/self/mem"', '"\\x00%s{}"'],
+    "str": ['"made-by-a-model"', '""', '"/proc/self/mem"', '"\\000%s{}"'],
     "Device": ['torch.device("cpu")', 'torch.device("meta")', 'torch.device("cuda:127")'],
     "Layout": ["0", str(LEAST)],
     "Any": ["1", "x", '"%n"', "None"],

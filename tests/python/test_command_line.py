@@ -9,7 +9,7 @@ import threading
 import harness
 import pytest
 
-MODEL = os.path.join(harness.SAMPLES, "nested_exported.pt2")  # LibTorch takes 0.2 s to start
+MODEL = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""Which LibTorch the program opens, and the program with a damaged, missing or wrong library: one line, exit 3, and what
-else it does still works."""
+"""Which LibTorch --op-library opens, and the program with a damaged, missing or wrong library: one line, exit 3.  Without
+that option nothing of it is opened."""
 
 import os
 import pathlib
@@ -15,8 +15,9 @@ TORCH = pathlib.Path(torch.__file__).parent
 NEEDED = "2.13"
 MODEL = os.path.join(harness.SAMPLES, "attention_scripted.pt")
 EXPORTED = os.path.join(harness.SAMPLES, "attention_exported.pt2")
-PLUGIN = "libfxtrace_torchscript.so"
-CANNOT_LOAD = "cannot load LibTorch, which reading TorchScript needs: "
+PLUGIN = "libfxtrace_execute.so"
+LIBRARY = ("--op-library", "libm.so.6")  # which registers nothing
+CANNOT_LOAD = "cannot load LibTorch, which --op-library needs: "
 DAMAGED = CANNOT_LOAD + "a library of it is damaged or of another build (SIGBUS)"
 
 
@@ -34,15 +35,20 @@ def damaged(how: str, original: pathlib.Path, path: pathlib.Path) -> None:
             path.write_bytes(file.read(int(how)))
 
 
-def trace(program: pathlib.Path, environment: dict[str, str] | None, *extra: str) -> subprocess.CompletedProcess:
+def run(*command: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
     inherited = {name: value for name, value in os.environ.items() if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH")}
-    return subprocess.run(
-        [program, "trace", MODEL, *extra],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**inherited, **(environment or {})},
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**inherited, **(environment or {})})
+
+
+def trace(program: pathlib.Path, environment: dict[str, str] | None, *extra: str) -> subprocess.CompletedProcess:
+    return run(program, "trace", MODEL, *LIBRARY, *extra, environment=environment)
+
+
+def check_reads(program: pathlib.Path, environment: dict[str, str] | None = None):
+    """Both kinds of files are traced, whatever is wrong with LibTorch."""
+    for model in (MODEL, EXPORTED):
+        done = run(program, "trace", model, environment=environment)
+        assert done.returncode == 0 and done.stdout.startswith("{"), done.stderr
 
 
 def check(program: pathlib.Path, says: str, environment: dict[str, str] | None = None, extra: tuple[str, ...] = ()):
@@ -85,7 +91,24 @@ def check_opens(program: pathlib.Path, package: pathlib.Path, whose: str, enviro
 BUILT_WITH = "the torch that it was built with"
 BESIDE = "the torch beside it"
 LOADER = "the torch that the system's loader finds"
-NEEDS = f"reading TorchScript needs torch {NEEDED}, and "
+NEEDS = f"--op-library needs torch {NEEDED}, and "
+
+
+def test_reading_opens_nothing_of_torch(program, tmp_path):
+    """Where the variable names it, and the text beside the plugin does."""
+    if shutil.which("strace") is None:
+        pytest.skip("no strace")
+    calls = tmp_path / "calls"
+    environment = {"FXTRACE_LIBTORCH": str(TORCH)}
+    for model in (MODEL, EXPORTED):
+        for extra in ([], ["--no-isolation"], list(LIBRARY)):
+            command = ("strace", "-f", "-qq", "-e", "trace=%file", "-o", calls, program.path, "trace", model, *extra)
+            done = run(*command, environment=environment)
+            assert done.returncode == 0, done.stderr
+            opened = re.findall(r'^[^"]*"([^"]+)".* = [0-9]+$', calls.read_text(), re.MULTILINE)
+            assert os.path.basename(model) in map(os.path.basename, opened)
+            found = [path for path in opened if re.search(r"libtorch|libc10|libfxtrace|site-packages", path)]
+            assert bool(found) == (extra == list(LIBRARY) and model == MODEL), found
 
 
 def test_there_is_no_libtorch(program, tmp_path):
@@ -101,7 +124,7 @@ def test_there_is_no_libtorch(program, tmp_path):
     for folder in (empty, tmp_path / "gone", pathlib.Path(MODEL)):
         says = f"FXTRACE_LIBTORCH is {folder}, where there is no libtorch_cpu.so"
         check(alone, says, {"FXTRACE_LIBTORCH": str(folder)})
-    assert subprocess.run([alone, "trace", EXPORTED], capture_output=True, timeout=60).returncode == 0
+    check_reads(alone, {"FXTRACE_LIBTORCH": str(empty)})
 
 
 def test_libtorch_by_its_variable(program, tmp_path):
@@ -186,14 +209,14 @@ def test_library_that_libtorch_needs(program, tmp_path):
 @pytest.mark.parametrize(
     "how, says",
     [
-        ("missing", f"reading TorchScript needs {PLUGIN}, which is neither beside the program nor"),
+        ("missing", f"--op-library needs {PLUGIN}, which is neither beside the program nor"),
         ("empty", CANNOT_LOAD),
         ("text", CANNOT_LOAD),
         ("directory", CANNOT_LOAD),
         ("another library", f"{PLUGIN} does not belong to this build of fxtrace"),
         ("100", CANNOT_LOAD),
         ("5000", DAMAGED),
-        ("1000000", DAMAGED),
+        ("20000", DAMAGED),
     ],
 )
 def test_plugin(program, tmp_path, how, says):
@@ -206,7 +229,7 @@ def test_plugin(program, tmp_path, how, says):
         damaged(how, pathlib.Path(program.path).parent / PLUGIN, folder / PLUGIN)
     check(copy, says)
     check(copy, says, extra=("--no-isolation",))
-    assert subprocess.run([copy, "trace", EXPORTED], capture_output=True, timeout=60).returncode == 0
+    check_reads(copy)
 
 
 @pytest.mark.parametrize("library", ["libtorch_cpu.so", "libc10.so"])
@@ -227,6 +250,7 @@ def test_libtorch(program, tmp_path, library, how, says):
     environment = {"FXTRACE_LIBTORCH": str(package)}
     check(program.path, says, environment)
     check(program.path, says, environment, extra=("--no-isolation",))
+    check_reads(program.path, environment)
     # The other ways to it say the same.
     alone = alone_in(tmp_path / "prefix", program)
     check(alone, says, {"LD_LIBRARY_PATH": str(package / "lib")})
@@ -237,8 +261,6 @@ def test_libtorch(program, tmp_path, library, how, says):
 def test_library_of_operators(program, tmp_path):
     library = tmp_path / "operators.so"
     damaged("5000", pathlib.Path(program.path).parent / PLUGIN, library)
-    done = subprocess.run(
-        [program.path, "trace", MODEL, "--op-library", library], capture_output=True, text=True, timeout=60
-    )
+    done = run(program.path, "trace", MODEL, "--op-library", library)
     assert done.returncode == 3
     assert done.stderr == f"fxtrace: error: {MODEL}: loading the libraries of --op-library crashed (SIGBUS)\n"

@@ -20,6 +20,8 @@ ENVIRONMENT = {
     if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH")
 }
 WITH_TORCH = {**ENVIRONMENT, "FXTRACE_LIBTORCH": os.path.dirname(torch.__file__)}
+PLUGIN = "libfxtrace_execute.so"
+LIBRARY = "libm.so.6"  # for --op-library; it registers nothing
 
 
 def run(*command, **options) -> subprocess.CompletedProcess:
@@ -74,7 +76,7 @@ def test_the_runtime_stands_alone(program, tmp_path):
     prefix = install(program, tmp_path, "Runtime")
     found = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file())
     assert "bin/fxtrace" in found
-    assert any(re.fullmatch(r"lib.*/fxtrace/libfxtrace_torchscript\.so", name) for name in found), found
+    assert any(re.fullmatch(f"lib.*/fxtrace/{PLUGIN}", name) for name in found), found
     assert not [name for name in found if not name.startswith(("bin/fxtrace", "lib", "share/"))], found
     # Nothing of it is of this machine: neither where it was built nor its LibTorch.
     for name in found:
@@ -83,8 +85,11 @@ def test_the_runtime_stands_alone(program, tmp_path):
     link = tmp_path / "fxtrace"
     link.symlink_to(prefix / "bin" / "fxtrace")
     for model, options in ((EXPORTED, ()), (SCRIPTED, ("--max-depth", "1"))):
-        written = succeed(link, "trace", model, *options, env=WITH_TORCH)
+        written = succeed(link, "trace", model, *options)
         assert json.loads(written) == program.trace(model, *options)
+    assert "--op-library needs torch" in run(link, "trace", SCRIPTED, "--op-library", LIBRARY).stderr
+    written = succeed(link, "trace", SCRIPTED, "--op-library", LIBRARY, env=WITH_TORCH)
+    assert json.loads(written) == program.trace(SCRIPTED, "--op-library", LIBRARY)
 
 
 def test_no_path_of_the_build_is_in_the_package(package, program):
@@ -100,15 +105,15 @@ def test_no_path_of_the_build_is_in_the_package(package, program):
 @pytest.mark.parametrize("passes", [[], ["functional", "fold-constants"]])
 def test_example(example, program, model, passes):
     options = [word for name in passes for word in ("--pass", name)]
-    first, *lines = succeed(example, model, *passes, env=WITH_TORCH).splitlines()
+    first, *lines = succeed(example, model, *passes).splitlines()
     assert first == program.trace(model)["model"]["type"]
     counts = {path: int(count) for path, count in (line.rsplit(" ", 1) for line in lines)}
     assert counts and counts == operators_by_module(program, model, *options)
 
 
 def test_errors_of_the_example(example, tmp_path):
-    def error(*arguments: str, env=WITH_TORCH) -> str:
-        done = run(example, *arguments, env=env)
+    def error(*arguments: str) -> str:
+        done = run(example, *arguments)
         assert (done.returncode, done.stdout) == (1, ""), done.stderr
         return done.stderr
 
@@ -117,20 +122,35 @@ def test_errors_of_the_example(example, tmp_path):
     text.write_text("import torch\n")
     assert error(str(text)).startswith(f"{text}: this is ")
     assert error(EXPORTED, "no-such-pass").startswith("--pass: there is no pass 'no-such-pass'\nhint: ")
-    assert "reading TorchScript needs torch" in error(SCRIPTED, env=ENVIRONMENT)
 
 
-def test_the_example_elsewhere(example, package, program, tmp_path):
+@pytest.fixture(scope="module")
+def program_with_library(package, tmp_path_factory) -> pathlib.Path:
+    """A program in C++ that gives a library of operators."""
+    folder = tmp_path_factory.mktemp("with_library")
+    text = (EXAMPLE / "main.cpp").read_text(encoding="utf-8")
+    before = "  fxtrace::Config config;\n"
+    assert text.count(before) == 1
+    (folder / "main.cpp").write_text(text.replace(before, before + f'  config.options.op_libraries = {{"{LIBRARY}"}};\n'))
+    shutil.copy(EXAMPLE / "CMakeLists.txt", folder)
+    succeed("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={package}")
+    succeed("cmake", "--build", folder / "build")
+    return folder / "build" / "count_operators"
+
+
+def test_libraries_of_operators_in_cpp(program_with_library, package, tmp_path):
     """Where there is no package, the plugin is found as the program finds it."""
+    assert succeed(program_with_library, SCRIPTED, env=WITH_TORCH).startswith("nets.nested.Net\n")
+    assert "--op-library needs torch" in run(program_with_library, SCRIPTED).stderr
     (tmp_path / "bin").mkdir()
-    shutil.copy(example, tmp_path / "bin")
+    shutil.copy(program_with_library, tmp_path / "bin")
     away = package.with_name("away")
     package.rename(away)
     try:
         copy = tmp_path / "bin" / "count_operators"
-        assert "reading TorchScript needs libfxtrace_torchscript.so" in run(copy, SCRIPTED, env=WITH_TORCH).stderr
+        assert f"--op-library needs {PLUGIN}" in run(copy, SCRIPTED, env=WITH_TORCH).stderr
         (tmp_path / "lib").mkdir()
-        shutil.copytree(next(away.glob("lib*/**/fxtrace/libfxtrace_torchscript.so")).parent, tmp_path / "lib" / "fxtrace")
+        shutil.copytree(next(away.glob(f"lib*/**/fxtrace/{PLUGIN}")).parent, tmp_path / "lib" / "fxtrace")
         assert succeed(copy, SCRIPTED, env=WITH_TORCH).startswith("nets.nested.Net\n")
     finally:
         away.rename(package)

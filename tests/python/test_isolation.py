@@ -6,10 +6,8 @@ import pathlib
 import re
 import resource
 import signal
-import struct
 import subprocess
 import time
-import zipfile
 
 import pytest
 
@@ -43,46 +41,50 @@ def test_same_result_of_a_collection(program, tmp_path):
         assert (rendered.returncode, rendered.stdout) == (0, saved.read_text())
 
 
-# In a program that carries out whatever LibTorch would.
-CRASHES = {
-    "division": "    a = torch.floordiv(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
-    "remainder": "    a = torch.remainder(-9223372036854775808, -1)\n    return torch.add(x, a)\n",
-}
+def loop(turns: str, after: str = "") -> str:
+    return f"n = 0\n_0 = True\nwhile _0:\n  n = torch.add(n, 1)\n  _0 = {turns}\n{after}return torch.add(x, n)"
 
 
-@pytest.mark.parametrize("name", CRASHES)
-@pytest.mark.parametrize("command", ["trace", "inspect"])
-def test_crash(open_program, tmp_path, name, command):
+def endless(tmp_path) -> list:
+    """The arguments of a trace that takes more time than anybody has."""
     model = tmp_path / "model.pt"
-    model.write_bytes(hostile.body_case(CRASHES[name])())
-    done = run(open_program, command, model)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == f"fxtrace: error: {model}: it made LibTorch crash (SIGFPE)\n"
+    model.write_bytes(hostile.body_case(loop("True"))())
+    return ["trace", model, "--max-iterations", 10**12]
 
 
-def test_crash_leaves_the_output_as_it_was(open_program, tmp_path):
-    model, output = tmp_path / "model.pt", tmp_path / "out.json"
-    model.write_bytes(hostile.body_case(CRASHES["division"])())
+def reader_of(process: subprocess.Popen) -> int:
+    """The process that reads the model."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if found := children.read_text().split():
+            return int(found[0])
+    raise AssertionError("no process reads the model")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGKILL])
+def test_crash(program, tmp_path, sent):
+    """As one line, and the output is as it was."""
+    arguments, output = endless(tmp_path), tmp_path / "out.json"
     output.write_text("earlier")
-    assert run(open_program, "trace", model, "-o", output).returncode == 3
+    process = subprocess.Popen([program.path, *map(str, arguments), "-o", output], stderr=subprocess.PIPE, text=True)
+    reader = reader_of(process)
+    time.sleep(0.3)
+    os.kill(reader, sent)
+    _, messages = process.communicate(timeout=30)
+    what = "the process that read it was killed" if sent == signal.SIGKILL else "it made fxtrace crash"
+    assert process.returncode == 3
+    assert messages.startswith(f"fxtrace: error: {arguments[1]}: {what} ({sent.name})") and messages.count("\n") == 1
     assert output.read_text() == "earlier"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
 
 
-def endless(tmp_path) -> pathlib.Path:
-    """What LibTorch does with such types while it compiles doubles with every level."""
-    model = tmp_path / "model.pt"
-    levels = "".join(f"y{i} = (y{i - 1}, y{i - 1})\n" for i in range(1, 40))
-    model.write_bytes(hostile.body_case(f"y0 = (x, x)\n{levels}return torch.add(x, torch.len(torch.str(y39)))")())
-    return model
-
-
 def test_time(program, tmp_path):
-    model = endless(tmp_path)
-    done = run(program, "trace", model, "--max-time", "1")
+    arguments = endless(tmp_path)
+    done = run(program, *arguments, "--max-time", "1")
     assert done.returncode == 3
     assert done.stderr == (
-        f"fxtrace: error: {model}: it needed more than 1 s of processor time\n"
+        f"fxtrace: error: {arguments[1]}: it needed more than 1 s of processor time\n"
         "hint: --max-time SECONDS allows more\n"
     )
 
@@ -101,7 +103,7 @@ def test_memory(program):
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("command", ["trace", "inspect"])
 def test_little_memory_is_never_a_property_of_the_model(program, sample, command):
-    """From too little to load LibTorch to enough: the same bytes, or the same line."""
+    """From too little to enough: the same bytes, or the same line."""
     model = ROOT / "sample_models" / sample
     expected = run(program, command, model)
     codes = []
@@ -163,69 +165,27 @@ def test_file_that_gets_too_large(program, tmp_path, sample):
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"] and output.read_text() == "earlier"
 
 
-def aligned(records: dict[str, bytes | str]) -> bytes:
-    """An archive as torch.jit.save aligns it: large constants are looked at where they stand in the file."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        for record, data in records.items():
-            info = zipfile.ZipInfo(f"m/{record}")
-            padding = -(out.tell() + 30 + len(info.filename) + 4) % 64
-            info.extra = b"FB" + struct.pack("<H", padding) + bytes(padding)
-            file.writestr(info, data)
-    return out.getvalue()
-
-
-def equal_constants(elements: int, calls: int) -> bytes:
-    """Constants that LibTorch compares, because it makes one of equal ones."""
-    code = hostile.FORWARD + "    x = torch.add(torch.add(x, CONSTANTS.c0), CONSTANTS.c1)\n" * calls + "    return x\n"
-    records = hostile.records_of(code)
-    constants = [
-        hostile.tensor((elements,), (1,), record=record, elements=elements).replace(
-            hostile.number(elements), b"J" + struct.pack("<i", elements)
-        )
-        for record in "01"
-    ]
-    records["constants.pkl"] = hostile.PROTO + hostile.tuple_of(*constants) + hostile.STOP
-    for record in "01":
-        records[f"constants/{record}"] = bytes(4 * elements)
-    return aligned(records)
-
-
 @pytest.mark.parametrize("extra", [[], ["--no-isolation"]])
 def test_file_that_is_cut_short_while_it_is_read(program, tmp_path, extra):
+    """Python's source is looked for when the first operation is recorded; without it the rest is as it would be."""
     model, output = tmp_path / "model.pt", tmp_path / "out.json"
-    archive = equal_constants(1_000_000, 2000)
-    output.write_text("earlier")
-    said = []
-    for delay in (0, 0.1, 0.3, 0.6, 1):
-        model.write_bytes(archive)
-        process = subprocess.Popen(
-            [program.path, "trace", model, "-o", output, *extra], stderr=subprocess.PIPE, text=True
-        )
-        with process:
-            while process.poll() is None and not is_mapped(process.pid, model):
-                pass
+    records = hostile.records_of(hostile.FORWARD + "".join(f"    {line}\n" for line in loop("torch.lt(n, 400000)").splitlines()))
+    records["code/__torch__.py.debug_pkl"] = hostile.PROTO + hostile.tuple_of() + hostile.STOP
+    codes = []
+    for delay in (0, 0.02, 0.2):
+        model.write_bytes(hostile.archive(records))
+        output.write_text("earlier")
+        with subprocess.Popen(
+            [program.path, "trace", model, "-o", output, "--max-iterations", "1000000", *extra], stderr=subprocess.PIPE, text=True
+        ) as process:
             time.sleep(delay)
             os.truncate(model, 100)
-            said.append(process.communicate(timeout=60)[1])
-        assert process.returncode == 3
-        assert output.read_text() == "earlier"
+            messages = process.communicate(timeout=60)[1]
+        codes.append(process.returncode)
+        assert process.returncode == 0 or re.match(f"fxtrace: error: {model}: this is (a damaged zip|the beginning of a)", messages)
+        assert (output.read_text() == "earlier") == (process.returncode == 3)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
-        if said[-1] == f"fxtrace: error: {model}: the file was cut short while it was read (SIGBUS)\n":
-            return
-        # Too early: the code had still to be read.
-        assert said[-1].startswith(f"fxtrace: error: {model}: this is a damaged zip archive")
-    pytest.fail(f"never while it was looked at where it stands: {said}")
-
-
-def is_mapped(process: int, path: pathlib.Path) -> bool:
-    """By the process or its child."""
-    try:
-        children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        maps = [pathlib.Path(f"/proc/{one}/maps").read_text() for one in (process, *children)]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return any(str(path) in text for text in maps)
+    assert set(codes) <= {0, 3} and codes[-1] == 0
 
 
 LIMITS = {
@@ -285,8 +245,7 @@ def test_limits_of_the_caller(program, tmp_path, flag, job):
 
 
 def test_processor_time_of_the_caller(program, tmp_path):
-    model = endless(tmp_path)
-    done = run(program, "trace", model, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 5)))
+    done = run(program, *endless(tmp_path), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 5)))
     assert done.returncode == 3 and REASONS["t"] in done.stderr
 
 
@@ -310,24 +269,21 @@ def test_output_to_descriptors(program, tmp_path):
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL])
 def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
-    model, output = endless(tmp_path), tmp_path / "out.json"
+    arguments, output = endless(tmp_path), tmp_path / "out.json"
     output.write_text("earlier")
     process = subprocess.Popen(
-        [program.path, "trace", model, "-o", output],
+        [program.path, *map(str, arguments), "-o", output],
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
     )
-    children: list[str] = []
-    end = time.monotonic() + 30
-    while not children and time.monotonic() < end:
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    assert children
+    reader = reader_of(process)
     time.sleep(0.3)
     process.send_signal(sent)
     assert process.wait(30) == -sent
-    while any(is_running(child) for child in children) and time.monotonic() < end:
+    end = time.monotonic() + 30
+    while is_running(reader) and time.monotonic() < end:
         time.sleep(0.01)
-    assert not any(is_running(child) for child in children)
+    assert not is_running(reader)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.pt", "out.json"]
     assert output.read_text() == "earlier"
 
@@ -335,9 +291,8 @@ def test_end_of_the_program_ends_the_reading(program, tmp_path, sent):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGQUIT])
 def test_signal_to_the_whole_group(program, tmp_path, sent):
     """As a terminal sends it: to program and child."""
-    model = endless(tmp_path)
     process = subprocess.Popen(
-        [program.path, "trace", model],
+        [program.path, *map(str, endless(tmp_path))],
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
@@ -353,9 +308,8 @@ def test_signals_that_the_caller_ignores(program, tmp_path):
         for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
             signal.signal(ignored, signal.SIG_IGN)
 
-    model = endless(tmp_path)
     process = subprocess.Popen(
-        [program.path, "trace", model, "--max-time", "2"],
+        [program.path, *map(str, endless(tmp_path)), "--max-time", "2"],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -368,7 +322,7 @@ def test_signals_that_the_caller_ignores(program, tmp_path):
     assert process.returncode == 3 and "2 s of processor time" in messages
 
 
-def is_running(process: str) -> bool:
+def is_running(process: int) -> bool:
     try:
         return ") Z " not in pathlib.Path(f"/proc/{process}/stat").read_text()
     except FileNotFoundError:
@@ -398,13 +352,13 @@ def test_kernels_that_have_less(program, tmp_path, missing, code, text):
     assert ("--no-isolation" in done.stderr) == (code == 3)
 
 
-def test_descriptors_and_the_clock_without_help_of_the_kernel(open_program, tmp_path):
+def test_descriptors_and_the_clock_without_help_of_the_kernel(program, tmp_path):
     calls = tmp_path / "calls"
     inject = ("-e", "inject=close_range:error=ENOSYS", "-e", "inject=pidfd_open:error=ENOSYS")
     secret = os.open(ROOT / "README.md", os.O_RDONLY)
     model = ROOT / "sample_models" / SAMPLES[2]
     done = subprocess.run(
-        ["strace", "-f", "-e", "trace=close,close_range,pidfd_open", "-o", calls, *inject, open_program.path, "trace", model],
+        ["strace", "-f", "-e", "trace=close,close_range,pidfd_open", "-o", calls, *inject, program.path, "trace", model],
         pass_fds=(secret,),
         stdout=subprocess.DEVNULL,
         timeout=60,

@@ -1,4 +1,4 @@
-"""Operators that LibTorch does not know: inferred, declared, loaded from a library, or listed in the error."""
+"""Operators of other libraries: inferred, declared, loaded by LibTorch, or listed in the error."""
 
 import importlib.util
 import os
@@ -91,7 +91,7 @@ def test_declared_operators(program, tmp_path):
 def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
     counter = "__torch__.torch.classes.fxt.Counter"
     for code, why in [
-        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch"),
+        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch. (code/__torch__.py:4)"),
         # Declared as far as its calls go, constructors too.
         (f"c = {counter}.__new__({counter})\n_ = (c).__init__(3)\nreturn torch.mul(x, 2)", "an object of torch.classes.fxt"),
     ]:
@@ -99,7 +99,6 @@ def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
         path.write_bytes(hostile.body_case(code)())
         (root,) = program.trace(path)["modules"]
         assert root["status"] == "failed" and why in root["failure"]["message"]
-        assert root["failure"]["source"]["text"] or why.startswith("an object")
 
 
 def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
@@ -152,7 +151,7 @@ def test_operator_library(program, tmp_path):
 
 @pytest.mark.volume
 def test_operators_of_a_library_are_never_run(program, tmp_path):
-    """Neither by LibTorch while it compiles, nor for plain values, nor for shapes."""
+    """Neither while code is compiled, nor for plain values, nor for shapes."""
     library = build_library(
         tmp_path,
         """

@@ -1,4 +1,5 @@
-"""The wheel, in environments of its own: without torch, with the torch that it is built for, with another one."""
+"""The wheel, built with torch and without, in environments of its own: without torch, with the torch that its plugin is
+built for, with another one."""
 
 import glob
 import os
@@ -14,10 +15,11 @@ import torch
 
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
-UNWANTED = ("FXTRACE", "FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+UNWANTED = ("CMAKE_PREFIX_PATH", "FXTRACE", "FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in UNWANTED}
 ENVIRONMENT.setdefault("CXX", "c++")  # as CMake has it: ccache asks for the compiler's name
-NO_TORCH = "reading TorchScript needs torch 2.13, and "
+LIBRARY = ("--op-library", "libm.so.6")  # which registers nothing
+NO_TORCH = "--op-library needs torch 2.13, and "
 
 RUN_GRAPH = f"""
 import fxtrace, torch
@@ -38,10 +40,8 @@ def succeed(*command) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> str:
-    """Built with the options of the preset dev, so that ccache knows most of it."""
-    folder = tmp_path_factory.mktemp("wheel")
+def build_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
+    """By that Python, with the options of the preset dev, so that ccache knows most of it."""
     settings = {
         "build-dir": os.path.join(harness.ROOT, "build", "wheel-of-tests"),  # it stays: the next one takes seconds
         "cmake.build-type": "Debug",
@@ -51,9 +51,26 @@ def wheel(tmp_path_factory) -> str:
     }
     options = [part for key, value in settings.items() for part in ("-C", f"{key}={value}")]
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), *options, harness.ROOT]
-    succeed(sys.executable, "-m", "pip", *build)
+    succeed(sys.executable, "-m", "pip", "--python", python, *build)
     (made,) = glob.glob(f"{folder}/*.whl")
     return made
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> str:
+    return build_wheel(tmp_path_factory.mktemp("wheel"), pathlib.Path(sys.executable))
+
+
+@pytest.fixture(scope="module")
+def wheel_without_torch(tmp_path_factory) -> str:
+    """Built by a Python that has what the build takes, and no torch."""
+    folder = tmp_path_factory.mktemp("builder") / "environment"
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    for package in ("scikit_build_core", "packaging", "pathspec"):
+        for there in pathlib.Path(torch.__file__).parents[1].glob(package + "*"):
+            (site_packages(python) / there.name).symlink_to(there)
+    return build_wheel(tmp_path_factory.mktemp("wheel"), python)
 
 
 def environment(wheel: str, folder: pathlib.Path) -> pathlib.Path:
@@ -74,14 +91,27 @@ def bare(wheel, tmp_path_factory) -> pathlib.Path:
     return environment(wheel, tmp_path_factory.mktemp("bare") / "environment")
 
 
-def test_what_is_inside(wheel):
+def check_content(wheel: str, has_plugin: bool) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "fxtrace/py.typed" in names and "fxtrace/__init__.py" in names
     assert any(name.endswith(".data/scripts/fxtrace") for name in names)
-    assert any(name.endswith(".data/data/lib/fxtrace/libfxtrace_torchscript.so") for name in names)
-    assert not [name for name in names if "torch_cpu" in name or name.endswith((".h", ".a", "build_backend.py"))]
+    assert any(name.endswith(".data/data/lib/fxtrace/libfxtrace_execute.so") for name in names) == has_plugin
+    assert not [name for name in names if "torch_cpu" in name or name.endswith((".h", ".a", "libtorch_folder.txt"))]
     assert wheel.endswith(".whl") and "-py3-none-linux_" in wheel
+
+
+def test_what_is_inside(wheel):
+    check_content(wheel, has_plugin=True)
+
+
+@pytest.mark.volume
+def test_built_without_torch(wheel_without_torch, tmp_path):
+    check_content(wheel_without_torch, has_plugin=False)
+    python = environment(wheel_without_torch, tmp_path / "environment")
+    assert succeed(python, "-c", f"import fxtrace; print(fxtrace.trace({SCRIPTED!r}).model.kind)").strip() == "torchscript"
+    done = run(python.parent / "fxtrace", "trace", SCRIPTED, *LIBRARY)
+    assert done.returncode == 3 and "this fxtrace was built without LibTorch" in done.stderr, done.stderr
 
 
 @pytest.mark.volume
@@ -96,14 +126,17 @@ def test_program_needs_no_library_of_the_system(bare):
 def test_without_torch(bare):
     program = bare.parent / "fxtrace"
     assert succeed(bare, "-m", "fxtrace", "--version") == succeed(program, "--version")
-    traced = succeed(bare, "-c", f"import fxtrace; print(repr(fxtrace.trace({EXPORTED!r})))")
-    assert traced.startswith("<Collection of nested_exported.pt2")
+    for model in (EXPORTED, SCRIPTED):
+        traced = succeed(bare, "-c", f"import fxtrace; print(repr(fxtrace.trace({model!r})))")
+        assert traced.startswith(f"<Collection of {os.path.basename(model)}")
     for command in ((program,), (bare, "-m", "fxtrace")):
-        done = run(*command, "trace", SCRIPTED)
+        done = run(*command, "trace", SCRIPTED, *LIBRARY)
         first, *others = done.stderr.splitlines()
         assert done.returncode == 3 and not done.stdout
         assert NO_TORCH + "there is none" in first and all(line.startswith("hint: ") for line in others)
-    said = succeed(bare, "-c", f"import fxtrace\ntry: fxtrace.trace({SCRIPTED!r})\nexcept fxtrace.InputError as error: print(error)")
+    said = succeed(
+        bare, "-c", f"import fxtrace\ntry: fxtrace.trace({SCRIPTED!r}, op_library={LIBRARY[1]!r})\nexcept fxtrace.InputError as error: print(error)"
+    )
     assert NO_TORCH in said
     done = run(bare, "-c", f"import fxtrace; fxtrace.trace({EXPORTED!r}).graph_module()")
     assert done.returncode == 1 and "Error: " in done.stderr.splitlines()[-1] and "torch" in done.stderr.splitlines()[-1]
@@ -117,7 +150,7 @@ def test_with_torch(wheel, tmp_path):
     for package in pathlib.Path(torch.__file__).parents[1].iterdir():
         if not package.name.startswith(("fxtrace", "_fxtrace", "pip", "_distutils", "distutils")):
             (there / package.name).symlink_to(package)
-    assert '"kind": "torchscript"' in succeed(python.parent / "fxtrace", "trace", SCRIPTED)
+    assert '"kind": "torchscript"' in succeed(python.parent / "fxtrace", "trace", SCRIPTED, *LIBRARY)
     assert succeed(python, "-c", RUN_GRAPH).strip() == "torchscript"
 
 
@@ -130,8 +163,8 @@ def test_with_another_torch(wheel, tmp_path):
     (package / "version.py").write_text("__version__ = '2.12.1+cpu'\n")
     (package / "lib" / "libtorch_cpu.so").touch()
     for command in ((python.parent / "fxtrace",), (python, "-m", "fxtrace")):
-        done = run(*command, "trace", SCRIPTED)
+        done = run(*command, "trace", SCRIPTED, *LIBRARY)
         first, *others = done.stderr.splitlines()
         assert done.returncode == 3 and NO_TORCH in first and "2.12.1" in first, done.stderr
         assert all(line.startswith("hint: ") for line in others)
-    assert succeed(python.parent / "fxtrace", "trace", EXPORTED)
+    assert succeed(python.parent / "fxtrace", "trace", SCRIPTED)

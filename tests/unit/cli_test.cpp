@@ -42,13 +42,6 @@ std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A build without LibTorch cannot read TorchScript; what needs it is then left out.
-bool has_torchscript() {
-  static const bool found = run({"trace", fixture("torchscript.pt")}).code == 0;
-  if (!found) WARN("left out: this build has no LibTorch");
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("cli: help and version", "[cli]") {
@@ -238,7 +231,6 @@ TEST_CASE("cli: a failed run leaves the output as it was", "[cli]") {
 }
 
 TEST_CASE("cli: trace", "[cli]") {
-  if (!has_torchscript()) return;
   const Folder folder;
   const std::string model = fixture("torchscript.pt");
   const Result result = run({"trace", model});
@@ -269,7 +261,6 @@ TEST_CASE("cli: trace", "[cli]") {
 }
 
 TEST_CASE("cli: rules keep their order, and options repeat a run", "[cli]") {
-  if (!has_torchscript()) return;
   const Folder folder;
   const std::string model = fixture("torchscript.pt");
   const auto rule_of = [](const Result& result) {
@@ -294,7 +285,6 @@ TEST_CASE("cli: rules keep their order, and options repeat a run", "[cli]") {
 }
 
 TEST_CASE("cli: inspect a model", "[cli]") {
-  if (!has_torchscript()) return;
   const Result text = run({"inspect", fixture("torchscript.pt")});
   CHECK(text.code == 0);
   CHECK(text.out ==
@@ -314,7 +304,6 @@ TEST_CASE("cli: inspect a model", "[cli]") {
   CHECK(json["modules"][1]["status"] == "leaf");
 }
 
-// These need no LibTorch.
 TEST_CASE("cli: exported programs", "[cli]") {
   const std::string model = fixture("exported.pt2");
   const Result result = run({"trace", model});
@@ -383,7 +372,7 @@ TEST_CASE("cli: several exported programs in one archive", "[cli]") {
 
 TEST_CASE("cli: modules that fail", "[cli]") {
   const std::string model = FXTRACE_SOURCE_DIR "/sample_models/control_flow_submodule.pt";
-  if (!std::filesystem::exists(model) || !has_torchscript()) return;
+  if (!std::filesystem::exists(model)) return;
   const Folder folder;
   const Result result = run({"trace", model});
   CHECK(result.code == 0);

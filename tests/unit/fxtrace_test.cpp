@@ -1,10 +1,11 @@
-// The library as a program in C++ has it, with exported programs: those need no plugin.
+// The library as a program in C++ has it.
 #include "fxtrace/fxtrace.h"
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -110,4 +111,26 @@ TEST_CASE("library: errors say where", "[fxtrace]") {
   CHECK(error_of(ErrorKind::kUsage, [&] { apply_passes(config.passes, collection); }) ==
         ": --pass: there is no pass 'no-such-pass'");
   CHECK(written(collection) == before);
+}
+
+TEST_CASE("library: several threads trace at the same time", "[fxtrace]") {
+  const std::vector<std::string> names = {"attention_scripted.pt", "vision_scripted.pt",
+                                          "attention_exported.pt2"};
+  const auto trace_all = [&] {
+    std::string all;
+    for (const std::string& name : names) {
+      Config config;
+      config.options.default_leaves = false;
+      config.options.param_shapes_constant = true;
+      all += written(trace(FXTRACE_SOURCE_DIR "/sample_models/" + name, config));
+    }
+    return all;
+  };
+  std::vector<std::string> results(3);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& result : results) threads.emplace_back([&] { result = trace_all(); });
+  }
+  const std::string alone = trace_all();
+  for (const std::string& result : results) CHECK(result == alone);
 }

@@ -93,7 +93,7 @@ void trace_generated(std::string_view bytes, Report& report) {
   try {
     const auto load = [&] {
       report.phase = Report::kLoading;
-      auto program = torchscript::load_torchscript(file, identify_file(file), options, {}, {});
+      auto program = torchscript::load_torchscript(file, identify_file(file), options, {});
       report.phase = Report::kTracing;
       return program;
     };
@@ -208,7 +208,7 @@ int check_forms() {
   for (const auto& [form, archive] : archives_of_forms()) {
     try {
       const ModelFile file = memory_file(archive.bytes);
-      torchscript::load_torchscript(file, identify_file(file), {}, {}, {});
+      torchscript::load_torchscript(file, identify_file(file), {}, {});
     } catch (const Error& error) {
       std::cout << form << ": " << error.what() << "\n";
       ++wrong;

@@ -1,50 +1,42 @@
-// What a trace assumes of the inputs that --input and --dim describe: where an answer follows from what they
-// say, a guard says so.
+#include "torchscript/input_guards.h"
+
 #include <algorithm>
-#include <array>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 
-#include "symbolic/shape_env.h"
 #include "torchscript/abstract.h"
-#include "torchscript/convert.h"
-#include "torchscript/interpreter.h"
-#include "trace/expression.h"
 
 namespace fxtrace::torchscript {
 
 namespace {
 
-using Facet = InputFacet;
-
 // What of a tensor the question is about.
-Facet facet_of(std::string_view question) {
-  static const std::unordered_map<std::string_view, Facet> facets{
-      {"prim::dtype", Facet::kDtype},
-      {"aten::is_floating_point", Facet::kDtype},
-      {"aten::is_complex", Facet::kDtype},
-      {"aten::element_size", Facet::kDtype},
-      {"aten::is_signed", Facet::kDtype},
-      {"prim::is_quantized", Facet::kDtype},
-      {"prim::device", Facet::kDevice},
-      {"prim::type", Facet::kDevice},
-      {"prim::is_cuda", Facet::kDevice},
-      {"prim::is_cpu", Facet::kDevice},
-      {"prim::is_meta", Facet::kDevice},
-      {"prim::is_mps", Facet::kDevice},
-      {"prim::is_xpu", Facet::kDevice},
-      {"aten::get_device", Facet::kDevice},
-      {"prim::is_nested", Facet::kNothing},
-      {"prim::is_sparse", Facet::kNothing},
-      {"prim::is_mkldnn", Facet::kNothing},
-      {"prim::is_sparse_csr", Facet::kNothing},
-      {"prim::layout", Facet::kNothing},
-      {"prim::requires_grad", Facet::kNothing},
-      {"aten::is_contiguous", Facet::kNothing},  // a guard of its own
-      {"aten::dim", Facet::kRank}};
+InputFacet facet_of(std::string_view question) {
+  static const std::unordered_map<std::string_view, InputFacet> facets{
+      {"prim::dtype", InputFacet::kDtype},
+      {"aten::is_floating_point", InputFacet::kDtype},
+      {"aten::is_complex", InputFacet::kDtype},
+      {"aten::element_size", InputFacet::kDtype},
+      {"aten::is_signed", InputFacet::kDtype},
+      {"prim::is_quantized", InputFacet::kDtype},
+      {"prim::device", InputFacet::kDevice},
+      {"prim::type", InputFacet::kDevice},
+      {"prim::is_cuda", InputFacet::kDevice},
+      {"prim::is_cpu", InputFacet::kDevice},
+      {"prim::is_meta", InputFacet::kDevice},
+      {"prim::is_mps", InputFacet::kDevice},
+      {"prim::is_xpu", InputFacet::kDevice},
+      {"aten::get_device", InputFacet::kDevice},
+      {"prim::is_nested", InputFacet::kNothing},
+      {"prim::is_sparse", InputFacet::kNothing},
+      {"prim::is_mkldnn", InputFacet::kNothing},
+      {"prim::is_sparse_csr", InputFacet::kNothing},
+      {"prim::layout", InputFacet::kNothing},
+      {"prim::requires_grad", InputFacet::kNothing},
+      {"aten::is_contiguous", InputFacet::kNothing},  // a guard of its own
+      {"aten::dim", InputFacet::kRank}};
   const auto found = facets.find(question);
-  return found == facets.end() ? Facet::kSizes : found->second;
+  return found == facets.end() ? InputFacet::kSizes : found->second;
 }
 
 std::optional<Relation> relation_of(std::string_view question) {
@@ -99,29 +91,30 @@ bool asks_rank(const IrValue* list) {
 
 }  // namespace
 
-void Interpreter::assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node) {
-  const Meta& meta = *tracer_->graph_of({kRootGraph, input}).node(input).meta;
+void InputGuards::assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node) {
+  const Meta& meta = *context_.tracer->graph_of({kRootGraph, input}).node(input).meta;
   std::string key = "input:" + std::to_string(input.index) + ":" + std::to_string(static_cast<int>(facet)) +
                     ":" + std::to_string(index);
-  if (!assumed_.emplace(std::move(key), true).second) return;
-  const Expression name = guard_expression(tracer_->graph_of({kRootGraph, input}), input);
+  if (!conditions_.assume_fact(std::move(key))) return;
+  const Expression name = guard_expression(context_.tracer->graph_of({kRootGraph, input}), input);
   const auto is = [&](Expression question, Expression answer) {
-    guard(Expression::comparison("==", std::move(question), std::move(answer)), location(node));
+    context_.guard(Expression::comparison("==", std::move(question), std::move(answer)),
+                   frames_.location(node));
   };
   switch (facet) {
-    case Facet::kNothing:
+    case InputFacet::kNothing:
       return;
-    case Facet::kRank:
+    case InputFacet::kRank:
       return is(Expression::method(name, "dim"), static_cast<std::int64_t>(meta.shape->size()));
-    case Facet::kSizes: {
+    case InputFacet::kSizes: {
       const Expression& size = (*meta.shape)[static_cast<std::size_t>(index)];
       if (size.number()) is(Expression::method(name, "size", {index}), size);
       return;
     }
-    case Facet::kDtype:
+    case InputFacet::kDtype:
       if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
       return;
-    case Facet::kDevice: {
+    case InputFacet::kDevice: {
       const std::string device = meta.device.value_or("cpu");
       Expression of_input = Expression::attribute(name, "device");
       if (device.find(':') == std::string::npos) of_input = Expression::attribute(of_input, "type");
@@ -133,33 +126,33 @@ void Interpreter::assume_fact(NodeId input, Facet facet, std::int64_t index, con
   }
 }
 
-void Interpreter::assume_facet(NodeId input, Facet facet, const IrNode* node) {
-  const auto& shape = tracer_->graph_of({kRootGraph, input}).node(input).meta->shape;
+void InputGuards::assume_facet(NodeId input, InputFacet facet, const IrNode* node) {
+  const auto& shape = context_.tracer->graph_of({kRootGraph, input}).node(input).meta->shape;
   if (!shape) return;
-  assume_fact(input, facet == Facet::kSizes ? Facet::kRank : facet, 0, node);
-  if (facet != Facet::kSizes) return;
+  assume_fact(input, facet == InputFacet::kSizes ? InputFacet::kRank : facet, 0, node);
+  if (facet != InputFacet::kSizes) return;
   for (std::size_t i = 0; i < shape->size(); ++i)
     assume_fact(input, facet, static_cast<std::int64_t>(i), node);
 }
 
 // The inputs that a value is made from.  What was looked at before is known to be assumed already.
-void Interpreter::assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node) {
+void InputGuards::assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node) {
   auto& seen = relied_on_[static_cast<std::size_t>(facet)];
   std::vector<NodeRef> pending{value};
   while (!pending.empty()) {
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.insert(std::uint64_t{at.graph.index} << 32U | at.node.index).second) continue;
-    const Graph& graph = tracer_->graph_of(at);
+    const Graph& graph = context_.tracer->graph_of(at);
     const auto& made_by = graph.node(at.node);
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = tracer_->captured_by(at);
+      const NodeRef outer = context_.tracer->captured_by(at);
       if (outer.valid()) {
         pending.push_back(outer);
       } else if (at.graph == kRootGraph) {
         assume_facet(at.node, facet, node);
       } else {  // what a loop hands on
-        const Graph& root = tracer_->graph_of({kRootGraph, NodeId{0}});
+        const Graph& root = context_.tracer->graph_of({kRootGraph, NodeId{0}});
         for (const NodeId id : root.order()) {
           if (root.node(id).op == Opcode::kPlaceholder) assume_facet(id, facet, node);
         }
@@ -170,47 +163,47 @@ void Interpreter::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
   }
 }
 
-void Interpreter::rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
+void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                                  const Proxy& tensor) {
   const TensorInfo& info = *known_of(values[0]).tensor();
-  const Facet facet = facet_of(question);
-  if (facet == Facet::kNothing) return;
+  const InputFacet facet = facet_of(question);
+  if (facet == InputFacet::kNothing) return;
   NodeRef input = tensor.ref;
-  while (tracer_->captured_by(input).valid()) input = tracer_->captured_by(input);
-  const auto& made_by = tracer_->graph_of(input).node(input.node);
+  while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
+  const auto& made_by = context_.tracer->graph_of(input).node(input.node);
   const auto& shape = made_by.meta->shape;
   const bool is_input = input.graph == kRootGraph && made_by.op == Opcode::kPlaceholder && shape &&
                         std::equal(shape->begin(), shape->end(), info.sizes.begin(), info.sizes.end(),
                                    [](const Expression& a, const SymInt& b) { return a == Expression(b); });
   if (!is_input) return assume_inputs_of(tensor.ref, facet, node);
   if (question == "aten::size" && values.size() == 1) {
-    if (asks_rank(node->output())) assume_fact(input.node, Facet::kRank, 0, node);
+    if (asks_rank(node->output())) assume_fact(input.node, InputFacet::kRank, 0, node);
     for (const std::int64_t i : used_elements(node->output(), info.dim())) {
-      if (i >= 0 && i < info.dim()) assume_fact(input.node, Facet::kSizes, i, node);
+      if (i >= 0 && i < info.dim()) assume_fact(input.node, InputFacet::kSizes, i, node);
     }
     return;
   }
   if ((question == "aten::size" && values[1].is_int()) || question == "aten::len") {
     const std::int64_t index = question == "aten::len" ? 0 : values[1].to_int();
-    if (index < 0) assume_fact(input.node, Facet::kRank, 0, node);
-    return assume_fact(input.node, Facet::kSizes, index < 0 ? index + info.dim() : index, node);
+    if (index < 0) assume_fact(input.node, InputFacet::kRank, 0, node);
+    return assume_fact(input.node, InputFacet::kSizes, index < 0 ? index + info.dim() : index, node);
   }
   assume_facet(input.node, facet, node);
 }
 
-void Interpreter::rely_on(const IrNode* node, std::string_view question, const Values& values,
+void InputGuards::rely_on(const IrNode* node, std::string_view question, const Values& values,
                           const AbstractValue& answer) {
-  if (!records() || !node->output()->has_uses()) return;
+  if (!context_.records() || !node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Proxy* proxy = find_recorded(values[i]);
+    const Proxy* proxy = recording_.find_recorded(values[i]);
     if (proxy == nullptr) continue;
     const AbstractValue& known = known_of(values[i]);
     if (known.tensor() != nullptr && i == 0) {
       rely_on_tensor(node, question, values, *proxy);
     } else {
-      assume_inputs_of(proxy->ref, known.get_if<ScalarType>() != nullptr ? Facet::kDtype : Facet::kSizes,
-                       node);
+      assume_inputs_of(proxy->ref,
+                       known.get_if<ScalarType>() != nullptr ? InputFacet::kDtype : InputFacet::kSizes, node);
     }
     add_symbols(known, symbols);
   }
@@ -221,19 +214,25 @@ void Interpreter::rely_on(const IrNode* node, std::string_view question, const V
     const AbstractValue left = known_of_value(values[0]), right = known_of_value(values[1]);
     if (left.integer() != nullptr && right.integer() != nullptr) {
       if (ShapeEnv().decide(*relation, *left.integer(), *right.integer())) return;  // of all sizes
-      return guard(
+      return context_.guard(
           Expression::comparison(*holds ? *relation : negated(*relation), *left.integer(), *right.integer()),
-          location(node));
+          frames_.location(node));
     }
   }
   for (const std::string& name : symbols) {
-    const Range range = dimensions_.range(name);
+    const Range range = context_.dimensions.range(name);
     const SymInt size = SymInt::symbol(name);
     if (range.low.value_or(0) > 0) {
-      guard(Expression::comparison(Relation::kGreaterEqual, size, *range.low), location(node));
+      context_.guard(Expression::comparison(Relation::kGreaterEqual, size, *range.low),
+                     frames_.location(node));
     }
-    if (range.high) guard(Expression::comparison(Relation::kLessEqual, size, *range.high), location(node));
+    if (range.high)
+      context_.guard(Expression::comparison(Relation::kLessEqual, size, *range.high), frames_.location(node));
   }
+}
+
+void InputGuards::forget_nodes() {
+  for (auto& values : relied_on_) values.clear();
 }
 
 }  // namespace fxtrace::torchscript

@@ -1,0 +1,136 @@
+#include "torchscript/conditions.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace fxtrace::torchscript {
+
+std::optional<Comparison> Conditions::comparison(const Value& condition) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return std::nullopt;
+  return comparison_of({context_.tracer->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node,
+                       context_.dimensions);
+}
+
+std::optional<bool> Conditions::decide(const Value& condition) const {
+  bool opposite = false;
+  const auto assumed = assumed_.find(key_of(condition, opposite));
+  if (assumed != assumed_.end()) return assumed->second != opposite;
+  const auto asked = comparison(condition);
+  return asked ? context_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+}
+
+void Conditions::expect(const Value& condition, bool holds) {
+  if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
+    context_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                               comparison->right);
+  }
+  if (const auto asked = comparison(condition)) {
+    context_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
+  }
+  bool opposite = false;
+  if (std::string key = key_of(condition, opposite); !key.empty()) {
+    assumed_[std::move(key)] = holds != opposite;
+  }
+}
+
+void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
+  if (!context_.records()) return;
+  expect(condition, holds);
+  const auto source = frames_.location(node);
+  std::optional<Expression> expr = find_expression(node->input(0), condition);
+  if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
+  if (expr) context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
+}
+
+std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
+  if (condition.is_bool()) return Expression::boolean(condition.to_bool());
+  if (find_proxy(condition) != nullptr) return recording_.condition_of(condition);
+  const auto found = left_out_.find(name);
+  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Conditions::leave_out(const IrValue* name, Expression expression) {
+  left_out_.insert_or_assign(name, std::move(expression));
+}
+
+void Conditions::leave_out_as(const IrValue* name, const IrValue* other) {
+  const auto left_out = left_out_.find(other);
+  if (left_out != left_out_.end()) leave_out(name, Expression(left_out->second));
+}
+
+std::string Conditions::key_of(const Value& condition, bool& opposite) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return {};
+  std::string key = condition_key(context_.tracer->graph_of(proxy->ref), proxy->ref.node, opposite);
+  // Nodes of different graphs may have the same names.
+  return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
+}
+
+bool Conditions::asks_for_none(const Value& condition) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return false;
+  const Graph& graph = context_.tracer->graph_of(proxy->ref);
+  const fxtrace::Node* node = &graph.node(proxy->ref.node);
+  while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
+    node = &graph.node(*node->args[0].get_if<NodeId>());
+  }
+  return node->target == "operator.is_" || node->target == "operator.is_not";
+}
+
+std::string Conditions::explain(const Value& value) const {
+  const AbstractValue& known = known_of(value);
+  std::string text;
+  std::vector<SymInt> parts;
+  if (const auto* condition = std::get_if<Condition>(&known.value)) {
+    text = condition->left.text() + " " + to_string(condition->relation) + " " + condition->right.text();
+    parts = {condition->left, condition->right};
+  } else if (const SymInt* integer = known.integer()) {
+    text = integer->text();
+    parts = {*integer};
+  } else {
+    return "";
+  }
+  std::string ranges;
+  std::vector<std::string> told;
+  for (const SymInt& part : parts) {
+    for (const std::string& name : part.symbols()) {
+      if (std::find(told.begin(), told.end(), name) != told.end()) continue;
+      told.push_back(name);
+      ranges +=
+          (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(context_.dimensions.range(name));
+    }
+  }
+  return " (" + text + ranges + ")";
+}
+
+// Through what Python computes of them: what a tensor or a module gives depends on data too.
+void Conditions::ask(const Value& value) const {
+  // What a leaf asks is its own business.
+  const Proxy* proxy = fixable_.empty() || !context_.records() ? nullptr : recording_.find_recorded(value);
+  if (proxy == nullptr) return;
+  std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::vector<NodeRef> pending{proxy->ref};
+  while (!pending.empty()) {
+    const NodeRef at = pending.back();
+    pending.pop_back();
+    if (!seen.emplace(at.graph.index, at.node.index).second) continue;
+    const auto& made_by = context_.tracer->graph_of(at).node(at.node);
+    if (made_by.op == Opcode::kPlaceholder) {
+      const NodeRef outer = context_.tracer->captured_by(at);
+      if (outer.valid()) pending.push_back(outer);
+      const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
+      if (input != fixable_.end()) asked.insert(*input);
+    }
+    if (made_by.op != Opcode::kCallFunction || made_by.meta->kind() == ValueKind::kTensor) continue;
+    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
+  }
+  if (asked.empty()) return;
+  std::vector<FixedInput> inputs;
+  for (auto& [index, input] : asked) inputs.push_back(std::move(input));
+  throw InputsAsked(std::move(inputs));
+}
+
+}  // namespace fxtrace::torchscript

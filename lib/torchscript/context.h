@@ -1,0 +1,66 @@
+// What one run of the interpreter is about, and what holds at the point that it has come to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costs/cost_log.h"
+#include "symbolic/shape_env.h"
+#include "torchscript/bound_torchscript_program.h"
+#include "torchscript/budget.h"
+#include "torchscript/torchscript_program.h"
+#include "trace/graph_tracer.h"
+
+namespace fxtrace::torchscript {
+
+enum class Mode {
+  kRecord,    // the tracer records a graph
+  kAbstract,  // what a leaf or a function that stays one call gives, as far as that is known without a graph
+  kState      // an object's __setstate__; what is not plain is not known
+};
+
+// What `with` switches for the operators inside.
+struct Switches {
+  struct Autocast {
+    std::string device;
+    bool enabled = false;
+    NodeRef enter;
+  };
+  bool grad = true;
+  std::vector<Autocast> autocast;  // innermost last
+  bool casts() const { return !autocast.empty() && autocast.back().enabled; }
+};
+
+struct Context {
+  // `its_bound` gets what runs tell of each other.  It and `its_tracer` are null in Mode::kState.
+  Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
+          BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer);
+
+  bool records() const { return mode == Mode::kRecord; }
+  bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }
+  NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
+  const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
+  // Where nothing is recorded, nothing is guarded.
+  void guard(Expression expr, std::optional<SourceLocation> source) {
+    if (records()) tracer->guard(std::move(expr), std::move(source));
+  }
+
+  const TorchScriptProgram& program;
+  const TraceOptions& options;
+  Budget& budget;
+  BoundTorchScriptProgram* bound;
+  GraphTracer* tracer;
+  Mode mode;
+  ModuleId root;           // of the graph that is traced
+  ModuleId module;         // whose forward runs
+  std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
+  Switches switches;
+  CostLog* costs = nullptr;  // of what is followed in Mode::kAbstract; null where nobody asks
+  bool both_ways = false;    // what runs may not be what is meant: both ways of a branch run
+  bool shapes;               // whether anything is to be known of values that depend on inputs
+  ShapeEnv dimensions;
+};
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,77 @@
+#include "torchscript/frames.h"
+
+#include "trace/graph_tracer.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// In one of its blocks.
+bool is_inside(const IrValue* value, const IrNode* node) {
+  const IrNode* owner = value->node()->owning_block()->owning_node();
+  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
+  return owner == node;
+}
+
+}  // namespace
+
+const Value& Frames::value(const IrValue* name) const {
+  static const Value none{};
+  const auto& values = frames_.back().values;
+  const auto found = values.find(name);
+  if (found == values.end()) return none;
+  const Value* made = find_replacement(found->second);
+  return made != nullptr ? *made : found->second;
+}
+
+Values Frames::values(const std::vector<IrValue*>& names) const {
+  Values values;
+  values.reserve(names.size());
+  for (const IrValue* name : names) values.push_back(value(name));
+  return values;
+}
+
+Values Frames::values_around(const IrNode* node, std::size_t frame) const {
+  Values around;
+  for (std::size_t i = 0; i <= frame; ++i) {
+    for (const auto& [name, value] : frames_[i].values) {
+      if (i < frame || !is_inside(name, node)) around.push_back(value);
+    }
+  }
+  return around;
+}
+
+std::vector<bool> Frames::concrete_arguments(const IrNode* node, std::size_t count) const {
+  if (frames_.empty()) return concrete_;
+  const auto& concrete = frames_.back().concrete;
+  if (node == nullptr || concrete.empty() || node->inputs().size() < count) return {};
+  std::vector<bool> result;
+  const std::size_t first = node->inputs().size() - count;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(concrete.contains(node->input(first + i)));
+  return result;
+}
+
+void Frames::replace(const Value& container, Value proxy) {
+  made_[container.identity()] = {container, std::move(proxy)};
+}
+
+const Value* Frames::find_replacement(const Value& container) const {
+  if (made_.empty() || !(container.is_list() || container.is_dict())) return nullptr;
+  const auto found = made_.find(container.identity());
+  return found == made_.end() ? nullptr : &found->second.proxy;
+}
+
+std::optional<SourceLocation> Frames::location(const IrNode* node) const {
+  if (node == nullptr || frames_.empty()) return std::nullopt;
+  return program_.location(node, frames_.back().function);
+}
+
+void Frames::fail(FailureKind kind, std::string message, const IrNode* node) const {
+  Failure failure;
+  failure.kind = kind;
+  failure.message = std::move(message);
+  if (node != nullptr) failure.op = to_text(node->kind());
+  failure.source = location(node);
+  throw TraceFailure(std::move(failure));
+}
+
+}  // namespace fxtrace::torchscript

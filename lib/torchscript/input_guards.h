@@ -1,0 +1,42 @@
+// What a trace assumes of the inputs that --input and --dim describe: where an answer follows from what they
+// say, a guard says so.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <unordered_set>
+
+#include "torchscript/conditions.h"
+
+namespace fxtrace::torchscript {
+
+// What is known of an input tensor.
+enum class InputFacet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
+
+class InputGuards {
+ public:
+  InputGuards(Context& context, Frames& frames, Recording& recording, Conditions& conditions)
+      : context_(context), frames_(frames), recording_(recording), conditions_(conditions) {}
+
+  // The node asks `question`, an operator, of the values.
+  void rely_on(const IrNode* node, std::string_view question, const Values& values,
+               const AbstractValue& answer);
+  // Nodes are gone, and their ids are given again.
+  void forget_nodes();
+
+ private:
+  void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
+                      const Proxy& tensor);
+  void assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node);
+  void assume_facet(NodeId input, InputFacet facet, const IrNode* node);
+  void assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node);
+
+  Context& context_;
+  Frames& frames_;
+  Recording& recording_;
+  Conditions& conditions_;
+  // Values, by facet, whose inputs have their guards already.
+  std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
+};
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,55 @@
+// What is known of values that depend on inputs: sizes that operators give, and questions that they answer.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "torchscript/changes.h"
+#include "torchscript/constant_tensors.h"
+#include "torchscript/input_guards.h"
+
+namespace fxtrace::torchscript {
+
+class Knowledge {
+ public:
+  Knowledge(Context& context, Frames& frames, Changes& changes, Recording& recording, InputGuards& guards,
+            ConstantTensors& constants)
+      : context_(context),
+        frames_(frames),
+        changes_(changes),
+        recording_(recording),
+        guards_(guards),
+        constants_(constants) {}
+
+  // What the table says of the node's operator; looked up once, as loops run it many times.
+  Traits traits_of(const IrNode* node);
+  bool has_trait(const IrNode* node, Traits trait) { return (traits_of(node) & trait) != 0; }
+
+  // A question that what is known answers, without a node or with a few others: sets the node's output.
+  bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  // What is known of an operator's results; and of arguments that it changes.
+  std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
+                                           const Values& values);
+  // `what` raises: said once for each place.
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
+
+ private:
+  bool answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  bool answer_sizes(const IrNode* node, const Values& values);
+  bool asks_size_of_constant(const IrNode* node, const Values& values);
+  void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                std::vector<AbstractValue>& results);
+  void change_known(const Proxy& proxy, AbstractValue known);
+  bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
+
+  Context& context_;
+  Frames& frames_;
+  Changes& changes_;
+  Recording& recording_;
+  InputGuards& guards_;
+  ConstantTensors& constants_;
+  std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
+};
+
+}  // namespace fxtrace::torchscript

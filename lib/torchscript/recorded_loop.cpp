@@ -1,0 +1,403 @@
+#include "torchscript/recorded_loop.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "torchscript/abstract.h"
+#include "torchscript/convert.h"
+#include "torchscript/run.h"
+#include "torchscript/structure.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+bool has_limit(const IrNode& loop) {
+  return constant_int(loop.input(0)) != std::numeric_limits<std::int64_t>::max();
+}
+
+bool is_converted(const Type& type) {
+  return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
+}
+
+// What is carried in the place of a value of that type.
+TypePtr carried_type(const TypePtr& type) {
+  switch (leaf_kind(*type)) {
+    case LeafKind::kBool:
+      return int_type();
+    case LeafKind::kFloat:
+      return tensor_type();
+    default:
+      return type;
+  }
+}
+
+// The variable's name as a node's.
+std::string input_name(std::string name) {
+  std::erase(name, '`');
+  return name.find(' ') == std::string::npos ? name : "carried";
+}
+
+// What holds of a tensor in all turns, the one among them that hands on `other`.  True when that is less than
+// before.
+bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue& other) {
+  auto* info = std::get_if<TensorInfo>(&known.value);
+  if (info == nullptr) return false;
+  const TensorInfo* next = other.tensor();
+  if (next == nullptr || next->dim() != info->dim() || !(next->device == info->device) ||
+      next->sparse_dim != info->sparse_dim) {
+    known = {};
+    return true;
+  }
+  bool changed = false;
+  const auto keep = [&](auto& own, const auto& others) {
+    if (!own || own == others) return;
+    own.reset();
+    changed = true;
+  };
+  keep(info->dtype, next->dtype);
+  keep(info->requires_grad, next->requires_grad);
+  keep(info->contiguous, next->contiguous);
+  varies.resize(info->sizes.size());
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    if (varies[i] || info->sizes[i] == next->sizes[i]) continue;
+    varies[i] = true;
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition)
+    : run_(run),
+      frames_(run.frames),
+      recording_(run.recording),
+      subgraphs_(run.subgraphs),
+      node_(node),
+      body_(*node->blocks()[0]),
+      condition_(condition) {
+  has_count_ = has_limit(*node) || body_.inputs()[0]->has_uses();
+  if (has_count_) variables_.push_back(make_variable(name_of(body_.inputs()[0]), std::int64_t{0}, true));
+  const Value test = frames_.input(node, 1);
+  const bool is_always =
+      test.is_bool() && test.to_bool() && constant_bool(body_.outputs()[0]).value_or(false);
+  has_condition_ = condition == nullptr && !is_always;
+  if (has_condition_) variables_.push_back(make_variable("the condition", test, true));
+  for (std::size_t i = 2; i < node->inputs().size(); ++i) {
+    const IrValue* name = body_.inputs()[i - 1];
+    const Value before = frames_.input(node, i);
+    const bool changes = !has_parts(before) && body_.outputs()[i - 1] != name;
+    variables_.push_back(make_variable(name_of(name), before, changes));
+  }
+}
+
+// `changes`: it is taken to be carried, as far as it can be.
+RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value& before, bool changes) {
+  recording_.measure(before, nullptr);
+  Variable result{std::move(name), before};
+  map_leaves(before, [&](const Value& value) {
+    Leaf leaf{value, false, false, dynamic_type(value)};
+    if (changes && !is_uninitialized(value) && leaf_kind(*leaf.type) != LeafKind::kOther) {
+      leaf.is_carried = leaf.is_guess = true;
+      if (run_.shapes) leaf.known = known_of_value(value);
+    }
+    result.leaves.push_back(std::move(leaf));
+    return value;
+  });
+  return result;
+}
+
+// Makes the inputs of a subgraph for what is carried, and gives the variables as the code there sees them.
+// The nodes are those that only make such values.
+std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
+  std::vector<NodeId> inputs, made;
+  for (const Variable& variable : variables_) {
+    for (const Leaf& leaf : variable.leaves) {
+      if (!leaf.is_carried) continue;
+      const AbstractValue known = is_converted(*leaf.type) ? AbstractValue{} : leaf.known;
+      inputs.push_back(
+          run_.tracer->subgraph_input(input_name(variable.name), meta_of(carried_type(leaf.type), known)));
+    }
+  }
+  auto input = inputs.begin();
+  for (const Variable& variable : variables_) {
+    auto leaf = variable.leaves.begin();
+    const bool is_carried = std::ranges::any_of(variable.leaves, &Leaf::is_carried);
+    const Value value = map_leaves(variable.before, [&](const Value& part) {
+      const Leaf& own = *leaf++;
+      if (!own.is_carried) return part;
+      Value inside = carried_value(*input++, own, own.known, nullptr);
+      if (is_converted(*own.type)) made.push_back(find_proxy(inside)->ref.node);
+      return inside;
+    });
+    if (!variable.container.is_none()) subgraphs_.change(variable.container, value, variable.name, nullptr);
+    variables.push_back(is_carried ? value : variable.before);
+  }
+  return made;
+}
+
+void RecordedLoop::leave_turn(Argument result, const std::vector<NodeId>& made) {
+  run_.tracer->output(std::move(result), Meta{});
+  for (const NodeId id : made) {
+    if (run_.tracer->graph().node(id).users.empty()) run_.tracer->erase(id);
+  }
+}
+
+// Control flow of torch carries tensors and integers: floats are tensors of float64, bools are integers.
+Argument RecordedLoop::carried_argument(const Value& value, const Leaf& leaf) {
+  switch (leaf_kind(*leaf.type)) {
+    case LeafKind::kBool:
+      if (value.is_bool()) return std::int64_t{value.to_bool()};
+      if (is_uninitialized(value)) return 0;
+      return recording_.argument(recording_.apply("builtins.int", {value}, int_type(), node_), node_);
+    case LeafKind::kFloat:
+      return recording_.argument(
+          recording_.call("aten.scalar_tensor.default",
+                          {subgraphs_.result(value, leaf.type, leaf.known, node_)}, tensor_type(), node_, {},
+                          {{"dtype", Argument::Dtype{"float64"}}}),
+          node_);
+    default:
+      return subgraphs_.result(value, leaf.type, leaf.known, node_);
+  }
+}
+
+Value RecordedLoop::carried_value(NodeId carried, const Leaf& leaf, AbstractValue known, const IrNode* node) {
+  switch (leaf_kind(*leaf.type)) {
+    case LeafKind::kBool:
+      return recording_.call("builtins.bool", {carried}, leaf.type, node);
+    case LeafKind::kFloat:
+      return recording_.call("aten.item.default", {carried}, leaf.type, node);
+    default:
+      return make_proxy(run_.ref(carried), leaf.type, std::move(known));
+  }
+}
+
+Argument RecordedLoop::test_of_turn(const Values& variables) {
+  Value test = true;
+  if (has_limit(*node_)) {
+    test = recording_.apply("operator.lt", {variables[0], frames_.input(node_, 0)}, bool_type(), node_);
+  }
+  Value other = true;
+  if (has_condition_) {
+    other = variables[first_of_code() - 1];
+  } else if (condition_ != nullptr) {
+    const auto first = variables.begin() + static_cast<std::ptrdiff_t>(first_of_code());
+    const auto last = first + static_cast<std::ptrdiff_t>(node_->outputs().size());
+    other = run_.loops.condition_after(node_, *condition_, {first, last});
+  }
+  if (other.is_bool() && other.to_bool()) return recording_.argument(test, node_);
+  if (test.is_bool()) return recording_.argument(other, node_);
+  return recording_.argument(recording_.apply("operator.and_", {test, other}, bool_type(), node_), node_);
+}
+
+// Gives the variables as the next turn gets them, without containers.
+Values RecordedLoop::run_turn(const Values& variables) {
+  subgraphs_.innermost().handed_in = variables;
+  run_.count_step(node_);
+  if (has_count_) frames_.set(body_.inputs()[0], variables[0]);
+  for (std::size_t i = 1; i < body_.inputs().size(); ++i)
+    frames_.set(body_.inputs()[i], variables[first_of_code() + i - 1]);
+  run_.blocks.run_block(
+      body_, condition_ != nullptr ? condition_->only_for_condition : std::unordered_set<const IrNode*>{});
+  Values results;
+  if (has_count_) {
+    results.push_back(
+        recording_.call("operator.add", {recording_.argument(variables[0], node_), 1}, int_type(), node_));
+  }
+  for (std::size_t i = has_condition_ ? 0 : 1; i < body_.outputs().size(); ++i)
+    results.push_back(frames_.value(body_.outputs()[i]));
+  return results;
+}
+
+// Adds what the turn leaves in containers.  False when it changes one of which that was not known.
+bool RecordedLoop::add_containers(Values& results) {
+  const std::vector<ChangedContainer> changed = subgraphs_.take_changes();
+  const std::size_t known = variables_.size();
+  for (const ChangedContainer& change : changed) {
+    const auto is_it = [&](const Variable& variable) {
+      return !variable.container.is_none() && variable.container.is(change.container);
+    };
+    if (std::ranges::any_of(variables_, is_it)) continue;
+    variables_.push_back(make_variable(change.name, change.before, false));
+    variables_.back().container = change.container;
+  }
+  for (std::size_t i = 0; i < known; ++i) {
+    if (variables_[i].container.is_none()) continue;
+    const auto is_it = [&](const auto& change) { return change.container.is(variables_[i].container); };
+    results.push_back(std::ranges::find_if(changed, is_it)->after);
+  }
+  return variables_.size() == known;
+}
+
+void RecordedLoop::refuse(const Variable& variable, const Value& before, const Value& after) const {
+  frames_.fail(FailureKind::kDataDependentControlFlow,
+               "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
+                   " before a turn and " + kind_text(after) +
+                   " after it: only tensors and numbers can be carried",
+               node_);
+}
+
+void RecordedLoop::compare(const Variable& variable, Leaf& leaf, const Value& after, bool& settled) {
+  if (is_uninitialized(after)) return;
+  const LeafKind kind = leaf_kind(*dynamic_type(after));
+  if (!leaf.is_carried) {
+    if (is_same(leaf.before, after)) return;
+    const bool is_missing = is_uninitialized(leaf.before);
+    if ((!is_missing && kind != leaf_kind(*leaf.type)) || kind == LeafKind::kOther)
+      refuse(variable, leaf.before, after);
+    leaf.is_carried = true;
+    leaf.is_guess = false;
+    leaf.type = dynamic_type(after);
+    if (run_.shapes) leaf.known = known_of_value(is_missing ? after : leaf.before);
+    settled = false;
+    return;
+  }
+  if (kind != leaf_kind(*leaf.type)) refuse(variable, leaf.before, after);
+  if (leaf.is_guess && is_plain(leaf.before) && is_same(leaf.before, after)) {
+    leaf.is_carried = leaf.is_guess = settled = false;
+    return;
+  }
+  if (kind == LeafKind::kTensor && widen(leaf.known, leaf.varies, known_of_value(after))) settled = false;
+}
+
+// Compares what a turn hands on with what it was taken for.  False when that has to be changed.
+bool RecordedLoop::settles(const Values& results) {
+  bool settled = true;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Variable& variable = variables_[i];
+    if (is_uninitialized(results[i])) continue;
+    if (is_uninitialized(variable.before) && has_parts(results[i])) {
+      // Its form is known now.
+      const Value form = map_leaves(results[i], [](const Value&) { return Value::uninitialized(); });
+      variable = make_variable(variable.name, form, false);
+      settled = false;
+      continue;
+    }
+    auto leaf = variable.leaves.begin();
+    const std::function<void(const Value&, const Value&)> match = [&](const Value& before,
+                                                                      const Value& after) {
+      if (!has_parts(before) && !has_parts(after)) return compare(variable, *leaf++, after, settled);
+      const auto parts = matching_parts(before, after);
+      if (!parts) refuse(variable, before, after);
+      for (const auto& [one, other] : *parts) match(one, other);
+    };
+    match(variable.before, results[i]);
+  }
+  return settled;
+}
+
+// Names for what differs from turn to turn: sizes, and integers.
+void RecordedLoop::make_sizes_fresh(const Leaf& leaf, AbstractValue& known) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) {
+    for (std::size_t i = 0; i < leaf.varies.size(); ++i) {
+      if (leaf.varies[i]) info->sizes[i] = run_.dimensions.fresh();
+    }
+  } else if (run_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
+    known.value = run_.dimensions.fresh({std::nullopt, std::nullopt});
+  } else {
+    known = {};
+  }
+}
+
+Argument RecordedLoop::handed_on(const Values& results) {
+  Argument::Tuple handed_on;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    auto leaf = variables_[i].leaves.begin();
+    const bool is_missing = is_uninitialized(results[i]);
+    map_leaves(is_missing ? variables_[i].before : results[i], [&](const Value& part) {
+      const Leaf& own = *leaf++;
+      if (own.is_carried) handed_on.items.push_back(carried_argument(is_missing ? results[i] : part, own));
+      return part;
+    });
+  }
+  return handed_on;
+}
+
+bool RecordedLoop::record() {
+  const std::string condition_name = run_.tracer->next_subgraph("while_loop_cond");
+  const std::string body_name = run_.tracer->next_subgraph("while_loop_body");
+  for (Variable& variable : variables_) {
+    for (Leaf& leaf : variable.leaves) {
+      if (!leaf.is_carried || !run_.shapes) continue;
+      forget_contents(leaf.known);
+      make_sizes_fresh(leaf, leaf.known);
+    }
+  }
+  std::vector<GraphTracer::OpenSubgraph> parts;
+  parts.push_back(subgraphs_.record(condition_name, body_, {}, [&] {
+    Values variables;
+    const std::vector<NodeId> made = enter_turn(variables);
+    Argument test = test_of_turn(variables);
+    subgraphs_.take_changes();
+    leave_turn(std::move(test), made);
+  }));
+  bool settled = false;
+  parts.push_back(subgraphs_.record(body_name, body_, parts[0]->captured(), [&] {
+    Values variables;
+    const std::vector<NodeId> made = enter_turn(variables);
+    Values results = run_turn(variables);
+    const bool are_known = add_containers(results);
+    settled = settles(results) && are_known;
+    if (settled) leave_turn(handed_on(results), made);
+  }));
+  if (settled) set_results(call_loop(condition_name, body_name, run_.tracer->end_subgraphs(parts)));
+  return settled;
+}
+
+NodeId RecordedLoop::call_loop(const std::string& condition_name, const std::string& body_name,
+                               const std::vector<NodeId>& operands) {
+  Argument::List carried, extras;
+  std::vector<TypePtr> types;
+  for (const Variable& variable : variables_) {
+    for (const Leaf& leaf : variable.leaves) {
+      if (!leaf.is_carried) continue;
+      const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !is_uninitialized(leaf.before);
+      carried.items.push_back(is_given ? recording_.argument(leaf.before, node_)
+                                       : carried_argument(leaf.before, leaf));
+      types.push_back(carried_type(leaf.type));
+    }
+  }
+  for (const NodeId operand : operands) extras.items.emplace_back(operand);
+  return run_.tracer->call_with_subgraphs("higher_order.while_loop",
+                                          {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
+                                           std::move(carried), std::move(extras)},
+                                          {}, meta_of(tuple_type(types)), frames_.location(node_), "",
+                                          operands);
+}
+
+void RecordedLoop::set_results(NodeId loop) {
+  std::int64_t place = 0;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const Variable& variable = variables_[i];
+    const bool is_container = !variable.container.is_none();
+    const IrValue* output =
+        is_container || i < first_of_code() ? nullptr : node_->output(i - first_of_code());
+    const bool is_used = is_container || (output != nullptr && output->has_uses());
+    auto leaf = variable.leaves.begin();
+    bool is_changed = false;
+    const Value after = map_leaves(variable.before, [&](const Value& part) {
+      const Leaf& own = *leaf++;
+      if (!own.is_carried) return part;
+      is_changed = true;
+      const std::int64_t index = place++;
+      if (!is_used) return part;
+      AbstractValue known = own.known;
+      make_sizes_fresh(own, known);
+      const Value item = recording_.call("operator.getitem", {loop, index}, carried_type(own.type), node_,
+                                         is_converted(*own.type) ? AbstractValue{} : known);
+      return carried_value(find_proxy(item)->ref.node, own, std::move(known), node_);
+    });
+    if (!is_used) continue;
+    if (is_container) {
+      subgraphs_.change(variable.container, after, variable.name, node_);
+      continue;
+    }
+    if (is_changed && (variable.before.is_list() || variable.before.is_dict()))
+      subgraphs_.may_be_another(after, {variable.before}, node_);
+    frames_.set(output, is_changed ? after : variable.before);
+  }
+}
+
+}  // namespace fxtrace::torchscript

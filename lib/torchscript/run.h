@@ -1,0 +1,80 @@
+// A run of the interpreter: its parts, and what they share.
+#pragma once
+
+#include <optional>
+
+#include "torchscript/abstract_calls.h"
+#include "torchscript/blocks.h"
+#include "torchscript/branches.h"
+#include "torchscript/calls.h"
+#include "torchscript/changes.h"
+#include "torchscript/conditions.h"
+#include "torchscript/constant_tensors.h"
+#include "torchscript/context.h"
+#include "torchscript/frames.h"
+#include "torchscript/input_guards.h"
+#include "torchscript/knowledge.h"
+#include "torchscript/loops.h"
+#include "torchscript/operator_calls.h"
+#include "torchscript/process.h"
+#include "torchscript/recorded_stacks.h"
+#include "torchscript/recording.h"
+#include "torchscript/subgraphs.h"
+#include "torchscript/value_nodes.h"
+
+namespace fxtrace::torchscript {
+
+// Everything that a call may change; what was recorded is the tracer's.
+struct Checkpoint {
+  Journal::Mark changes = 0;
+  std::size_t frames = 0;
+  Journal::Mark stretch = 0;  // of `changes`
+  std::int64_t steps = 0;
+  Switches switches;
+  // When a graph is recorded.
+  std::size_t seen_calls = 0;
+  std::optional<ShapeEnv> dimensions;
+  Conditions::Assumed assumed;
+};
+
+// Of what is recorded too.
+struct Attempt {
+  Journal::Mark recorded = 0;
+  Checkpoint before;
+  std::size_t first_node = 0;  // ids of nodes of the attempt are not below
+};
+
+struct Run : Context {
+  Run(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
+      BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
+      : Context(its_program, its_options, its_budget, its_bound, its_tracer) {}
+
+  Checkpoint checkpoint();
+  // Takes back what was done since.
+  void back_to(Checkpoint before);
+  Attempt begin_attempt();
+  void undo(const Attempt& attempt);
+  // Fails where one module call takes too many.
+  void count_step(const IrNode* node);
+
+  Frames frames{program};
+  Changes changes{budget};
+  Recording recording{*this, frames};
+  Conditions conditions{*this, frames, recording};
+  InputGuards input_guards{*this, frames, recording, conditions};
+  ConstantTensors constants{program};
+  Knowledge knowledge{*this, frames, changes, recording, input_guards, constants};
+  RecordedStacks stacks{*this};
+  // These call one another.
+  Blocks blocks{*this, frames};
+  ValueNodes value_nodes{*this, frames, recording};
+  OperatorCalls operator_calls{*this, frames, recording};
+  Process process{*this, frames, recording};
+  Calls calls{*this, frames, recording};
+  AbstractCalls abstract_calls{*this, frames};
+  Subgraphs subgraphs{*this, frames, recording};
+  Branches branches{*this, frames, recording};
+  Loops loops{*this, frames, recording};
+};
+
+}  // namespace fxtrace::torchscript
