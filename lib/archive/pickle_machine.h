@@ -49,7 +49,7 @@ class PickleMachine {
   explicit PickleMachine(std::string_view bytes, std::size_t start = 0) : bytes_(bytes), at_(start) {}
 
   // Of what a model's own pickles may have: each takes forty bytes.
-  static constexpr std::size_t kMaxOpcodes = 16'000'000;
+  static constexpr std::size_t kMaxOpcodes = 8'000'000;
   // Takes time and memory in proportion to the opcodes and the bytes, whatever they are.
   End run(std::size_t max_opcodes);
 

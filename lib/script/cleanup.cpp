@@ -30,6 +30,8 @@ void lift_closures(IrBlock& block) {
     if (node->inputs().size() != 1 || !node->input()->node()->is(Symbol::kPrimClosure)) continue;
     const IrBlock& body = *node->input()->node()->blocks().at(0);
     auto graph = std::make_shared<IrGraph>();
+    IrGraph& outer = *block.graph();
+    graph->set_limit(outer.limit() - std::min(outer.limit(), outer.size()));
     std::vector<IrValue*> captured;
     std::unordered_map<IrValue*, IrValue*> inside;
     IrCloner cloner(*graph, [&](IrValue* value) {
@@ -51,6 +53,7 @@ void lift_closures(IrBlock& block) {
     node->remove_all_inputs();
     for (IrValue* value : captured) node->add_input(value);
     clean_up(*graph);
+    outer.spend(graph->size());
     node->set_attribute(Symbol::kAttrSubgraph, std::move(graph));
   }
 }
@@ -187,7 +190,6 @@ class Decisions {
 
   // A tuple of constants is one, but for what can be written.
   void visit_tuple(IrNode& node) {
-    if (node.inputs().empty()) return;
     Constant::Tuple tuple;
     for (const IrValue* input : node.inputs()) {
       const Constant* constant = input->node()->constant();

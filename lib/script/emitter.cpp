@@ -12,28 +12,29 @@
 
 namespace fxtrace::script {
 
+namespace {
+
+// What a function may come to.  Archives of torch have at most one node or input for two bytes.
+constexpr std::size_t kSizeOfAny = 200'000;
+constexpr std::size_t kSizePerByte = 4;
+
+}  // namespace
+
 std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
                                           Function& function, const TypePtr& self) {
   auto graph = std::make_unique<IrGraph>();
+  graph->set_limit(std::min(kSizeOfAny + kSizePerByte * file.source().text().size(), program.size_left()));
   try {
     Emitter(program, file, *graph, function).emit_function(definition, self);
     convert_to_ssa(*graph);
     clean_up(*graph);
+    program.keep_size(graph->size());
   } catch (Error& error) {
     error.at(file.source().name() + ":" + std::to_string(file.source().line_of(definition.begin)));
     throw;
   }
   return graph;
 }
-
-namespace {
-
-// Code that unrolls loops can be made to grow without end: this much more than the text itself is enough for
-// all.
-constexpr std::size_t kNodesOfAny = 50'000;
-constexpr std::size_t kNodesPerByte = 30;
-
-}  // namespace
 
 Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Function& function)
     : program_(program),
@@ -45,13 +46,7 @@ Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Funct
       numbers_(graph),
       matcher_(graph, constants_),
       environment_(graph, matcher_),
-      max_nodes_(kNodesOfAny + kNodesPerByte * file.source().text().size()),
       is_archive_code_(!program.is_own(file)) {}
-
-void Emitter::check_size(const SourceRange& range) const {
-  if (graph_.node_count() > max_nodes_)
-    throw SourceError(range, "the code unfolds to more than fxtrace follows");
-}
 
 IrNode* Emitter::create(Symbol kind, const std::vector<IrValue*>& inputs, std::size_t outputs,
                         const SourceRange& range) {
@@ -142,7 +137,7 @@ void Emitter::emit_statements(const Tree& list) {
 }
 
 void Emitter::emit_statement(const Tree& statement) {
-  check_size(range_of(statement));
+  graph_.spend(1);  // even where it leaves nothing: loops over tuples are unrolled
   switch (statement.kind) {
     case Syntax::kIf: {
       const Condition condition = emit_condition(statement.part(0));

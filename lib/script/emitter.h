@@ -174,7 +174,6 @@ class Emitter {
   [[noreturn]] void fail(const Tree& tree, const std::string& message) const {
     throw SourceError(file_.range(tree), message);
   }
-  void check_size(const SourceRange& range) const;
 
   Program& program_;
   const SyntaxFile& file_;
@@ -189,7 +188,6 @@ class Emitter {
   std::unordered_set<const IrBlock*> exits_;  // blocks whose end is not reached
   LoopKind loop_ = LoopKind::kNone;
   std::size_t made_names_ = 0;
-  std::size_t max_nodes_;
   bool is_archive_code_;  // whose operators may be old
 };
 

@@ -293,7 +293,7 @@ Sugared Emitter::emit_special(SpecialForm form, const Tree& expression, const Ty
                                 : element->kind() == TypeKind::kFloat ? 1
                                 : element->kind() == TypeKind::kBool  ? 2
                                                                       : 3;
-      IrNode* node = create(Symbol::kPrimTolist, {callee.value, integer(kind), integer(depth)}, 1, {});
+      IrNode* node = create(Symbol::kPrimTolist, {callee.value, integer(depth), integer(kind)}, 1, {});
       return sugared(node->output()->set_type(hint));
     }
     case SpecialForm::kCreateObject: {

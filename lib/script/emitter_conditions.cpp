@@ -385,7 +385,7 @@ void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRa
                                   : *iterable.static_length;
   const LoopKind before = std::exchange(loop_, LoopKind::kUnrolled);
   for (std::int64_t i = 0; i < length; ++i) {
-    check_size(range);
+    graph_.spend(1);
     const Sugared item = item_of(iterable, integer(i, range), range);
     if (targets.size() == 1) {
       assign_all(targets, {item}, range, 1);

@@ -27,7 +27,6 @@ Sugared Emitter::emit_sugared(const Tree& expression, std::size_t binders, const
     case Syntax::kAttribute:
       return attribute(emit_sugared(expression.part(0)), expression.text, range_of(expression));
     case Syntax::kCall:
-      check_size(range_of(expression));
       return emit_call(expression, binders, hint);
     case Syntax::kSubscript:
       return emit_subscript(expression, hint);

@@ -225,7 +225,7 @@ Sugared Emitter::attribute(const Sugared& value, std::string_view name, const So
       return attribute_of_value(value.value, name, range);
     case Sugared::Kind::kClass: {
       const auto& type = *value.type->as<ClassType>();
-      if (Function* hook = type.find_hook(name)) {
+      if (Function* hook = type.find_hook(std::string(name))) {
         Sugared result = of_kind(Sugared::Kind::kFunction);
         result.function = hook;
         return result;
@@ -279,6 +279,8 @@ Sugared Emitter::attribute_of_namespace(const Sugared& value, std::string_view n
         throw SourceError(range, "constant index " + std::to_string(index) +
                                      " is out of bounds (constant table has " +
                                      std::to_string(program_.constant_types().size()) + " entries)");
+      if (const std::string* text = program_.find_constant_text(index))
+        return sugared(constant(Constant(*text), range));
       return sugared(
           constants_.get(Constant(Constant::TableEntry{index}), program_.constant_types()[index], range));
     }
@@ -381,7 +383,8 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
       node->output()->set_name(is_number ? "_" + std::string(name) : std::string(name));
       return sugared(node->output());
     }
-    if (const Constant* found = class_type->find_constant(name)) return sugared(constant(*found, range));
+    if (const Constant* found = class_type->find_constant(std::string(name)))
+      return sugared(constant(*found, range));
     if (class_type->is_torchbind()) {
       if (program_.on_unknown) program_.on_unknown(class_type->name() + "." + std::string(name));
       if (class_type->find_method(name) != nullptr) return attribute_of_value(value, name, range);

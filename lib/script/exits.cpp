@@ -203,6 +203,7 @@ class Transformer {
     IrBlock* taken = node->add_block();
     IrBlock* rest = node->add_block();
     while (first != block.return_node()) {
+      if (++moves_ > kMaxMoves) throw input_error("a function has more early exits than fxtrace follows");
       IrNode* const next = first->next();
       first->move_before(rest->return_node());
       first = next;
@@ -236,6 +237,9 @@ class Transformer {
   IrValue* throws_ = nullptr;
   IrBlock* target_ = nullptr;
   int depth_ = 0;
+  // What follows an exit is moved, and moved again with the next one.
+  static constexpr std::size_t kMaxMoves = 3'000'000;
+  std::size_t moves_ = 0;
   std::unordered_map<const Type*, IrValue*> nothing_;
 };
 

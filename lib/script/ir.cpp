@@ -34,6 +34,7 @@ void IrValue::replace_all_uses_with(IrValue* other) {
 void IrNode::add_input(IrValue* value) { insert_input(inputs_.size(), value); }
 
 void IrNode::insert_input(std::size_t i, IrValue* value) {
+  graph_->spend(1);
   const auto at = static_cast<std::ptrdiff_t>(i);
   inputs_.insert(inputs_.begin() + at, value);
   use_slots_.insert(use_slots_.begin() + at, static_cast<std::uint32_t>(value->uses_.size()));
@@ -236,7 +237,10 @@ IrGraph::IrGraph() {
 }
 IrGraph::~IrGraph() = default;
 
+void IrGraph::refuse() { throw input_error("the code unfolds to more than fxtrace follows"); }
+
 IrNode* IrGraph::new_node(Symbol kind) {
+  spend(1);
   IrNode& node = nodes_.add();
   node.kind_ = kind;
   node.graph_ = this;

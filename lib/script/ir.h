@@ -246,7 +246,16 @@ class IrGraph {
   // In no block yet.
   IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs = {}, std::size_t outputs = 1);
   IrNode* create_constant(Constant value, TypePtr type);
-  std::size_t node_count() const { return nodes_.size(); }  // that were ever made
+
+  // Nodes, inputs of nodes and statements that were ever made, here and in bodies of forks.  What would go
+  // beyond the limit throws Error(kInput): code can be written that unfolds to any size.
+  std::size_t size() const { return size_; }
+  std::size_t limit() const { return limit_; }
+  void set_limit(std::size_t limit) { limit_ = limit; }
+  void spend(std::size_t count) {
+    size_ += count;
+    if (size_ > limit_) refuse();
+  }
 
   // Where insert() puts nodes: in front of this one.
   IrNode* insert_point() const { return insert_point_; }
@@ -257,6 +266,7 @@ class IrGraph {
  private:
   friend class IrNode;
   IrNode* new_node(Symbol kind);
+  [[noreturn]] static void refuse();
   IrValue* new_value(IrNode* node, TypePtr type);
   IrBlock* new_block(IrNode* owner);
 
@@ -265,6 +275,7 @@ class IrGraph {
   IrArena<IrBlock> blocks_;
   IrBlock* block_ = nullptr;
   IrNode* insert_point_ = nullptr;
+  std::size_t size_ = 0, limit_ = SIZE_MAX;
 };
 
 // Copies nodes, blocks and all, into `graph`, which may be another one.  `map` gives the value for one that

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <complex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +16,7 @@
 #include "script/parser.h"
 #include "script/pickle_tensors.h"
 #include "script/pickle_values.h"
+#include "script/program.h"
 #include "script/type_parser.h"
 #include "support/error.h"
 #include "support/printable.h"
@@ -74,10 +78,20 @@ constexpr std::array<std::string_view, 5> kQuantizationSchemes{
     "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
     "per_channel_affine_float_qparams"};
 
-bool is_same(const Value& value, const Constant& constant) {
-  if (value.is_int()) return constant == Constant(value.to_int());
-  if (value.is_double()) return constant == Constant(value.to_double());
-  return value.is_string() && constant == Constant(value.to_string());
+// What a member of an enum may be.
+std::optional<Constant> constant_of(const Value& value) {
+  if (value.is_int()) return Constant(value.to_int());
+  if (value.is_double()) return Constant(value.to_double());
+  return value.is_string() ? std::optional(Constant(value.to_string())) : std::nullopt;
+}
+
+// One text for equal numbers and strings.
+std::string key_of(const Constant& value) {
+  if (const auto* number = value.get_if<std::int64_t>()) return "i" + std::to_string(*number);
+  if (const auto* number = value.get_if<double>())
+    return "d" + std::to_string(std::bit_cast<std::uint64_t>(*number + 0.0));
+  const auto* text = value.get_if<std::string>();
+  return text == nullptr ? "" : "s" + *text;
 }
 
 class Reader final : public PickleValues::Host {
@@ -194,10 +208,17 @@ class Reader final : public PickleValues::Host {
   }
 
   Value make_enum(const TypePtr& type, const Value& value) {
-    for (const EnumType::Member& member : type->as<EnumType>()->members()) {
-      if (!is_same(value, member.value)) continue;
-      machine_.spend(kSizeOfObject + member.name.size());
-      return make_counted<EnumValue>(type, member.name, value);
+    const auto [place, is_new] = members_.try_emplace(type.get());
+    if (is_new) {
+      for (const EnumType::Member& member : type->as<EnumType>()->members())
+        place->second.try_emplace(key_of(member.value), &member);
+    }
+    const auto constant = constant_of(value);
+    const auto found = constant ? place->second.find(key_of(*constant)) : place->second.end();
+    if (found != place->second.end()) {
+      const std::string& name = found->second->name;
+      machine_.spend(kSizeOfObject + name.size());
+      return make_counted<EnumValue>(type, name, value);
     }
     throw input_error("'" + printable(type->name()) + "' has no member of a value that its pickle has");
   }
@@ -285,11 +306,23 @@ class Reader final : public PickleValues::Host {
   std::string bytes_;
   PickleTensors tensors_;
   PickleValues machine_;
-  std::unordered_map<std::string, TypePtr> types_;    // by text
-  std::unordered_map<std::string, TypePtr> classes_;  // by qualified name
+  std::unordered_map<std::string, TypePtr> types_;                           // by text
+  std::unordered_map<std::string, TypePtr> classes_;                         // by qualified name
+  using Members = std::unordered_map<std::string, const EnumType::Member*>;  // by key_of()
+  std::unordered_map<const Type*, Members> members_;
 };
 
 }  // namespace
+
+void set_constants(Program& program, const std::vector<Value>& constants) {
+  std::vector<TypePtr> types;
+  std::unordered_map<std::size_t, std::string> texts;
+  for (const Value& constant : constants) {
+    if (constant.is_string()) texts[types.size()] = constant.to_string();
+    types.push_back(dynamic_type(constant));
+  }
+  program.set_constants(std::move(types), std::move(texts));
+}
 
 Value read_objects(const ObjectSource& source, const std::string& name) { return Reader(source, name).run(); }
 

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "archive/zip_archive.h"
 #include "script/function_schema.h"
 #include "script/value.h"
 
 namespace fxtrace::script {
+
+class Program;
 
 struct ObjectSource {
   const ZipArchive& zip;
@@ -22,5 +25,8 @@ struct ObjectSource {
 // an object whose class has __setstate__, or is one of C++, has empty slots and its state beside them.
 // Throws Error(kInput).
 Value read_objects(const ObjectSource& source, const std::string& name);
+
+// Tells the program of what constants.pkl holds: tensors mostly, text that is not ASCII, and objects.
+void set_constants(Program& program, const std::vector<Value>& constants);
 
 }  // namespace fxtrace::script

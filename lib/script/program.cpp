@@ -134,6 +134,11 @@ Program::~Program() {
   }
 }
 
+const std::string* Program::find_constant_text(std::size_t index) const {
+  const auto found = constant_texts_.find(index);
+  return found == constant_texts_.end() ? nullptr : &found->second;
+}
+
 ResolveClass Program::resolver() {
   return [this](const std::string& name) { return find_type(name); };
 }
@@ -146,6 +151,7 @@ const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   CodeFile& file = place->second;
   if (is_new && source_.read_code) {
     if (auto text = source_.read_code(qualifier)) {
+      size_left_ += text->size();
       std::string name = "code/" + qualifier + ".py";
       std::replace(name.begin() + 5, name.end() - 3, '.', '/');
       file.syntax =
@@ -421,16 +427,14 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
                       parser.constant(statement->part(1), declared));
   }
   std::map<std::string, Function*, std::less<>> hook_functions;
-  const auto is_hook = [&](std::string_view name) {
-    return std::find(hooks.begin(), hooks.end(), name) != hooks.end() ||
-           std::find(pre_hooks.begin(), pre_hooks.end(), name) != pre_hooks.end();
-  };
+  std::set<std::string_view> names_of_hooks(hooks.begin(), hooks.end());
+  names_of_hooks.insert(pre_hooks.begin(), pre_hooks.end());
   for (const Tree* method : methods) {
     const std::string name(method->text);
     // The type owns no function and the program owns both, so that the way back is a plain pointer's.
     auto code = std::make_shared<Definition>(*this, file, *method, self);
     Function* function = add_function(std::make_unique<Function>(type.name() + "." + name, std::move(code)));
-    if (is_hook(name)) {
+    if (names_of_hooks.contains(name)) {
       hook_functions[name] = function;
     } else {
       type.add_method(name, function);

@@ -3,6 +3,7 @@
 // for, a function compiled when its graph is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,8 +46,13 @@ class Program {
 
   OperatorTable& operators() { return operators_; }
   const std::vector<TypePtr>& constant_types() const { return source_.constant_types; }
-  // Before any code is compiled: types of constants may be classes of the program itself.
-  void set_constant_types(std::vector<TypePtr> types) { source_.constant_types = std::move(types); }
+  // Before any code is compiled: types of constants may be classes of the program itself.  Text is known as
+  // if it stood in the code; by index.
+  void set_constants(std::vector<TypePtr> types, std::unordered_map<std::size_t, std::string> texts) {
+    source_.constant_types = std::move(types);
+    constant_texts_ = std::move(texts);
+  }
+  const std::string* find_constant_text(std::size_t index) const;
   std::uint64_t operator_version() const { return source_.operator_version; }
 
   // Called before "Unknown builtin op" would be said of an operator, or the like of a method of a class of
@@ -84,6 +90,10 @@ class Program {
   static constexpr int kMaxCompilations = 40;
   int& open_compilations() { return open_compilations_; }
 
+  // What all graphs together may still come to (IrGraph::size()); the code that was read decides.
+  std::size_t size_left() const { return size_left_; }
+  void keep_size(std::size_t size) { size_left_ -= std::min(size_left_, size); }
+
  private:
   struct PendingClass {
     std::shared_ptr<Type> type;
@@ -105,6 +115,7 @@ class Program {
   Function* add_function(std::unique_ptr<Function> function);
 
   ProgramSource source_;
+  std::unordered_map<std::size_t, std::string> constant_texts_;
   OperatorTable operators_;
   std::unordered_map<std::string, CodeFile> files_;           // by qualifier; none: no syntax
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
@@ -118,6 +129,8 @@ class Program {
   bool is_finishing_ = false;
   int nested_types_ = 0;
   int open_compilations_ = 0;
+  static constexpr std::size_t kSizeOfAny = 1'000'000;
+  std::size_t size_left_ = kSizeOfAny;
 };
 
 }  // namespace fxtrace::script

@@ -1,6 +1,7 @@
 #include "script/schema_match.h"
 
 #include <algorithm>
+#include <complex>
 #include <functional>
 #include <utility>
 
@@ -22,6 +23,20 @@ std::size_t hash_of(const Constant& value) {
   if (const auto* entry = value.get_if<Constant::TableEntry>()) hash = entry->index;
   if (const auto* entry = value.get_if<Constant::FunctionValue>())
     hash = std::hash<const void*>()(entry->function);
+  if (const auto* member = value.get_if<Constant::EnumMember>())
+    hash = std::hash<const void*>()(member->type.get()) + member->index;
+  if (const auto* device = value.get_if<Constant::Device>()) hash = std::hash<std::string>()(device->text);
+  if (const auto* number = value.get_if<std::complex<double>>())
+    hash = std::hash<double>()(number->real()) * 31 + std::hash<double>()(number->imag());
+  const auto combine = [&](const Constant& part) { hash = hash * 31 + hash_of(part); };
+  if (const auto* list = value.get_if<Constant::List>()) std::ranges::for_each(list->items, combine);
+  if (const auto* tuple = value.get_if<Constant::Tuple>()) std::ranges::for_each(tuple->items, combine);
+  if (const auto* dict = value.get_if<Constant::Dict>()) {
+    for (const auto& [key, item] : dict->items) {
+      combine(key);
+      combine(item);
+    }
+  }
   return hash * 31 + kind;
 }
 
@@ -237,7 +252,8 @@ IrValue* SchemaMatcher::try_argument(const FunctionArgument& argument, IrValue* 
 }
 
 std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, const Call& call,
-                                              bool allow_conversions, std::string* why_not) {
+                                              const Keywords& keywords, bool allow_conversions,
+                                              std::string* why_not) {
   // LibTorch has no type for a dtype, so x.view(1) could mean this one.
   if (schema.name == "aten::view" && schema.overload_name == "dtype") return std::nullopt;
   Match match;
@@ -280,15 +296,13 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
       }
       value = call.arguments[used++].value;
     } else {
-      std::optional<std::size_t> keyword;
-      for (std::size_t k = 0; k < call.keywords.size() && !keyword; ++k) {
-        const std::string_view name = call.keywords[k].name;
-        if (name == argument.name || (is_aten && argument.name == "self" && name == "input")) keyword = k;
-      }
-      if (keyword) {
-        if (used_keywords[*keyword]) return fail("Argument " + argument.name + " specified twice in schema.");
-        used_keywords[*keyword] = true;
-        value = call.keywords[*keyword].value;
+      auto keyword = keywords.find(argument.name);
+      if (keyword == keywords.end() && is_aten && argument.name == "self") keyword = keywords.find("input");
+      if (keyword != keywords.end()) {
+        const std::size_t at = keyword->second;
+        if (used_keywords[at]) return fail("Argument " + argument.name + " specified twice in schema.");
+        used_keywords[at] = true;
+        value = call.keywords[at].value;
       } else if (argument.default_value) {
         value = default_value(argument);
       } else {
@@ -321,11 +335,13 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
 }
 
 Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, const Call& call) {
+  Keywords keywords;
+  for (std::size_t k = 0; k < call.keywords.size(); ++k) keywords.try_emplace(call.keywords[k].name, k);
   // A single one is tried once, so that what is not needed does not come into the graph.
   for (const bool allow_conversions : {false, true}) {
     if (schemas.size() == 1 && !allow_conversions) continue;
     for (std::size_t i = 0; i < schemas.size(); ++i) {
-      auto found = try_match(*schemas[i], call, allow_conversions, nullptr);
+      auto found = try_match(*schemas[i], call, keywords, allow_conversions, nullptr);
       if (!found) continue;
       found->schema = i;
       return std::move(*found);
@@ -336,7 +352,7 @@ Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, co
   if (schemas.size() > 1) text += "\nThe following variants are available:";
   for (std::size_t i = 0; i < std::min(schemas.size(), kMaxListed); ++i) {
     std::string why_not;
-    try_match(*schemas[i], call, true, &why_not);
+    try_match(*schemas[i], call, keywords, true, &why_not);
     text += "\n" + to_text(*schemas[i]) + ":\n" + why_not;
   }
   throw SourceError(call.range, text);

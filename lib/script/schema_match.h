@@ -73,8 +73,9 @@ class SchemaMatcher {
   std::vector<IrValue*> unpack(IrValue* tuple);
 
  private:
-  std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, bool allow_conversions,
-                                 std::string* why_not);
+  using Keywords = std::unordered_map<std::string_view, std::size_t>;  // the first of each name
+  std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, const Keywords& keywords,
+                                 bool allow_conversions, std::string* why_not);
   IrValue* try_argument(const FunctionArgument& argument, IrValue* value, const SourceRange& range,
                         bool allow_conversions, TypeBindings& bindings, std::string* why_not);
   IrValue* default_value(const FunctionArgument& argument);

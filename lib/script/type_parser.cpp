@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <complex>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -167,6 +168,22 @@ std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left,
   return is_known ? std::optional(result) : std::nullopt;
 }
 
+// "1.+2.j" and "1-2.j"; nothing where no side is imaginary.
+std::optional<std::complex<double>> complex_sum(TokenKind sign, const Constant& left, const Constant& right) {
+  const auto number = [](const Constant& value) -> std::optional<std::complex<double>> {
+    if (const auto* whole = value.get_if<std::int64_t>()) return static_cast<double>(*whole);
+    if (const auto* real = value.get_if<double>()) return *real;
+    const auto* complex = value.get_if<std::complex<double>>();
+    return complex == nullptr ? std::nullopt : std::optional(*complex);
+  };
+  const auto a = number(left);
+  const auto b = number(right);
+  const bool is_complex = left.is<std::complex<double>>() || right.is<std::complex<double>>();
+  if (!is_complex || !a || !b) return std::nullopt;
+  if (sign == TokenKind::kPlus) return *a + *b;
+  return sign == TokenKind::kMinus ? std::optional(*a - *b) : std::nullopt;
+}
+
 }  // namespace
 
 Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
@@ -221,11 +238,13 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
         return Constant(Constant::Device{std::string(arguments.part(0).text)});
       break;
     }
-    case Syntax::kBinary:
-      if (const auto number = sum_or_product(expression.token, constant(expression.part(0), nullptr),
-                                             constant(expression.part(1), nullptr)))
-        return Constant(*number);
+    case Syntax::kBinary: {
+      const Constant left = constant(expression.part(0), nullptr);
+      const Constant right = constant(expression.part(1), nullptr);
+      if (const auto number = sum_or_product(expression.token, left, right)) return Constant(*number);
+      if (const auto number = complex_sum(expression.token, left, right)) return Constant(*number);
       break;
+    }
     case Syntax::kName:
       if (expression.text == "inf") return Constant(std::numeric_limits<double>::infinity());
       if (expression.text == "nan") return Constant(std::numeric_limits<double>::quiet_NaN());

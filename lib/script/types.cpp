@@ -280,11 +280,9 @@ const ClassAttribute* ClassType::find_attribute(std::string_view name) const {
   return slot ? &attributes_[*slot] : nullptr;
 }
 
-const Constant* ClassType::find_constant(std::string_view name) const {
-  for (const auto& [constant, value] : constants_) {
-    if (constant == name) return &value;
-  }
-  return nullptr;
+const Constant* ClassType::find_constant(const std::string& name) const {
+  const auto found = constants_by_name_.find(name);
+  return found == constants_by_name_.end() ? nullptr : &constants_[found->second].second;
 }
 
 Function* ClassType::find_method(std::string_view name) const {
@@ -297,13 +295,19 @@ Function* ClassType::get_method(std::string_view name) const {
   throw input_error("Couldn't find method: '" + std::string(name) + "' on class: '" + repr_str() + "'");
 }
 
-Function* ClassType::find_hook(std::string_view name) const {
-  for (const auto* hooks : {&forward_hooks_, &forward_pre_hooks_}) {
-    for (const NamedFunction& hook : *hooks) {
-      if (hook.name == name) return hook.function;
-    }
-  }
-  return nullptr;
+Function* ClassType::find_hook(const std::string& name) const {
+  const auto found = hooks_by_name_.find(name);
+  return found == hooks_by_name_.end() ? nullptr : found->second;
+}
+
+void ClassType::add_forward_hook(NamedFunction hook) {
+  hooks_by_name_.try_emplace(hook.name, hook.function);
+  forward_hooks_.push_back(std::move(hook));
+}
+
+void ClassType::add_forward_pre_hook(NamedFunction hook) {
+  hooks_by_name_.try_emplace(hook.name, hook.function);
+  forward_pre_hooks_.push_back(std::move(hook));
 }
 
 void ClassType::add_attribute(ClassAttribute attribute) {
@@ -318,6 +322,7 @@ void ClassType::add_constant(std::string name, Constant value) {
   if (find_slot(name) || find_constant(name) != nullptr)
     throw input_error("attempting to add constant '" + name + "' to " + repr_str() +
                       " but a field of the same name already exists");
+  constants_by_name_.emplace(name, constants_.size());
   constants_.emplace_back(std::move(name), std::move(value));
 }
 
@@ -332,10 +337,12 @@ void ClassType::clear() {
   attributes_.clear();
   slots_.clear();
   constants_.clear();
+  constants_by_name_.clear();
   methods_.clear();
   methods_by_name_.clear();
   forward_hooks_.clear();
   forward_pre_hooks_.clear();
+  hooks_by_name_.clear();
 }
 
 InterfaceType::InterfaceType(std::string name, bool is_module)
@@ -355,11 +362,14 @@ void InterfaceType::add_method(FunctionSchema schema) {
 
 void InterfaceType::clear() { methods_.clear(); }
 
+EnumType::EnumType(std::string name, TypePtr value, std::vector<Member> members)
+    : Type(TypeKind::kEnum, {std::move(value)}, std::move(name)), members_(std::move(members)) {
+  for (std::size_t i = 0; i < members_.size(); ++i) by_name_.try_emplace(members_[i].name, i);
+}
+
 std::optional<std::size_t> EnumType::find_member(std::string_view name) const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].name == name) return i;
-  }
-  return std::nullopt;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace fxtrace::script

@@ -202,20 +202,20 @@ class ClassType final : public Type {
   std::optional<std::size_t> find_slot(std::string_view attribute) const;
   const ClassAttribute* find_attribute(std::string_view name) const;
   const std::vector<std::pair<std::string, Constant>>& constants() const { return constants_; }
-  const Constant* find_constant(std::string_view name) const;
+  const Constant* find_constant(const std::string& name) const;
   const std::vector<Function*>& methods() const { return methods_; }
   Function* find_method(std::string_view name) const;
   Function* get_method(std::string_view name) const;  // throws Error(kInput)
   const std::vector<NamedFunction>& forward_hooks() const { return forward_hooks_; }
   const std::vector<NamedFunction>& forward_pre_hooks() const { return forward_pre_hooks_; }
-  Function* find_hook(std::string_view name) const;  // of both kinds
+  Function* find_hook(const std::string& name) const;  // of both kinds
 
   // While the class is read.
   void add_attribute(ClassAttribute attribute);  // throws Error(kInput) when there is one of the name
   void add_constant(std::string name, Constant value);
   void add_method(std::string name, Function* method);
-  void add_forward_hook(NamedFunction hook) { forward_hooks_.push_back(std::move(hook)); }
-  void add_forward_pre_hook(NamedFunction hook) { forward_pre_hooks_.push_back(std::move(hook)); }
+  void add_forward_hook(NamedFunction hook);
+  void add_forward_pre_hook(NamedFunction hook);
   // Attributes may lead back to the class: whoever owns the program calls this at its end.
   void clear();
 
@@ -224,9 +224,11 @@ class ClassType final : public Type {
   std::vector<ClassAttribute> attributes_;
   std::unordered_map<std::string, std::size_t> slots_;
   std::vector<std::pair<std::string, Constant>> constants_;
+  std::unordered_map<std::string, std::size_t> constants_by_name_;
   std::vector<Function*> methods_;
   std::unordered_map<std::string, NamedFunction> methods_by_name_;
   std::vector<NamedFunction> forward_hooks_, forward_pre_hooks_;
+  std::unordered_map<std::string, Function*> hooks_by_name_;
 };
 using ClassTypePtr = std::shared_ptr<ClassType>;
 
@@ -255,14 +257,14 @@ class EnumType final : public Type {
     std::string name;
     Constant value;
   };
-  EnumType(std::string name, TypePtr value, std::vector<Member> members)
-      : Type(TypeKind::kEnum, {std::move(value)}, std::move(name)), members_(std::move(members)) {}
+  EnumType(std::string name, TypePtr value, std::vector<Member> members);
   const TypePtr& value_type() const { return contained_types()[0]; }
   const std::vector<Member>& members() const { return members_; }
   std::optional<std::size_t> find_member(std::string_view name) const;
 
  private:
   std::vector<Member> members_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 
 class FunctionType final : public Type {

@@ -138,15 +138,10 @@ Value TorchScriptArchive::read_pickle(const std::string& name) {
 }
 
 void TorchScriptArchive::load() {
-  std::vector<TypePtr> types;
-  for (const std::string& name : constant_types_) {
-    TypePtr type = name == "Tensor" || name.empty() ? nullptr : program_->find_type(name);
-    types.push_back(type != nullptr ? std::move(type) : tensor_type());
-  }
-  program_->set_constant_types(std::move(types));
   const Value constants = has_record("constants.pkl") ? read_pickle("constants") : Value(make_tuple({}));
   if (!constants.is_tuple()) throw input_error("constants.pkl holds no tuple");
   constants_ = constants.items();
+  script::set_constants(*program_, constants_);
   for (Value& constant : constants_) {
     if (!constant.is_tensor()) continue;
     const TensorValue& tensor = constant.to_tensor();

@@ -141,7 +141,8 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   Values results;
   if (auto refusal = script::carry_out(*plain, run_.knowledge.traits_of(node), values, results))
     frames_.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
-  for (const Value& result : results) run_.budget.spend(script::length_of(result));
+  constexpr std::size_t kUnitsOfElement = 2;
+  for (const Value& result : results) run_.budget.spend(kUnitsOfElement * script::length_of(result));
   const auto& outputs = node->outputs();
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
     frames_.set(outputs[i], std::move(results[i]));

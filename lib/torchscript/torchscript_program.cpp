@@ -97,13 +97,16 @@ std::optional<Argument> plain_attribute(const Value& value) {
 }
 
 // A name has one value, the last; its place is that of the first.
-void set_attribute(ModuleInfo& module, const std::string& name, Argument value) {
-  const auto found = std::find_if(module.attributes.begin(), module.attributes.end(),
-                                  [&](const auto& attribute) { return attribute.first == name; });
-  if (found == module.attributes.end()) {
-    module.attributes.emplace_back(name, std::move(value));
-  } else {
-    found->second = std::move(value);
+void set_attributes(ModuleInfo& module, std::vector<std::pair<std::string, Argument>> values) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < module.attributes.size(); ++i) places.emplace(module.attributes[i].first, i);
+  for (auto& [name, value] : values) {
+    const auto [place, is_new] = places.try_emplace(name, module.attributes.size());
+    if (is_new) {
+      module.attributes.emplace_back(std::move(name), std::move(value));
+    } else {
+      module.attributes[place->second].second = std::move(value);
+    }
   }
 }
 
@@ -165,12 +168,12 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
         paths_.emplace(&value.to_object(), prefix + path_part(name));
       }
     } else if (auto plain = plain_attribute(value)) {
-      set_attribute(modules_[id.index], name, std::move(*plain));
+      modules_[id.index].attributes.emplace_back(name, std::move(*plain));  // a class has each name once
     }
   }
   for (const auto& [name, constant] : type.constants()) {
     if (auto plain = plain_attribute(archive_->value_of(constant))) {
-      set_attribute(modules_[id.index], name, std::move(*plain));
+      modules_[id.index].attributes.emplace_back(name, std::move(*plain));  // a class has each name once
     }
   }
   for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
@@ -192,11 +195,12 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     const Value* state = archive_->find_state(objects_[i].get());
     if (state == nullptr) continue;
     interpreter.set_state(objects_[i], *state);
+    std::vector<std::pair<std::string, Argument>> values;
     for (std::size_t slot = 0; slot < objects_[i]->slots.size(); ++slot) {
-      if (auto plain = plain_attribute(objects_[i]->slots[slot])) {
-        set_attribute(modules_[i], class_of(*objects_[i]).attributes()[slot].name, std::move(*plain));
-      }
+      if (auto plain = plain_attribute(objects_[i]->slots[slot]))
+        values.emplace_back(class_of(*objects_[i]).attributes()[slot].name, std::move(*plain));
     }
+    set_attributes(modules_[i], std::move(values));
   }
 }
 

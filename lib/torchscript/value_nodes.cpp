@@ -278,7 +278,7 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   if (run_.shapes && (current.is_tensor() || opaque_proxy)) info = known_of_value(current);
   if (!run_.records()) return make_proxy(NodeRef{}, static_type, std::move(info));
   const std::string* path = run_.program.find_path(&object);
-  if (path == nullptr) {
+  if (path == nullptr || !module) {  // a script object is no module, by whose path its tensors could be had
     if (current.is_tensor()) return current;
     frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }

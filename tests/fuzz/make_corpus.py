@@ -179,6 +179,57 @@ def write_script() -> None:
         write("script", path.stem, path.read_bytes())
 
 
+def flat(path: pathlib.Path) -> tuple[bytes, bytes]:
+    """Code and data.pkl of an archive, with all its classes and functions in one file."""
+    with zipfile.ZipFile(path) as zipped:
+        files = {name: zipped.read(name).decode() for name in zipped.namelist() if name.endswith(".py")}
+        data = next(zipped.read(name) for name in zipped.namelist() if name.endswith("/data.pkl"))
+    names = {}
+    for file, code in files.items():
+        space = file.partition("/code/")[2][:-3].replace("/", ".")
+        number = re.search(r"___torch_mangle_(\d+)", space)
+        for name in re.findall(r"^(?:class|def) (\w+)", code, re.MULTILINE):
+            names[f"{space}.{name}"] = name + ("_" + number[1] if number else "")
+    known = re.compile(r"(?:" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b")
+    texts = []
+    for file, code in sorted(files.items()):
+        space = file.partition("/code/")[2][:-3].replace("/", ".")
+        code = re.sub(r"^(class|def) (\w+)", lambda found, at=space: f"{found[1]} {names[f'{at}.{found[2]}']}", code, flags=re.MULTILINE)
+        texts.append(known.sub(lambda found: "__torch__." + names[found[0]], code))
+    for full, name in names.items():
+        space, _, last = full.rpartition(".")
+        data = data.replace(f"c{space}\n{last}\n".encode(), f"c__torch__\n{name}\n".encode())
+    return "".join(texts).encode(), data
+
+
+def write_trace() -> None:
+    """Whole archives, traced with some options (targets/trace.cpp)."""
+    options = {
+        "attributes": {},
+        "constants_scripted": {"input": {"x": "float32[2,4]"}},
+        "containers": {"default_leaves": False},
+        "fork_wait": {"max_depth": 1},
+        "guards": {"input": {"x": "float32[n,4]"}},
+        "hooks": {"hooks": "skip"},
+        "interfaces": {"input": {"x": "float32[2,4]"}},
+        "loops": {"control_flow": "subgraph", "input": {"x": "float32[n,4]"}},
+        "methods": {"method": "encode"},
+        "raising": {"control_flow": "subgraph"},
+        "script_classes": {"default_leaves": False},
+        "structures": {"pass": ["functional"]},
+    }
+    for name, chosen in options.items():
+        code, data = flat(SAMPLES / f"{name}.pt")
+        write("trace", name, b"#" + compact(chosen).encode() + code + b"\n---\n" + data)
+    sys.path.insert(0, str(ROOT / "tests" / "python"))
+    import hostile
+
+    code = hostile.FORWARD + "    return torch.add(x, CONSTANTS.c0)\n"
+    constants = hostile.PROTO + hostile.tuple_of(hostile.tensor((2, 2), (2, 1))) + hostile.STOP
+    data = hostile.PROTO + hostile.module(hostile.NET, {}) + hostile.STOP
+    write("trace", "constants", b"\n---\n".join((code.encode(), data, constants)))
+
+
 def write_programs() -> None:
     options = {
         "exported_report": {},
@@ -296,6 +347,7 @@ def main() -> None:
     write_files()
     write_objects()
     write_script()
+    write_trace()
     write_programs()
     write_collections()
     write_calls()

@@ -1,5 +1,12 @@
 #include "tests/fuzz/targets.h"
 
+#include <sstream>
+
+#include "graph/lint.h"
+#include "readers/collection_reader.h"
+#include "trace/front_end.h"
+#include "writers/json_writer.h"
+
 namespace fxtrace::fuzz {
 
 std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit) {
@@ -12,6 +19,21 @@ std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit
   }
   lines.push_back(input);
   return lines;
+}
+
+void check_traced(const Config& config, const std::function<TraceResult(const Wanted&)>& trace_it) {
+  TraceResult result;
+  Wanted wanted;
+  wanted.description = true;
+  wanted.hint = true;
+  if (!accepts([&] { result = trace_it(wanted); })) return;
+  lint(result.collection);
+  result.collection.options_json = options_json(config);
+  std::ostringstream out;
+  write_json(result.collection, out);
+  std::ostringstream again;
+  write_json(read_collection(out.str(), "result"), again);
+  require(again.str() == out.str(), "a collection that was written reads back");
 }
 
 }  // namespace fxtrace::fuzz

@@ -5,6 +5,7 @@
 // broken promise, such as a text that does not read back as what it was written from.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,11 @@
 
 #include "support/error.h"
 #include "trace/config.h"
+
+namespace fxtrace {
+struct TraceResult;
+struct Wanted;
+}  // namespace fxtrace
 
 namespace fxtrace::fuzz {
 
@@ -29,21 +35,25 @@ void pickle(std::string_view input);
 void script(std::string_view input);      // a code file of a TorchScript archive
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
+void trace(std::string_view input);       // a whole TorchScript archive; see trace.cpp
 void tree_spec(std::string_view input);   // pytree specifications
 
 // What `exported` comes to: the archive itself, traced as the configuration says, written and read back.
 void exported_archive(std::string_view bytes, const Config& config);
+
+// Traces, and goes through what comes out: lint, written, read back.
+void check_traced(const Config& config, const std::function<TraceResult(const Wanted&)>& trace_it);
 
 struct Target {
   const char* name;
   void (*run)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {
-    {"collection", collection}, {"config", config},       {"exported", exported},
-    {"file_kind", file_kind},   {"glob", glob},           {"input_spec", input_spec},
-    {"leaf_rule", leaf_rule},   {"objects", objects},     {"operator_call", operator_call},
-    {"pickle", pickle},         {"script", script},       {"state_dict", state_dict},
-    {"sympy", sympy},           {"tree_spec", tree_spec},
+    {"collection", collection}, {"config", config},   {"exported", exported},
+    {"file_kind", file_kind},   {"glob", glob},       {"input_spec", input_spec},
+    {"leaf_rule", leaf_rule},   {"objects", objects}, {"operator_call", operator_call},
+    {"pickle", pickle},         {"script", script},   {"state_dict", state_dict},
+    {"sympy", sympy},           {"trace", trace},     {"tree_spec", tree_spec},
 };
 
 // Runs f; false when it says that the input is bad.

@@ -448,6 +448,28 @@ def crafted_tensors() -> Iterator[Case]:
 
 def crafted_code() -> Iterator[Case]:
     deep = 200_000
+    many = range(40_000)  # what compares them one with another takes many seconds
+    members = "".join(f"  a{i} = {i}\n" for i in many)
+    uses = "".join(f"    y = __torch__.E.a{i}\n" for i in many)
+    yield Case("code_enum_members", code_case(f"class E(Enum):\n{members}{FORWARD}{uses}    return x\n"), "traced")
+    constants = FORWARD.replace("(Module):\n", "(Module):\n" + "".join(f"  a{i} : Final[int] = 1\n" for i in many))
+    uses = "".join(f"    y = self.a{i}\n" for i in many)
+    yield Case("code_class_constants", code_case(f"{constants}{uses}    return x\n"), "traced")
+    attributes = FORWARD.replace("(Module):\n", "(Module):\n" + "".join(f"  a{i} : int\n" for i in many)) + "    return x\n"
+    yield Case("code_class_attributes", code_case(attributes, module(NET, {f"a{i}": number(1) for i in many})), "traced")
+    hooks = "".join(f'"h{i}", ' for i in many)
+    hooked = FORWARD.replace("(Module):\n", f"(Module):\n  __forward_hooks__ = [{hooks}]\n") + "    return x\n" + "".join(
+        f"  def h{i}(self: __torch__.Net, a: Tuple[Tensor], b: Tensor) -> Tensor:\n    return b\n" for i in many)
+    yield Case("code_class_hooks", code_case(hooked), "any")
+    parameters, keywords = "".join(f"a{i}: int=1, " for i in many), "".join(f"a{i}=1, " for i in reversed(many))
+    called = f"def f({parameters}) -> int:\n  return a0\n{FORWARD}    y = __torch__.f({keywords})\n    return x\n"
+    yield Case("code_keywords", code_case(called), "traced")
+    defaults = called.replace(keywords, "").replace("    y =", "    y = __torch__.f()\n" * 10_000 + "    y =")
+    yield Case("code_defaults", code_case(defaults), "other")
+    for word in ("break", "continue"):
+        yield Case(f"code_many_{word}", body_case("while bool(x):\n" + f"  if bool(x):\n    {word}\n" * 40_000 + "return x"), "other")
+    turns = "t = (1, 1)\n" + "".join("  " * i + f"for a{i} in zip(t, t):\n" for i in range(40)) + "  " * 40 + "pass\nreturn x"
+    yield Case("code_unrolled_without_end", body_case(turns), "other")
     yield Case("code_parentheses", body_case("return " + nested("(", "x", ")", deep)), "any")
     yield Case("code_calls", body_case("return " + nested("torch.neg(", "x", ")", 50_000)), "any")
     yield Case("code_lists", body_case("y = " + nested("[", "x", "]", deep) + "\nreturn x"), "any")

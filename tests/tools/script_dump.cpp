@@ -21,6 +21,7 @@
 #include "archive/zip_archive.h"
 #include "operators/operators.h"
 #include "script/ir_text.h"
+#include "script/objects.h"
 #include "script/program.h"
 #include "support/error.h"
 
@@ -35,8 +36,7 @@ class Dump {
  public:
   explicit Dump(const std::string& path) {
     ProgramSource source;
-    constexpr std::size_t kEnough = 100'000;
-    source.constant_types.assign(kEnough, tensor_type());
+    source.constant_types.assign(2, tensor_type());  // of code by itself
     if (path.ends_with(".py")) {
       qualifiers_.emplace_back("__torch__");
       source.read_code = [path](const std::string& qualifier) -> std::optional<std::string> {
@@ -56,6 +56,10 @@ class Dump {
       find_qualifiers();
     }
     program_ = std::make_unique<Program>(std::move(source));
+    if (archive_ != nullptr && archive_->contains(root_ + "constants.pkl")) {
+      const ObjectSource objects{*archive_, root_, program_->operator_version(), program_->resolver()};
+      set_constants(*program_, read_objects(objects, "constants").items());
+    }
     // Operators of libraries that the table knows, though LibTorch does not.
     program_->on_unknown = [this](const std::string& name) {
       for (const Operator& row : extension_operators()) {
@@ -142,7 +146,7 @@ int main(int argc, char** argv) {
       try {
         const IrGraph& graph = function->graph();
         ++functions;
-        nodes += graph.node_count();
+        nodes += graph.size();
         if (!time && !quiet) text = to_text(graph);
       } catch (const Error& error) {
         text = "error: " + error.place() + ": " + (wanted.empty() ? first_line(error.what()) : error.what()) +

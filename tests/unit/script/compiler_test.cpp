@@ -2,6 +2,7 @@
 // stand.
 #include "script/compiler.h"
 
+#include <complex>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -221,6 +222,99 @@ TEST_CASE("script compiler: code that unfolds without end is refused") {
     calls +=
         "def g" + std::to_string(i) + "(x: Tensor):\n  return __torch__.g" + std::to_string(i + 1) + "(x)\n";
   CHECK_THROWS_AS(graph_of(calls, "__torch__.g0"), Error);
+}
+
+TEST_CASE("script compiler: neither inputs nor turns that leave nothing are free") {
+  constexpr const char* kTooMuch = "unfolds to more";
+  std::string arguments, calls;
+  for (int i = 0; i < 3000; ++i) {
+    arguments += "a" + std::to_string(i) + ": int=1, ";
+    calls += "  y = __torch__.g()\n";
+  }
+  const std::string many = "def g(" + arguments + ") -> int:\n  return 1\n";
+  CHECK(failure_of(many + "def f() -> int:\n  y = 1\n" + calls + "  return y\n").find(kTooMuch) !=
+        std::string::npos);
+  std::string loops = "def f(x: Tensor) -> Tensor:\n  t = (x, x, x, x)\n";
+  std::string indent = "  ";
+  for (int i = 0; i < 40; ++i) {
+    loops += indent + "for a in zip(t, t):\n";
+    indent += "  ";
+  }
+  CHECK(failure_of(loops + indent + "pass\n  return x\n").find(kTooMuch) != std::string::npos);
+}
+
+TEST_CASE("script compiler: all functions together are limited by the code that is there") {
+  // Each calls one with many defaults: small texts, large graphs.
+  std::string arguments, functions;
+  for (int i = 0; i < 2000; ++i) arguments += "a" + std::to_string(i) + ": int=1, ";
+  std::string body;
+  for (int i = 0; i < 90; ++i) body += "  y = __torch__.g()\n";
+  for (int i = 0; i < 20; ++i)
+    functions += "def f" + std::to_string(i) + "() -> int:\n  y = 1\n" + body + "  return y\n";
+  const auto program = program_of("def g(" + arguments + ") -> int:\n  return 1\n" + functions);
+  int compiled = 0;
+  for (int i = 0; i < 20; ++i) {
+    try {
+      program->find_function("__torch__.f" + std::to_string(i))->graph();
+      ++compiled;
+    } catch (const Error&) {
+      CHECK(compiled > 0);
+    }
+  }
+  CHECK(compiled > 2);
+  CHECK(compiled < 20);
+}
+
+TEST_CASE("script compiler: text of the table of constants is text") {
+  const auto program = program_of("def f(x: str) -> str:\n  return torch.add(CONSTANTS.c1, x)\n");
+  program->set_constants({tensor_type(), string_type()}, {{1, "\303\251"}});
+  const IrGraph& graph = program->find_function("__torch__.f")->graph();
+  CHECK(to_text(graph) == R"(graph(%x : str):
+  %1 : str = prim::Constant[value="\303\251"]()
+  %3 : str = aten::add(%1, %x)
+  return (%3)
+)");
+}
+
+TEST_CASE("script compiler: complex defaults, lists of tensors' elements, empty tuples") {
+  const auto program = program_of("def f(a: complex=0.+2.j, b: complex=1-2.5j) -> complex:\n  return a\n");
+  const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
+  CHECK(schema.arguments[0].default_value == Constant(std::complex<double>(0, 2)));
+  CHECK(schema.arguments[1].default_value == Constant(std::complex<double>(1, -2.5)));
+  CHECK(graph_of(R"(
+def f(x: Tensor) -> List[List[float]]:
+  y = annotate(List[List[float]], x.tolist())
+  return y
+)") == R"(graph(%x : Tensor):
+  %2 : int = prim::Constant[value=2]()
+  %3 : int = prim::Constant[value=1]()
+  %y : float[][] = prim::tolist(%x, %2, %3)
+  return (%y)
+)");
+  CHECK(graph_of("def f() -> Tuple[Tuple[()], int]:\n  return ((), 1)\n").find("value=((), 1)") !=
+        std::string::npos);
+}
+
+TEST_CASE("script compiler: time goes with the size of classes, enums and calls") {
+  constexpr int kMany = 20'000;  // compared one with another they would take many seconds
+  std::string members, uses, constants, gets, arguments, keywords;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string number = std::to_string(i);
+    members += "  m" + number + " = " + number + "\n";
+    uses += "  e = __torch__.E.m" + number + "\n";
+    constants += "  c" + number + " : Final[int] = 1\n";
+    gets += "    y = self.c" + number + "\n";
+    arguments += "a" + number + ": int=1, ";
+    keywords = "a" + number + "=2, " + keywords;
+  }
+  const auto program = program_of(
+      "class E(Enum):\n" + members + "def f() -> int:\n" + uses + "  return 1\nclass M(Module):\n" +
+      constants + "  def forward(self: __torch__.M) -> int:\n    y = 1\n" + gets + "    return y\ndef g(" +
+      arguments + ") -> int:\n  return a0\ndef h() -> int:\n  return __torch__.g(" + keywords + ")\n");
+  CHECK_FALSE(program->find_function("__torch__.f")->graph().nodes().empty());
+  const TypePtr type = program->find_type("__torch__.M");
+  CHECK(type->as<ClassType>()->get_method("forward")->graph().outputs().size() == 1);
+  CHECK(program->find_function("__torch__.h")->graph().outputs().size() == 1);
 }
 
 }  // namespace fxtrace::script
