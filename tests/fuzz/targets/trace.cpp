@@ -60,7 +60,7 @@ void trace(std::string_view input) {
   const ModelFile file = memory_file(stored_zip(records));
   check_traced(config, [&](const Wanted& wanted) {
     const FileInfo info = identify_file(file);
-    return torchscript::trace_torchscript(file, info, config.options, {}, wanted, {});
+    return torchscript::trace_torchscript(file, info, config.options, wanted, {});
   });
 }
 
