@@ -165,7 +165,8 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
     } else if (value.is_object()) {
       if (!value.to_object().type->is_module()) {
         count_names(prefix.size() + name.size());
-        paths_.emplace(&value.to_object(), prefix + path_part(name));
+        if (paths_.emplace(&value.to_object(), prefix + path_part(name)).second)
+          script_objects_.emplace_back(&value.to_object());
       }
     } else if (auto plain = plain_attribute(value)) {
       modules_[id.index].attributes.emplace_back(name, std::move(*plain));  // a class has each name once
@@ -190,6 +191,9 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
 void TorchScriptProgram::initialize(const TraceOptions& options) {
   Budget budget(options.limits);
   Interpreter interpreter(*this, options, budget, nullptr, nullptr);
+  for (const Ref<ObjectValue>& object : script_objects_) {
+    if (const Value* state = archive_->find_state(object.get())) interpreter.set_state(object, *state);
+  }
   for (std::uint32_t i = 0; i < modules_.size(); ++i) {
     if (modules_[i].alias_of) continue;
     const Value* state = archive_->find_state(objects_[i].get());

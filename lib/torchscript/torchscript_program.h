@@ -69,6 +69,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unordered_map<const ObjectValue*, ModuleObject> same_modules_;
   std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
   std::unordered_map<const ObjectValue*, std::string> paths_;
+  std::vector<Ref<ObjectValue>> script_objects_;          // attributes of modules, each once
   std::size_t name_bytes_ = 0;                            // of all of these, and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
