@@ -10,7 +10,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-constexpr std::int64_t kUsualUnits = std::int64_t{1} << 25;
+constexpr std::int64_t kUsualUnits = std::int64_t{1} << 26;
 constexpr Limits kUsual;
 
 // As many more as more iterations are allowed; of fewer, an eighth is always there.

@@ -1,8 +1,11 @@
 #include "torchscript/loops.h"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "support/restore.h"
 #include "torchscript/recorded_loop.h"
@@ -65,9 +68,31 @@ void Loops::note_starts(const IrBlock& block, const IrNode* node) {
   for (const IrNode* loop : loops->second) frames_.top().loop_starts[loop] = attempt;
 }
 
+// Of what is known, what these nodes and the result ask for: many loops may stand behind many values.
+std::unordered_map<const IrValue*, Value> Loops::values_used_by(const LoopCondition& condition,
+                                                                const IrValue& result) const {
+  const auto& all = frames_.top().values;
+  std::unordered_map<const IrValue*, Value> used;
+  const auto use = [&](const IrValue* value) {
+    if (const auto found = all.find(value); found != all.end()) used.insert(*found);
+  };
+  std::vector<const IrNode*> open = condition.nodes;
+  while (!open.empty()) {
+    const IrNode* node = open.back();
+    open.pop_back();
+    std::ranges::for_each(node->inputs(), use);
+    for (const IrBlock* block : node->blocks()) {
+      std::ranges::for_each(block->outputs(), use);
+      for (const IrNode* inner : block->nodes()) open.push_back(inner);
+    }
+  }
+  use(&result);
+  return used;
+}
+
 Value Loops::condition_after(const IrNode* node, const LoopCondition& condition, const Values& results) {
   const IrBlock& body = *node->blocks()[0];
-  frames_.push({frames_.top().function, frames_.top().values});
+  frames_.push({frames_.top().function, values_used_by(condition, *body.outputs()[0])});
   const Restore restore([&] { frames_.pop(); });
   for (std::size_t i = 0; i < results.size(); ++i) frames_.set(body.outputs()[i + 1], results[i]);
   for (const IrNode* part : condition.nodes) run_.blocks.run_node(part);

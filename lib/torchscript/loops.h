@@ -22,6 +22,8 @@ class Loops : Part {
   Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results);
 
  private:
+  std::unordered_map<const IrValue*, Value> values_used_by(const LoopCondition& condition,
+                                                           const IrValue& result) const;
   // The loop's condition as one subgraph, where that is what it is; what was recorded of it before the loop
   // is gone then.
   const LoopCondition* rotated_condition(const IrNode* node);

@@ -138,11 +138,20 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
     if (run_.makes_subgraphs()) run_.subgraphs.note_change(values[i], name_of(node->input(i)), node);
     run_.changes.remember(values[i]);
   }
+  const auto identities = [&] {  // of what is given: append() gives the list back
+    std::vector<const void*> all;
+    for (const Value& each : values) all.push_back(is_container(each) ? each.identity() : nullptr);
+    return all;
+  }();
   Values results;
   if (auto refusal = script::carry_out(*plain, run_.knowledge.traits_of(node), values, results))
     frames_.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
-  constexpr std::size_t kUnitsOfElement = 2;
-  for (const Value& result : results) run_.budget.spend(kUnitsOfElement * script::length_of(result));
+  constexpr std::size_t kUnitsOfElement = 3;
+  for (const Value& result : results) {
+    const bool is_given =
+        is_container(result) && std::ranges::find(identities, result.identity()) != identities.end();
+    if (!is_given) run_.budget.spend(kUnitsOfElement * script::length_of(result));
+  }
   const auto& outputs = node->outputs();
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
     frames_.set(outputs[i], std::move(results[i]));

@@ -223,7 +223,7 @@ def alias_tree(levels: int) -> bytes:
             f"  def forward(self: __torch__.M{level},\n    x: Tensor) -> Tensor:\n    return x\n"
         )
         memo = b"h" + bytes([level - 1]) if level else b""
-        data = module(f"__torch__.M{level}", {"a": data, "b": memo} if level else {}, memo=level)
+        data = module(f"__torch__.M{level}", {"a": data, "b": memo} if level else {}) + b"q" + bytes([level])
     return archive(records_of("".join(code), data))
 
 
@@ -498,10 +498,10 @@ def crafted_code() -> Iterator[Case]:
     yield Case("forward_without_self", code_case("class Net(Module):\n  def forward() -> int:\n    return 1\n"), "any")
     yield Case("forward_other_self", code_case("class Net(Module):\n  def forward(self: int, x: Tensor) -> Tensor:\n    return x\n"), "any")
     yield Case("unknown_operator", body_case("return ops.nowhere.thing(x, )"), "any")
-    yield Case("unknown_aten", body_case("return torch.no_such_thing(x)"), "error")
-    yield Case("unknown_attribute", body_case("return self.nothing"), "error")
-    yield Case("unknown_name", body_case("return nothing"), "error")
-    yield Case("unknown_constant", body_case("return CONSTANTS.c99"), "error")
+    yield Case("unknown_aten", body_case("return torch.no_such_thing(x)"), "other")
+    yield Case("unknown_attribute", body_case("return self.nothing"), "other")
+    yield Case("unknown_name", body_case("return nothing"), "other")
+    yield Case("unknown_constant", body_case("return CONSTANTS.c99"), "other")
     yield Case("unknown_type", code_case(FORWARD.replace("x: Tensor", "x: __torch__.No") + "    return x\n"), "error")
     yield Case("raise_text", body_case('ops.prim.RaiseException("a\\nb\\"c\\xff")\nreturn x'), "any")
     yield Case("import_itself", code_case(FORWARD + "    return (self).forward(x, )\n"), "any")
@@ -512,12 +512,15 @@ def crafted_code() -> Iterator[Case]:
 
 
 def endless_code() -> Iterator[Case]:
-    yield Case("loop_while", body_case("while True:\n  y = 1\nreturn x"), "limit")
+    yield Case("loop_while", body_case("while True:\n  y = 1\nreturn x"), "traced")
     yield Case("loop_for", body_case("y = 0\nfor i in range(9223372036854775806):\n  y = torch.add(y, i)\nreturn torch.add(x, y)"), "limit")
     yield Case("loop_records", body_case("y = x\nwhile True:\n  y = torch.relu(y)\nreturn y"), "limit")
     yield Case("loop_nested", body_case(
-        "y = 0\nfor a in range(99999):\n  for b in range(99999):\n    y = torch.add(y, 1)\nreturn x"), "limit")
+        "y = 0\nfor a in range(99999):\n  for b in range(99999):\n    y = torch.add(y, 1)\nreturn x"), "traced")
     yield Case("loop_range_list", body_case("y = [0]\nwhile True:\n  _0 = torch.append(y, 1)\nreturn x"), "limit")
+    # Each copies what is known so far, to ask again whether it goes on.
+    yield Case("loop_many", body_case("y = 0\n" + "while bool(x):\n  y = torch.add(y, 1)\n" * 2_000 + "return x"), "any")
+    yield Case("appends", body_case("y = annotate(List[int], [])\n" + "_0 = torch.append(y, 1)\n" * 30_000 + "return x"), "traced")
     yield Case("list_repeat", body_case("y = torch.mul([1], 9000000000)\nreturn torch.add(x, torch.len(y))"), "any")
     yield Case("list_repeat_overflow", body_case("y = torch.mul([1, 2, 3], 9223372036854775807)\nreturn torch.add(x, torch.len(y))"), "any")
     yield Case("string_repeat", body_case('y = torch.mul("abcdefgh", 9000000000)\nreturn x'), "any")
@@ -569,11 +572,11 @@ def constant_case(value: str, functions: str = "") -> Callable[[], bytes]:
 def code_that_is_carried_out() -> Iterator[Case]:
     """What LibTorch computes while it loads, and what is computed while tracing."""
     made = '"/made-by-a-model"'
-    yield Case("default_writes", default_case("int", f"__torch__.evil({made})", EVIL), "error", says=("default value of 'n'",))
+    yield Case("default_writes", default_case("int", f"__torch__.evil({made})", EVIL), "error", says=("expected a constant",))
     yield Case("default_computes", default_case("int", 'torch.len(torch.split("a b"))'), "error")
     yield Case("default_endless", default_case("int", "__torch__.endless(3)", ENDLESS), "error")
     yield Case("default_in_function", code_case(
-        f"def f(n: int=__torch__.evil({made})) -> int:\n  return n\n" + EVIL + FORWARD + "    y = __torch__.f()\n    return x\n"), "error")
+        f"def f(n: int=__torch__.evil({made})) -> int:\n  return n\n" + EVIL + FORWARD + "    y = __torch__.f()\n    return x\n"), "other")
     yield Case("default_in_interface", code_case(
         f"class I(ModuleInterface):\n  def g(self, n: int=__torch__.evil({made})) -> int:\n    pass\n" + EVIL
         + FORWARD.replace("(Module):\n", "(Module):\n  i : __torch__.I\n") + "    return x\n"), "error")
@@ -582,7 +585,7 @@ def code_that_is_carried_out() -> Iterator[Case]:
             ("text", "str", '"a\\"b"'), ("none", "Optional[int]", "None"), ("device", "Device", 'torch.device("cpu")'),
             ("dict", "Dict[str, int]", '{"a": 1}'), ("complex", "complex", "-1.+2.j"), ("sum", "int", "1 - 1")):
         yield Case(f"default_{label}", default_case(annotation, value), "traced")
-    yield Case("constant_writes", constant_case(f"__torch__.evil({made})", EVIL), "error", says=("constant 'k'",))
+    yield Case("constant_writes", constant_case(f"__torch__.evil({made})", EVIL), "error", says=("expected a constant",))
     for label, annotation in (("plain", "int"), ("optional", "Optional[int]"), ("none", ""), ("qualified", "typing.Fin" + "al[int]")):
         separator = " : " if annotation else ""
         head = FORWARD.replace("(Module):\n", f"(Module):\n  k{separator}{annotation} = __torch__.evil({made})\n")
