@@ -25,10 +25,10 @@ class Limits:
     seconds: float  # of processor time, far above what any case takes; a busy machine may take longer by the clock
     resource: int  # which memory is limited
     memory: int  # bytes of it
-    resident: int  # KB, more than what tests themselves take: a child has that until it is the program
+    resident: int  # KB
 
 
-TORCHSCRIPT = Limits(seconds=6, resource=resource.RLIMIT_DATA, memory=4 << 30, resident=1 << 20)
+TORCHSCRIPT = Limits(seconds=6, resource=resource.RLIMIT_DATA, memory=4 << 30, resident=512 << 10)
 # Without LibTorch the whole address space can have a limit.
 EXPORTED = Limits(seconds=10, resource=resource.RLIMIT_AS, memory=2 << 30, resident=2 << 20)
 
