@@ -258,10 +258,8 @@ void Graph::erase(const std::vector<NodeId>& ids) {
 }
 
 void Graph::roll_back(const Mark& mark) {
-  for (std::size_t index = place_of_.size(); index > mark.ids; --index) {
-    const NodeId id{static_cast<std::uint32_t>(index - 1)};
-    if (!contains(id)) continue;
-    // Nothing but append() happened, so this is the last of all users.
+  // Nothing but append() happened: the newest node is the last, and the last of all users.
+  for (NodeId id = last_; id.valid() && id.index >= mark.ids; id = last_) {
     for_each_input(own(id), [&](NodeId input) { remove_user(input, id); });
     release(id);
   }
