@@ -332,20 +332,24 @@ std::string_view what_decides(const Graph& graph, NodeId node) {
   constexpr std::size_t kMaxNodes = 1000;  // a question that takes more is one of an input
   std::vector<NodeId> rest{node};
   std::unordered_set<std::uint32_t> seen{node.index};
-  bool sizes_alone = true;
+  bool is_size = false, is_parameter = false;
   while (!rest.empty()) {
     const Node& at = graph.node(rest.back());
     rest.pop_back();
     if (at.op == Opcode::kPlaceholder || seen.size() > kMaxNodes) return "an input";
-    if (at.op == Opcode::kGetAttr) sizes_alone = false;
+    if (at.op == Opcode::kGetAttr || at.op == Opcode::kCallModule) is_parameter = true;
     // What it gives of a tensor needs none of the tensor's elements.
     const bool asks_size = has_trait(find_operator(parse_target(*at.target)), traits::kGivesSize);
     for_each_input(at, [&](NodeId input) {
-      if (asks_size && graph.node(input).op == Opcode::kGetAttr) return;
-      if (seen.insert(input.index).second) rest.push_back(input);
+      if (asks_size && graph.node(input).op == Opcode::kGetAttr) {
+        is_size = true;
+      } else if (seen.insert(input.index).second) {
+        rest.push_back(input);
+      }
     });
   }
-  return sizes_alone ? "the size of a parameter" : "a parameter";
+  if (is_parameter) return "a parameter";
+  return is_size ? "the size of a parameter" : "a tensor that the code makes";
 }
 
 }  // namespace fxtrace

@@ -23,8 +23,8 @@ inline constexpr int kMaxGuardDepth = 40;
 // "...".
 std::string description(const Graph& graph, const Argument& value);
 
-// What decides the value of a node, for messages: "an input", "the size of a parameter" where nothing else
-// does, "a parameter" where its elements or a call of a module do as well, but no input.
+// What decides the value of a node, for messages: "an input"; without one "a parameter" where its elements or
+// a call of a module do, "the size of a parameter", or "a tensor that the code makes" where there is neither.
 std::string_view what_decides(const Graph& graph, NodeId node);
 
 }  // namespace fxtrace

@@ -195,6 +195,16 @@ def test_sizes_of_parameters(program, tmp_path):
     assert hint == "hint: with --param-shapes-constant no module fails"
     assert program.run("trace", path, "--param-shapes-constant").stderr == b""
 
+    class Makes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if bool(torch.rand(1) > 0.5):
+                x = x + 1
+            return x
+
+    torch.jit.script(Makes()).save(path)
+    note = program.run("trace", path).stderr.decode().splitlines()[1]
+    assert note.startswith("note: the root: an `if` depends on a tensor that the code makes: bool(")
+
 
 def test_named_sizes_that_are_not_0(program, tmp_path):
     class Asks(nn.Module):
