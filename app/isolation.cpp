@@ -282,7 +282,7 @@ void IsolationArguments::add_to(CLI::App& app) {
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work_on_model) {
   const Work work = [&](Isolated& isolated) {
-    open_libraries(options, listener_of(console), isolated);
+    with_input(input, [&] { open_libraries(options, listener_of(console), isolated); });
     return work_on_model(isolated);
   };
   const int product = output.prepare();

@@ -108,7 +108,7 @@ def test_reading_opens_nothing_of_torch(program, tmp_path):
             opened = re.findall(r'^[^"]*"([^"]+)".* = [0-9]+$', calls.read_text(), re.MULTILINE)
             assert os.path.basename(model) in map(os.path.basename, opened)
             found = [path for path in opened if re.search(r"libtorch|libc10|libfxtrace|site-packages", path)]
-            assert bool(found) == (extra == list(LIBRARY) and model == MODEL), found
+            assert bool(found) == (extra == list(LIBRARY)), found  # before anybody knows what kind of model it is
 
 
 def test_there_is_no_libtorch(program, tmp_path):
@@ -228,7 +228,8 @@ def test_plugin(program, tmp_path, how, says):
     if how != "missing":
         damaged(how, pathlib.Path(program.path).parent / PLUGIN, folder / PLUGIN)
     check(copy, says)
-    check(copy, says, extra=("--no-isolation",))
+    if says != DAMAGED:  # without a process of its own that signal ends the program
+        check(copy, says, extra=("--no-isolation",))
     check_reads(copy)
 
 
@@ -249,7 +250,8 @@ def test_libtorch(program, tmp_path, library, how, says):
     damaged(how, TORCH / "lib" / library, package / "lib" / library)
     environment = {"FXTRACE_LIBTORCH": str(package)}
     check(program.path, says, environment)
-    check(program.path, says, environment, extra=("--no-isolation",))
+    if says != DAMAGED:
+        check(program.path, says, environment, extra=("--no-isolation",))
     check_reads(program.path, environment)
     # The other ways to it say the same.
     alone = alone_in(tmp_path / "prefix", program)
