@@ -142,8 +142,8 @@ class Inside : public Isolated {
   void begins(Stage stage) override {
     report_->stage = stage;
     if (stage == Stage::kLoadLibTorch) {
-      lock(Lockdown::kReadFiles);
       hold_back_messages();
+      lock(Lockdown::kReadFiles);
     } else {
       let_messages_out();
     }
@@ -168,7 +168,8 @@ class Inside : public Isolated {
 
   // What the dynamic loader says before it ends the process, the parent says better.
   void hold_back_messages() {
-    if (!held_ || stderr_) return;
+    held_ = Descriptor(::memfd_create("fxtrace", MFD_CLOEXEC));
+    if (!held_) return;
     stderr_ = Descriptor(::dup(STDERR_FILENO));
     if (stderr_) ::dup3(held_.number(), STDERR_FILENO, 0);
   }
@@ -186,8 +187,8 @@ class Inside : public Isolated {
 
   SharedReport& report_;
   Console& console_;
-  Descriptor held_{::memfd_create("fxtrace", MFD_CLOEXEC)};  // messages while LibTorch is loaded
-  Descriptor stderr_;                                        // as it was, while they are held back
+  Descriptor held_;    // messages while LibTorch is loaded
+  Descriptor stderr_;  // as it was, while they are held back
 };
 
 // Calls f(), and at_end() however that ends.
@@ -211,7 +212,7 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::raise(SIGKILL);
   messages.become_stderr();
-  ::setenv("TZ", "UTC0", 1);  // which needs no file: libraries of operators may ask for the time of day
+  ::setenv("TZ", "UTC0", 1);  // whoever asks for the time of day, as the log does, needs no file then
   close_others({input.file().descriptor(), product});
   set_limits(arguments);
   report_of_this_process = report.get();

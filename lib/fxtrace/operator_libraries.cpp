@@ -56,17 +56,6 @@ void* plugin(const Listener& listener) {
   return opened;
 }
 
-// The function of that name in the plugin, which is opened for the first of them.
-template <class Function>
-Function find_function(const char* name, const Listener& listener) {
-  const auto function = reinterpret_cast<Function>(::dlsym(plugin(listener), name));
-  if (function == nullptr) {
-    throw input_error(std::string(kPlugin) + " does not belong to this build of fxtrace",
-                      {"install both from the same build"});
-  }
-  return function;
-}
-
 }  // namespace
 
 void set_plugin_folder(const std::filesystem::path& folder) { given_folder() = folder; }
@@ -85,7 +74,12 @@ RegisteredOperators load_operators(const std::vector<std::string>& libraries, co
       all.methods.push_back({class_name, schema});
     }
   };
-  const auto load = find_function<decltype(&fxtrace_load_operators)>("fxtrace_load_operators", listener);
+  const auto load = reinterpret_cast<decltype(&fxtrace_load_operators)>(
+      ::dlsym(plugin(listener), "fxtrace_load_operators"));
+  if (load == nullptr) {
+    throw input_error(std::string(kPlugin) + " does not belong to this build of fxtrace",
+                      {"install both from the same build"});
+  }
   if (const char* failure = load(paths.data(), paths.size(), declare, &registered))
     throw usage_error(std::string("--op-library: ") + failure);
   return registered;

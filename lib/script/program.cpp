@@ -16,8 +16,6 @@
 namespace fxtrace::script {
 namespace {
 
-constexpr std::string_view kTorchBind = "__torch__.torch.classes.";
-
 // A function that stands in a file.
 class Definition final : public FunctionCode {
  public:
@@ -60,7 +58,7 @@ class Definition final : public FunctionCode {
 
 // Methods of the classes that LibTorch itself registers, as far as code calls them.
 struct BoundMethod {
-  std::string_view class_name;  // behind kTorchBind
+  std::string_view class_name;  // behind kTorchBindPrefix
   std::string_view schema;      // without `self`
 };
 constexpr std::array kBoundMethods{
@@ -244,7 +242,7 @@ void Program::declare_method(const std::string& class_name, std::string_view sch
 
 TypePtr Program::find_type(const std::string& name) {
   if (const auto known = types_.find(name); known != types_.end()) return known->second;
-  if (name.starts_with(kTorchBind)) return torchbind_class(name);
+  if (name.starts_with(kTorchBindPrefix)) return torchbind_class(name);
   const Found found = find_definition(name);
   if (found.tree == nullptr || !found.tree->is(Syntax::kClass)) return nullptr;
   TypePtr type = start_type(name, found);
@@ -254,7 +252,7 @@ TypePtr Program::find_type(const std::string& name) {
 }
 
 TypePtr Program::torchbind_class(const std::string& name) {
-  const std::string_view rest = std::string_view(name).substr(kTorchBind.size());
+  const std::string_view rest = std::string_view(name).substr(kTorchBindPrefix.size());
   const auto dot = rest.find('.');
   if (dot == std::string_view::npos || !fxtrace::is_identifier(rest.substr(0, dot)) ||
       !fxtrace::is_identifier(rest.substr(dot + 1)))

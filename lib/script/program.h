@@ -22,6 +22,10 @@
 
 namespace fxtrace::script {
 
+// What names of torch's own C++ classes begin with:
+// "__torch__.torch.classes.quantized.Conv2dPackedParamsBase".
+inline constexpr std::string_view kTorchBindPrefix = "__torch__.torch.classes.";
+
 struct ProgramSource {
   // The text of "code/__torch__/nets.py", by "__torch__.nets"; nothing when the archive has no such file.
   std::function<std::optional<std::string>(const std::string& qualifier)> read_code;

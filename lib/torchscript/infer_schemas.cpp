@@ -19,13 +19,12 @@
 namespace fxtrace::torchscript {
 namespace {
 
+using script::kTorchBindPrefix;
 using script::Syntax;
 using script::TokenKind;
 using script::Tree;
 
-constexpr std::string_view kClassPrefix = "__torch__.torch.classes.";
-
-bool is_declared_class(const std::string& name) { return name.starts_with(kClassPrefix); }
+bool is_declared_class(const std::string& name) { return name.starts_with(kTorchBindPrefix); }
 
 constexpr const char* kUnknown = "";
 
@@ -78,11 +77,10 @@ std::string type_text(const Tree& annotation) {
 
 // Whether a schema can have the type: of classes only torch.classes.
 bool is_schema_type(const std::string& type) {
-  constexpr std::string_view kClasses = "__torch__.torch.classes.";
   if (type.empty() || type == "None" || type[0] == '(') return false;
   for (std::size_t at = type.find("__torch__"); at != std::string::npos;
        at = type.find("__torch__", at + 1)) {
-    if (type.compare(at, kClasses.size(), kClasses) != 0) return false;
+    if (type.compare(at, kTorchBindPrefix.size(), kTorchBindPrefix) != 0) return false;
   }
   return true;
 }

@@ -31,8 +31,6 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
   }
 }
 
-constexpr std::string_view kClasses = "__torch__.torch.classes.";
-
 }  // namespace
 
 std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
@@ -50,10 +48,11 @@ std::vector<std::string> provide_operators(TorchScriptArchive& archive, const Tr
     if (bound != nullptr && bound->find_method(schema.substr(0, schema.find('('))) == nullptr)
       archive.program().declare_method(class_name, schema);
   }
-  bool has_classes = std::ranges::any_of(archive.constant_types(),
-                                         [](const std::string& type) { return type.starts_with(kClasses); });
+  bool has_classes = std::ranges::any_of(archive.constant_types(), [](const std::string& type) {
+    return type.starts_with(script::kTorchBindPrefix);
+  });
   for (const auto& [record, text] : code)
-    has_classes = has_classes || text.find(kClasses) != std::string::npos;
+    has_classes = has_classes || text.find(script::kTorchBindPrefix) != std::string::npos;
   for (const auto& schema : options.op_schemas) {
     try {
       if (is_known(script::parse_function_schema(schema, resolve).name)) continue;
