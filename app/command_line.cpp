@@ -10,6 +10,7 @@
 #include "app/commands/render.h"
 #include "app/commands/summary.h"
 #include "app/commands/trace.h"
+#include "app/commands/verify.h"
 #include "app/help.h"
 #include "app/output.h"
 #include "support/nearest.h"
@@ -44,7 +45,7 @@ CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, wi
   app_.require_subcommand(1);
   // The one list of commands; the help is made from it.
   commands_ = {make_trace_command(app_), make_summary_command(app_), make_inspect_command(app_),
-               make_render_command(app_)};
+               make_render_command(app_), make_verify_command(app_)};
 }
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {

@@ -148,8 +148,8 @@ class Inside : public Isolated {
       let_messages_out();
     }
   }
-  void all_is_open() override {
-    for (const std::string& part : lock(Lockdown::kCompute)) {
+  void all_is_open(bool runs_model) override {
+    for (const std::string& part : lock(runs_model ? Lockdown::kRunModel : Lockdown::kCompute)) {
       console_.warning("isolation: " + part +
                        " is not available here, so one lock less keeps the model from this machine");
     }
@@ -248,7 +248,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   if (stage == Stage::kLoadLibTorch) {
     return input_error(
-        "cannot load LibTorch, which --op-library needs: a library of it is damaged or of another build (" +
+        "cannot load LibTorch: a library of it is damaged or of another build (" +
             name + ")",
         {"install LibTorch and fxtrace again"});
   }
@@ -280,12 +280,10 @@ void IsolationArguments::add_to(CLI::App& app) {
       ->group("Safety");
 }
 
-int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, TraceOptions& options, const Work& work_on_model) {
-  const Work work = [&](Isolated& isolated) {
-    with_input(input, [&] { open_libraries(options, listener_of(console), isolated); });
-    return work_on_model(isolated);
-  };
+namespace {
+
+int isolate(const IsolationArguments& arguments, const InputFile& input, Output& output, Console& console,
+            const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
@@ -323,6 +321,25 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
   }
   if (report->has_product) output.commit();
   return WEXITSTATUS(*status);
+}
+
+}  // namespace
+
+int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                 Console& console, TraceOptions& options, const Work& work) {
+  return isolate(arguments, input, output, console, [&](Isolated& isolated) {
+    with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
+    return work(isolated);
+  });
+}
+
+int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                             Console& console, TraceOptions& options, const RunningWork& work) {
+  return isolate(arguments, input, output, console, [&](Isolated& isolated) {
+    const FxtraceEngine* engine =
+        with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
+    return work(isolated, *engine);
+  });
 }
 
 }  // namespace fxtrace::cli

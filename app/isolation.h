@@ -57,6 +57,8 @@ class Isolated : public Stages {
 };
 
 using Work = std::function<int(Isolated&)>;
+// `engine`: what runs models, for who asks for it; see open_libraries().
+using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 
 // Loads options.op_libraries (see open_libraries()), then runs work(), which writes its product to `output`,
 // and gives back its exit code.  Where the console belongs to a process of its own (see cli.h), that is in a
@@ -65,5 +67,8 @@ using Work = std::function<int(Isolated&)>;
 // Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work);
+// The same, and the child may run the model with LibTorch.
+int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                             Console& console, TraceOptions& options, const RunningWork& work);
 
 }  // namespace fxtrace::cli

@@ -159,14 +159,18 @@ bool restrict_calls(Lockdown what) {
     filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, executable, 0),
                                   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_GROWSDOWN, 0)});
   }
-  if (what != Lockdown::kCompute) {
+  if (what == Lockdown::kRunProgram || what == Lockdown::kReadFiles) {
     filter.allow(kRead);
     filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // as listing a folder takes
     filter.allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(mprotect));
   } else {
-    filter.allow(SCMP_SYS(mprotect), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
+    if (what == Lockdown::kRunModel) {
+      filter.allow(SCMP_SYS(mprotect));
+    } else {
+      filter.allow(SCMP_SYS(mprotect), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
+    }
     // How glibc calls fstat().  A path can be asked about with that flag too: what is told is that it exists.
     filter.allow(SCMP_SYS(newfstatat), {SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
   }
@@ -199,7 +203,7 @@ bool restrict_files(Lockdown what) {
   if (version >= 5) rules.files |= kControlDevice;
   if (version >= 6) rules.scope = kAbstractSockets | kSignals;
   if (what != Lockdown::kRunProgram) rules.files |= kExecute;
-  if (what == Lockdown::kCompute) rules.files |= kReadFile | kReadFolder;
+  if (what == Lockdown::kCompute || what == Lockdown::kRunModel) rules.files |= kReadFile | kReadFolder;
   const std::size_t size = (version >= 6 ? 3 : version >= 4 ? 2 : 1) * sizeof(std::uint64_t);
   const long set = ::syscall(SYS_landlock_create_ruleset, &rules, size, 0);
   if (set < 0) return false;

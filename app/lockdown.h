@@ -9,7 +9,8 @@ namespace fxtrace::cli {
 enum class Lockdown {
   kRunProgram,  // as kReadFiles, but this process can become a program, which has no more rights
   kReadFiles,   // files can be opened for reading and mapped as code, as loading a library does
-  kCompute      // nothing can be opened any more
+  kRunModel,    // nothing can be opened any more; code can be made in memory, as LibTorch's operators do
+  kCompute      // nor that
 };
 
 // In all of them nothing is written but to descriptors that are open; no process is made, no other one traced

@@ -7,15 +7,22 @@
 
 namespace fxtrace {
 
-void open_libraries(TraceOptions& options, const Listener& listener, Stages& stages) {
+const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
+                                    Stages& stages) {
+  const FxtraceEngine* engine = nullptr;
+  if (runs_model) {
+    stages.begins(Stage::kLoadLibTorch);
+    engine = &open_engine(listener);
+  }
   if (!options.op_libraries.empty()) {
     stages.begins(Stage::kLoadLibTorch);
-    open_execute_plugin(listener);
+    open_execute_plugin(listener, "--op-library");
     stages.begins(Stage::kLoadOperators);
     options.registered = load_operators(options.op_libraries, listener);
-    stages.begins(Stage::kFxtrace);
   }
-  stages.all_is_open();
+  stages.begins(Stage::kFxtrace);
+  stages.all_is_open(runs_model);
+  return engine;
 }
 
 TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,

@@ -3,6 +3,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
+#include "execute/plugin.h"
 #include "trace/config.h"
 #include "trace/front_end.h"
 
@@ -16,12 +17,15 @@ class Stages {
  public:
   virtual ~Stages() = default;
   virtual void begins(Stage /*stage*/) {}
-  virtual void all_is_open() {}  // from now on nothing is opened
+  // From now on nothing is opened; `runs_model`: and operators of LibTorch run, which make code of their own.
+  virtual void all_is_open(bool /*runs_model*/) {}
 };
 
 // Before anything is read of the model: loads options.op_libraries, whose code runs as they are loaded, and
-// keeps in options.registered what they register.  Throws Error.
-void open_libraries(TraceOptions& options, const Listener& listener, Stages& stages);
+// keeps in options.registered what they register.  Where the model is to be run, opens what runs it; null
+// otherwise.  Throws Error.
+const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
+                                    Stages& stages);
 
 // Traces the model, of which `info` says what identify_file() found.  Throws Error.
 TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,

@@ -28,7 +28,7 @@ GraphCollection trace(const std::string& path, const Config& config, const Liste
   Stages unwatched;
   TraceResult result = at_file(path, [&] {
     TraceOptions options = config.options;
-    open_libraries(options, listener, unwatched);
+    open_libraries(options, false, listener, unwatched);
     const ModelFile file(path);
     return run_front_end(file, identify_file(file), options, {}, listener);
   });

@@ -108,8 +108,8 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   return found;
 }
 
-Error wrong_version(const Candidate& candidate) {
-  return input_error("--op-library needs torch " + std::string(kSeries) + ", and " + candidate.where + ", " +
+Error wrong_version(const Candidate& candidate, std::string_view user) {
+  return input_error(std::string(user) + " needs torch " + std::string(kSeries) + ", and " + candidate.where + ", " +
                          candidate.package().string() + ", is " + candidate.version,
                      {"pip install 'torch==" + std::string(kSeries) + ".*', or let " + kVariable +
                       " name the folder of such a torch package"});
@@ -120,26 +120,26 @@ void say(const Candidate& candidate, const Listener& listener) {
   listener.progress("LibTorch" + version + " of " + candidate.folder.string() + ", " + candidate.where);
 }
 
-void open(const Candidate& candidate, const Listener& listener) {
+void open(const Candidate& candidate, const Listener& listener, std::string_view user) {
   say(candidate, listener);
   // The one beside it first: by name, LD_LIBRARY_PATH could give another.
-  if (is_there(candidate.folder / "libc10.so")) open_shared_library(candidate.folder / "libc10.so");
-  open_shared_library(candidate.folder / kLibrary);
+  if (is_there(candidate.folder / "libc10.so")) open_shared_library(candidate.folder / "libc10.so", user);
+  open_shared_library(candidate.folder / kLibrary, user);
 }
 
 // What the loader has opened.
-Candidate opened(void* library, const std::string& where) {
+Candidate opened(void* library, const std::string& where, std::string_view user) {
   Candidate candidate{file_of_library(library).parent_path(), where, {}};
   candidate.version = version_of(candidate);
-  if (!candidate.fits()) throw wrong_version(candidate);
+  if (!candidate.fits()) throw wrong_version(candidate, user);
   return candidate;
 }
 
 }  // namespace
 
-void open_libtorch(const fs::path& plugin_folder, const Listener& listener) {
+void open_libtorch(const fs::path& plugin_folder, const Listener& listener, std::string_view user) {
   if (void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) {
-    return say(opened(library, "the torch that this process has loaded"), listener);
+    return say(opened(library, "the torch that this process has loaded", user), listener);
   }
   if (const char* given = std::getenv(kVariable); given != nullptr && *given != '\0') {
     const auto candidate = find_in(fs::absolute(given), kVariable);
@@ -147,18 +147,18 @@ void open_libtorch(const fs::path& plugin_folder, const Listener& listener) {
       throw input_error(std::string(kVariable) + " is " + given + ", where there is no " + kLibrary,
                         {"it names the folder of a torch package, or its lib folder"});
     }
-    if (!candidate->fits()) throw wrong_version(*candidate);
-    return open(*candidate, listener);
+    if (!candidate->fits()) throw wrong_version(*candidate, user);
+    return open(*candidate, listener, user);
   }
   const auto all = candidates(plugin_folder);
   const auto fitting = std::ranges::find_if(all, [](const Candidate& candidate) { return candidate.fits(); });
-  if (fitting != all.end()) return open(*fitting, listener);
-  if (void* library = open_shared_library(kLibrary)) {
-    return say(opened(library, "the torch that the system's loader finds"), listener);
+  if (fitting != all.end()) return open(*fitting, listener, user);
+  if (void* library = open_shared_library(kLibrary, user)) {
+    return say(opened(library, "the torch that the system's loader finds", user), listener);
   }
-  if (!all.empty()) throw wrong_version(all.front());
+  if (!all.empty()) throw wrong_version(all.front(), user);
   throw input_error(
-      "--op-library needs torch " + std::string(kSeries) + ", and there is none where fxtrace looks for it",
+      std::string(user) + " needs torch " + std::string(kSeries) + ", and there is none where fxtrace looks for it",
       {"let " + std::string(kVariable) +
        " name the folder of a torch package; pip install 'torch==" + std::string(kSeries) + ".*' makes one"});
 }

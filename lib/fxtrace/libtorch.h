@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "trace/front_end.h"
 
@@ -10,7 +11,7 @@ namespace fxtrace {
 // In the folder of the plugin: the folder of the LibTorch that it was built with, on one line.
 inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 
-// Opens LibTorch for good, so that whatever needs it finds it by its name.  That is, in this order:
+// Opens LibTorch for good, for `user` ("--op-library"), so that whatever needs it finds it by its name.  That is, in this order:
 //
 //   - the one that this process has already;
 //   - $FXTRACE_LIBTORCH, the folder of a torch package or its lib folder, unless it is empty;
@@ -22,6 +23,7 @@ inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 // Its version, which is read before it is opened, must be the one that the plugin was built for; of those
 // above that are no one's explicit choice, others are passed over.  Throws Error(kInput) when there is none
 // that fits or it cannot be opened.
-void open_libtorch(const std::filesystem::path& plugin_folder, const Listener& listener);
+void open_libtorch(const std::filesystem::path& plugin_folder, const Listener& listener,
+                   std::string_view user);
 
 }  // namespace fxtrace

@@ -18,6 +18,9 @@ namespace fxtrace {
 namespace {
 
 constexpr char kPlugin[] = "libfxtrace_execute.so";
+// Who needs it.
+constexpr char kOpLibrary[] = "--op-library";
+constexpr char kVerify[] = "fxtrace verify";
 
 std::filesystem::path& given_folder() {
   static std::filesystem::path folder;
@@ -35,32 +38,53 @@ std::vector<std::filesystem::path> plugin_folders() {
   return folders;
 }
 
-void* open_plugin(const Listener& listener) {
+void* open_plugin(const Listener& listener, const std::string& user) {
   if (std::string(FXTRACE_TORCH_SERIES).empty()) {
-    throw input_error("this fxtrace was built without LibTorch, which --op-library needs",
-                      {"build it with -DFXTRACE_EXECUTE=ON, or declare the operators with --op-schema"});
+    throw input_error("this fxtrace was built without LibTorch, which " + user + " needs",
+                      {"build it with -DFXTRACE_EXECUTE=ON" +
+                       std::string(user == kOpLibrary ? ", or declare the operators with --op-schema" : "")});
   }
   for (const auto& folder : plugin_folders()) {
     std::error_code failed;
     if (!std::filesystem::exists(folder / kPlugin, failed)) continue;
-    open_libtorch(folder, listener);
-    return open_shared_library(folder / kPlugin);
+    open_libtorch(folder, listener, user);
+    return open_shared_library(folder / kPlugin, user);
   }
-  throw input_error(std::string("--op-library needs ") + kPlugin +
+  throw input_error(user + " needs " + kPlugin +
                         ", which is neither beside the program nor in its library folder",
                     {"install fxtrace with cmake --install, or again"});
 }
 
-void* plugin(const Listener& listener) {
-  static void* const opened = open_plugin(listener);  // once it is there; an exception means to try again
+void* plugin(const Listener& listener, const std::string& user) {
+  static void* const opened = open_plugin(listener, user);  // once it is there; an exception means to try again
   return opened;
+}
+
+Error other_build() {
+  return input_error(std::string(kPlugin) + " does not belong to this build of fxtrace",
+                     {"install both from the same build"});
+}
+
+template <class Function>
+Function function_of_plugin(const Listener& listener, const char* name, const char* user) {
+  const auto function = reinterpret_cast<Function>(::dlsym(plugin(listener, user), name));
+  if (function == nullptr) throw other_build();
+  return function;
 }
 
 }  // namespace
 
 void set_plugin_folder(const std::filesystem::path& folder) { given_folder() = folder; }
 
-void open_execute_plugin(const Listener& listener) { plugin(listener); }
+void open_execute_plugin(const Listener& listener, const std::string& user) { plugin(listener, user); }
+
+const FxtraceEngine& open_engine(const Listener& listener) {
+  const auto engine_of = function_of_plugin<decltype(&fxtrace_engine)>(listener, "fxtrace_engine", kVerify);
+  const FxtraceEngine* engine = engine_of(sizeof(FxtraceEngine));
+  if (engine == nullptr) throw other_build();
+  if (!engine->prepare()) throw input_error(std::string("LibTorch cannot run models here: ") + engine->failure());
+  return *engine;
+}
 
 RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener) {
   std::vector<const char*> paths;
@@ -74,12 +98,8 @@ RegisteredOperators load_operators(const std::vector<std::string>& libraries, co
       all.methods.push_back({class_name, schema});
     }
   };
-  const auto load = reinterpret_cast<decltype(&fxtrace_load_operators)>(
-      ::dlsym(plugin(listener), "fxtrace_load_operators"));
-  if (load == nullptr) {
-    throw input_error(std::string(kPlugin) + " does not belong to this build of fxtrace",
-                      {"install both from the same build"});
-  }
+  const auto load =
+      function_of_plugin<decltype(&fxtrace_load_operators)>(listener, "fxtrace_load_operators", kOpLibrary);
   if (const char* failure = load(paths.data(), paths.size(), declare, &registered))
     throw usage_error(std::string("--op-library: ") + failure);
   return registered;

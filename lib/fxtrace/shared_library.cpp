@@ -49,13 +49,13 @@ std::string advice(const std::string& reason) {
 
 }  // namespace
 
-void* open_shared_library(const std::filesystem::path& file) {
+void* open_shared_library(const std::filesystem::path& file, std::string_view user) {
   if (void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const char* error = ::dlerror();
   const std::string reason = error != nullptr ? error : "unknown reason";
   if (!file.has_parent_path() && reason == file.string() + kNotFound) return nullptr;
   if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
-  throw input_error("cannot load LibTorch, which --op-library needs: " + reason, {advice(reason)});
+  throw input_error("cannot load LibTorch, which " + std::string(user) + " needs: " + reason, {advice(reason)});
 }
 
 std::filesystem::path file_of_library(void* library) {

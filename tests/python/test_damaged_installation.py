@@ -18,7 +18,7 @@ EXPORTED = os.path.join(harness.SAMPLES, "attention_exported.pt2")
 PLUGIN = "libfxtrace_execute.so"
 LIBRARY = ("--op-library", "libm.so.6")  # which registers nothing
 CANNOT_LOAD = "cannot load LibTorch, which --op-library needs: "
-DAMAGED = CANNOT_LOAD + "a library of it is damaged or of another build (SIGBUS)"
+DAMAGED = "cannot load LibTorch: a library of it is damaged or of another build (SIGBUS)"
 
 
 def damaged(how: str, original: pathlib.Path, path: pathlib.Path) -> None:

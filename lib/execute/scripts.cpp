@@ -1,0 +1,134 @@
+#include <memory>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "execute/value.h"
+
+namespace fxtrace::execute {
+namespace {
+
+class Reader : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  Reader(FxtraceRead how, void* context, uint64_t bytes) : read_(how), context_(context), size_(bytes) {}
+  size_t size() const override { return size_; }
+  size_t read(uint64_t position, void* to, size_t count, const char* what) const override {
+    const size_t done = read_(context_, position, to, count);
+    TORCH_CHECK(done == count, "the file ends early: ", what);
+    return done;
+  }
+
+ private:
+  FxtraceRead read_;
+  void* context_;
+  uint64_t size_;
+};
+
+// "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net"
+std::string demangled(const std::string& name) {
+  static const std::regex mangle("(^__torch__\\.)|(___torch_mangle_\\d+\\.)");
+  return std::regex_replace(name, mangle, "");
+}
+
+// What is forked runs at once: there are no threads.
+c10::IValue run(torch::jit::Function& function, torch::jit::Stack stack) {
+  const auto done = function.runAsync(stack, [](std::function<void()> task) { task(); });
+  done->wait();
+  if (done->hasError()) std::rethrow_exception(done->exception_ptr());
+  return done->value();
+}
+
+// The module's hooks around its forward, as who calls it in Python runs them.
+c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& arguments) {
+  const auto type = object.toObject()->type();
+  torch::jit::Function& forward = type->getMethod("forward");
+  const auto with_self = [&](std::vector<c10::IValue> values) {
+    values.insert(values.begin(), object);
+    return values;
+  };
+  FxtraceValue self{object, {}};
+  std::vector<FxtraceValue*> positional{&self};
+  positional.insert(positional.end(), arguments.positional, arguments.positional + arguments.positional_count);
+  FxtraceArguments given = arguments;
+  given.positional = positional.data();
+  given.positional_count = positional.size();
+  std::vector<c10::IValue> inputs = bound(forward.getSchema(), given);
+  inputs.erase(inputs.begin());
+  const auto as_tuple = [&] { return c10::IValue(c10::ivalue::Tuple::create(inputs)); };
+  for (torch::jit::Function* hook : type->getForwardPreHooks()) {
+    const c10::IValue changed = run(*hook, {object, as_tuple()});
+    if (changed.isTuple()) {
+      inputs = changed.toTupleRef().elements().vec();
+    } else if (!changed.isNone()) {
+      inputs = {changed};
+    }
+  }
+  c10::IValue result = run(forward, with_self(inputs));
+  for (torch::jit::Function* hook : type->getForwardHooks()) {
+    c10::IValue changed = run(*hook, {object, as_tuple(), result});
+    if (!changed.isNone()) result = std::move(changed);
+  }
+  return result;
+}
+
+c10::IValue call_method(const c10::IValue& object, const std::string& name, const FxtraceArguments& arguments) {
+  TORCH_CHECK(object.isObject(), "only objects have methods");
+  const auto self = object.toObject();
+  if (name == "__call__") return call_with_hooks(object, arguments);
+  torch::jit::Function& method = self->type()->getMethod(name);
+  std::vector<FxtraceValue*> positional;
+  FxtraceValue first{object, {}};
+  positional.push_back(&first);
+  positional.insert(positional.end(), arguments.positional, arguments.positional + arguments.positional_count);
+  FxtraceArguments with_self = arguments;
+  with_self.positional = positional.data();
+  with_self.positional_count = positional.size();
+  return run(method, bound(method.getSchema(), with_self));
+}
+
+c10::IValue call_function(const c10::IValue& module, const std::string& name, const FxtraceArguments& arguments) {
+  const auto unit = module.toObject()->compilation_unit();
+  torch::jit::Function* found = nullptr;
+  std::string why = "the archive has no function " + name;
+  for (torch::jit::Function* function : unit->get_functions()) {
+    if (demangled(function->qualname().qualifiedName()) != name) continue;
+    TORCH_CHECK(found == nullptr, "the archive has several functions ", name);
+    found = function;
+  }
+  TORCH_CHECK(found != nullptr, why);
+  return run(*found, bound(found->getSchema(), arguments));
+}
+
+}  // namespace
+
+void add_scripts(FxtraceEngine& engine) {
+  engine.load = [](FxtraceRead read, void* context, uint64_t size) {
+    return value_of([&]() -> c10::IValue {
+      const std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader =
+          std::make_shared<Reader>(read, context, size);
+      return torch::jit::load(reader, c10::Device(c10::kCPU))._ivalue();
+    });
+  };
+  engine.attribute = [](FxtraceValue* object, const char* name) {
+    return value_of([&] {
+      TORCH_CHECK(object->value.isObject(), "it has no attribute ", name);
+      return object->value.toObject()->getAttr(name);
+    });
+  };
+  engine.has_method = [](FxtraceValue* object, const char* name) {
+    return object->value.isObject() && object->value.toObject()->type()->findMethod(name) != nullptr;
+  };
+  engine.call_method = [](FxtraceValue* object, const char* name, const FxtraceArguments* arguments) {
+    return value_of([&] { return call_method(object->value, name, *arguments); });
+  };
+  engine.call_function = [](FxtraceValue* module, const char* name, const FxtraceArguments* arguments) {
+    return value_of([&] { return call_function(module->value, name, *arguments); });
+  };
+}
+
+}  // namespace fxtrace::execute

@@ -1,0 +1,51 @@
+// A value as the engine hands it out, and the way in which its functions say that they fail.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
+
+#include "execute/plugin.h"
+
+struct FxtraceValue {
+  c10::IValue value;
+  std::string text;  // what as_text() has given back
+};
+
+namespace fxtrace::execute {
+
+inline FxtraceValue* make(c10::IValue value) { return new FxtraceValue{std::move(value), {}}; }
+
+std::string& failure_text();
+
+// f(), or `failed` where it throws.
+template <class Result, class F>
+Result guarded(Result failed, F&& f) {
+  try {
+    return f();
+  } catch (const c10::Error& error) {
+    failure_text() = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    failure_text() = error.what();
+  }
+  return failed;
+}
+template <class F>
+FxtraceValue* value_of(F&& f) {
+  return guarded<FxtraceValue*>(nullptr, [&] { return make(f()); });
+}
+
+// The parts of FxtraceEngine.
+void add_tensors(FxtraceEngine& engine);
+void add_calls(FxtraceEngine& engine);
+void add_scripts(FxtraceEngine& engine);
+
+at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
+
+// The arguments as the schema wants them; throws c10::Error that says what does not fit.
+std::vector<c10::IValue> bound(const c10::FunctionSchema& schema, const FxtraceArguments& arguments);
+
+}  // namespace fxtrace::execute

@@ -1,0 +1,177 @@
+#include "verify/engine.h"
+
+#include <type_traits>
+#include <variant>
+
+namespace fxtrace::verify {
+namespace {
+
+std::vector<FxtraceValue*> handles(const std::vector<RunValue>& values) {
+  std::vector<FxtraceValue*> result;
+  result.reserve(values.size());
+  for (const RunValue& value : values) result.push_back(value.get());
+  return result;
+}
+
+// TorchScript's interpreter tells the whole stack, and the reason last: "RuntimeError: ...".
+std::string in_one_line(const std::string& text) {
+  std::string first;
+  std::string last;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    std::string line = text.substr(from, end - from);
+    from = end + 1;
+    if (line.empty()) continue;
+    if (first.empty()) first = line;
+    const std::size_t colon = line.find(": ");
+    const bool is_reason = colon != std::string::npos && line.find(' ') > colon && line[0] != ' ';
+    if (is_reason) last = line;
+  }
+  return last.empty() ? first : last;
+}
+
+// Calls f(FxtraceArguments).
+template <class F>
+FxtraceValue* with_arguments(const RunArguments& arguments, F&& f) {
+  const std::vector<FxtraceValue*> positional = handles(arguments.positional);
+  std::vector<const char*> names;
+  std::vector<FxtraceValue*> named;
+  for (const auto& [name, value] : arguments.named) {
+    names.push_back(name.c_str());
+    named.push_back(value.get());
+  }
+  const FxtraceArguments given{positional.data(), positional.size(), names.data(), named.data(), named.size()};
+  return f(&given);
+}
+
+}  // namespace
+
+RunValue Engine::take(FxtraceValue* value) const {
+  check(value != nullptr);
+  return {api_, value};
+}
+
+void Engine::check(bool done) const {
+  if (!done) throw RunError(in_one_line(api_.failure()));
+}
+
+RunValue Engine::list(const std::vector<RunValue>& items) const {
+  return take(api_.list(handles(items).data(), items.size()));
+}
+
+RunValue Engine::tuple(const std::vector<RunValue>& items) const {
+  return take(api_.tuple(handles(items).data(), items.size()));
+}
+
+RunValue Engine::dict(const std::vector<RunValue>& keys, const std::vector<RunValue>& values) const {
+  return take(api_.dict(handles(keys).data(), handles(values).data(), keys.size()));
+}
+
+RunValue Engine::tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes,
+                        const std::vector<std::int64_t>& strides, std::int64_t offset, void* data,
+                        std::size_t bytes) const {
+  if (sizes.size() != strides.size()) throw RunError("a tensor of the file has not as many strides as sizes");
+  return take(api_.tensor(dtype.c_str(), sizes.data(), strides.data(), sizes.size(), offset, data, bytes));
+}
+
+RunValue Engine::random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
+                               std::int64_t high, std::uint64_t seed) const {
+  return take(api_.random_tensor(dtype.c_str(), sizes.data(), sizes.size(), low, high, seed));
+}
+
+RunValue Engine::constant(const Argument& argument) const {
+  const auto all = [&](const std::vector<Argument>& items) {
+    std::vector<RunValue> values;
+    for (const Argument& item : items) values.push_back(constant(item));
+    return values;
+  };
+  return std::visit(
+      [&](const auto& value) -> RunValue {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, Argument::None>) {
+          return none();
+        } else if constexpr (std::is_same_v<T, bool>) {
+          return take(api_.boolean(value));
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          return integer(value);
+        } else if constexpr (std::is_same_v<T, double>) {
+          return take(api_.real(value));
+        } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+          return take(api_.complex(value.real(), value.imag()));
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return text(value);
+        } else if constexpr (std::is_same_v<T, Argument::List>) {
+          return list(all(value.items));
+        } else if constexpr (std::is_same_v<T, Argument::Tuple>) {
+          return tuple(all(value.items));
+        } else if constexpr (std::is_same_v<T, Argument::Dict>) {
+          std::vector<RunValue> keys;
+          std::vector<RunValue> values;
+          for (const auto& [key, item] : value.items) {
+            keys.push_back(constant(key));
+            values.push_back(constant(item));
+          }
+          return dict(keys, values);
+        } else if constexpr (std::is_same_v<T, Argument::Dtype>) {
+          return take(api_.dtype(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, Argument::Device>) {
+          return take(api_.device(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, Argument::Layout>) {
+          return take(api_.layout(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, Argument::MemoryFormat>) {
+          return take(api_.memory_format(value.name.c_str()));
+        } else {
+          throw RunError("this argument is no plain value");
+        }
+      },
+      argument.value);
+}
+
+std::vector<RunValue> Engine::items(const RunValue& value) const {
+  std::vector<RunValue> result;
+  for (std::size_t i = 0; i < size(value); ++i) result.push_back(item(value, i));
+  return result;
+}
+
+std::optional<std::int64_t> Engine::integer_of(const RunValue& value) const {
+  if (!value) return std::nullopt;
+  if (kind(value) == kFxtraceBool) return api_.as_bool(value.get()) ? 1 : 0;
+  if (kind(value) == kFxtraceInt) return api_.as_int(value.get());
+  return std::nullopt;
+}
+
+bool Engine::truth(const RunValue& value) const {
+  const RunValue answer = is_tensor(value) ? call("aten::Bool", std::nullopt, {{value}, {}}) : value;
+  if (kind(answer) == kFxtraceBool) return api_.as_bool(answer.get());
+  if (const auto number = integer_of(answer)) return *number != 0;
+  throw RunError("a condition is neither a boolean nor a tensor");
+}
+
+std::vector<std::int64_t> Engine::shape(const RunValue& tensor) const {
+  std::vector<std::int64_t> sizes(size(tensor));
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = api_.extent(tensor.get(), i);
+  return sizes;
+}
+
+RunValue Engine::call(const std::string& name, const std::optional<std::string>& overload,
+                      const RunArguments& arguments) const {
+  return take(with_arguments(arguments, [&](const FxtraceArguments* given) {
+    return api_.call(name.c_str(), overload ? overload->c_str() : nullptr, given);
+  }));
+}
+
+RunValue Engine::call_method(const RunValue& object, const std::string& name,
+                             const RunArguments& arguments) const {
+  return take(with_arguments(arguments, [&](const FxtraceArguments* given) {
+    return api_.call_method(object.get(), name.c_str(), given);
+  }));
+}
+
+RunValue Engine::call_function(const RunValue& module, const std::string& name,
+                               const RunArguments& arguments) const {
+  return take(with_arguments(arguments, [&](const FxtraceArguments* given) {
+    return api_.call_function(module.get(), name.c_str(), given);
+  }));
+}
+
+}  // namespace fxtrace::verify

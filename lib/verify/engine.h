@@ -1,0 +1,90 @@
+// LibTorch's values and operators, through the plugin that runs them (execute/plugin.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "execute/plugin.h"
+#include "graph/graph.h"
+
+namespace fxtrace::verify {
+
+// Something that LibTorch refuses to do, or that cannot be asked of it.
+class RunError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Copies share the value; the engine must outlive them.
+class RunValue {
+ public:
+  RunValue() = default;  // no value at all
+  RunValue(const FxtraceEngine& engine, FxtraceValue* value) : value_(value, engine.release) {}
+
+  FxtraceValue* get() const { return value_.get(); }
+  explicit operator bool() const { return value_ != nullptr; }
+
+ private:
+  std::shared_ptr<FxtraceValue> value_;
+};
+
+struct RunArguments {
+  std::vector<RunValue> positional;
+  std::vector<std::pair<std::string, RunValue>> named;
+};
+
+// Everything throws RunError with LibTorch's own words.
+class Engine {
+ public:
+  explicit Engine(const FxtraceEngine& api) : api_(api) {}
+  const FxtraceEngine& api() const { return api_; }
+
+  RunValue none() const { return take(api_.none()); }
+  RunValue integer(std::int64_t value) const { return take(api_.integer(value)); }
+  RunValue text(const std::string& value) const { return take(api_.text(value.data(), value.size())); }
+  RunValue list(const std::vector<RunValue>& items) const;
+  RunValue tuple(const std::vector<RunValue>& items) const;
+  RunValue dict(const std::vector<RunValue>& keys, const std::vector<RunValue>& values) const;
+  // `data` must live as long as the value.
+  RunValue tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes,
+                  const std::vector<std::int64_t>& strides, std::int64_t offset, void* data,
+                  std::size_t bytes) const;
+  RunValue random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
+                         std::int64_t high, std::uint64_t seed) const;
+  // A plain value of a graph: no reference, graph or function.
+  RunValue constant(const Argument& value) const;
+
+  FxtraceKind kind(const RunValue& value) const { return api_.kind(value.get()); }
+  bool is_tensor(const RunValue& value) const { return kind(value) == kFxtraceTensor; }
+  // Lists, tuples and dicts; of a dict its values.
+  std::size_t size(const RunValue& value) const { return api_.size(value.get()); }
+  RunValue item(const RunValue& value, std::size_t index) const { return take(api_.item(value.get(), index)); }
+  RunValue key(const RunValue& value, std::size_t index) const { return take(api_.key(value.get(), index)); }
+  std::vector<RunValue> items(const RunValue& value) const;
+  std::optional<std::int64_t> integer_of(const RunValue& value) const;
+  bool truth(const RunValue& value) const;  // of a boolean, or a tensor with one element
+  std::string text_of(const RunValue& value) const { return api_.as_text(value.get()); }
+  std::vector<std::int64_t> shape(const RunValue& tensor) const;
+  std::string dtype(const RunValue& tensor) const { return api_.dtype_of(tensor.get()); }
+
+  // "aten::add"; without an overload the one that takes the arguments.
+  RunValue call(const std::string& name, const std::optional<std::string>& overload,
+                const RunArguments& arguments) const;
+  RunValue attribute(const RunValue& object, const std::string& name) const {
+    return take(api_.attribute(object.get(), name.c_str()));
+  }
+  RunValue call_method(const RunValue& object, const std::string& name, const RunArguments& arguments) const;
+  RunValue call_function(const RunValue& module, const std::string& name, const RunArguments& arguments) const;
+
+  RunValue take(FxtraceValue* value) const;  // throws where it is null
+  void check(bool done) const;
+
+ private:
+  const FxtraceEngine& api_;
+};
+
+}  // namespace fxtrace::verify

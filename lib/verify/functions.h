@@ -1,0 +1,28 @@
+// What the targets of call_function nodes do.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "operators/target.h"
+#include "verify/engine.h"
+
+namespace fxtrace::verify {
+
+// A subgraph among the arguments: it is called with the values of its inputs.
+using Body = std::function<RunValue(const std::vector<RunValue>&)>;
+using CallOperand = std::variant<RunValue, Body>;
+
+struct FunctionCall {
+  std::string target;  // "aten.add.Tensor", "operator.getitem", "higher_order.cond"
+  std::vector<CallOperand> args;
+  std::vector<std::pair<std::string, RunValue>> kwargs;
+  std::optional<std::vector<RunValue>> slice;  // of operator.getitem: the parts of a slice, its second argument
+};
+
+// Throws RunError for what LibTorch cannot do, or has no operator for.
+RunValue run_function(const Engine& engine, const FunctionCall& call);
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,168 @@
+#include "verify/graph_run.h"
+
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "verify/functions.h"
+
+namespace fxtrace::verify {
+namespace {
+
+class GraphRun {
+ public:
+  GraphRun(const Engine& engine, const ModuleGraph& graph, ModelParts& parts, const Watcher& watcher)
+      : engine_(engine), graph_(graph), parts_(parts), watcher_(watcher) {}
+
+  RunValue run(const std::vector<RunValue>& inputs) {
+    const Graph& graph = graph_.graph;
+    std::size_t next = 0;
+    RunValue result;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+      const Node& node = graph.node(id);
+      try {
+        RunValue value;
+        if (node.op == Opcode::kPlaceholder) {
+          if (next == inputs.size()) throw RunError("it is given fewer values than it has placeholders");
+          value = inputs[next++];
+        } else {
+          value = run_node(node);
+        }
+        if (watcher_) watcher_(graph_, node, value);
+        if (node.op == Opcode::kOutput) result = value;
+        keep(node, std::move(value));
+      } catch (const NodeError&) {
+        throw;
+      } catch (const RunError& error) {
+        throw NodeError(graph_, node, error.what());
+      }
+    }
+    if (!result) throw RunError("the graph has no output");
+    return result;
+  }
+
+ private:
+  struct Kept {
+    RunValue value;
+    std::size_t users;
+  };
+
+  void keep(const Node& node, RunValue value) {
+    for_each_input(node, [&](NodeId input) {
+      const auto used = values_.find(input.index);
+      if (used == values_.end()) return;
+      // A node may use another one several times, and is one user.
+      if (!last_seen_.emplace(input.index, node.id.index).second) {
+        if (last_seen_[input.index] == node.id.index) return;
+        last_seen_[input.index] = node.id.index;
+      }
+      if (--used->second.users == 0) values_.erase(used);
+    });
+    if (!node.users.empty()) values_[node.id.index] = {std::move(value), node.users.size()};
+  }
+
+  RunValue run_node(const Node& node) {
+    switch (node.op) {
+      case Opcode::kGetAttr:
+        return parts_.attribute(*node.target, graph_);
+      case Opcode::kOutput:
+        return node.args.empty() ? engine_.none() : value_of(node.args[0]);
+      case Opcode::kCallModule:
+        return parts_.call_module(node, graph_, arguments_of(node));
+      case Opcode::kCallMethod: {
+        RunArguments arguments = arguments_of(node);
+        if (arguments.positional.empty()) throw RunError("a method is called on nothing");
+        const RunValue self = arguments.positional.front();
+        arguments.positional.erase(arguments.positional.begin());
+        return engine_.call_method(self, *node.target, arguments);
+      }
+      default:
+        return call_function(node);
+    }
+  }
+
+  RunValue call_function(const Node& node) {
+    if (node.is_recorded) {
+      throw RunError("the archive has no code of " + *node.target + ", only what it did: --no-wrap " + *node.target +
+                     " traces into it");
+    }
+    const TargetParts target = target_parts(node);
+    if (node.model_function || (target.kind == TargetKind::kPython && target.space.starts_with("torch."))) {
+      if (auto result = parts_.call_model_function(*node.target, arguments_of(node))) return *result;
+    }
+    FunctionCall call;
+    call.target = *node.target;
+    for (const Argument& argument : node.args) {
+      if (const auto* body = argument.get_if<Argument::GraphRef>()) {
+        call.args.emplace_back(body_of(body->name));
+      } else if (const auto* slice = argument.get_if<Argument::Slice>()) {
+        call.slice.emplace();
+        for (const Argument& part : slice->parts) call.slice->push_back(value_of(part));
+      } else {
+        call.args.emplace_back(value_of(argument));
+      }
+    }
+    for (const auto& [name, argument] : node.kwargs) call.kwargs.emplace_back(name, value_of(argument));
+    return run_function(engine_, call);
+  }
+
+  Body body_of(const std::string& name) {
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      if (subgraph.name != name) continue;
+      return [this, &subgraph](const std::vector<RunValue>& inputs) {
+        return GraphRun(engine_, subgraph.graph, parts_, watcher_).run(inputs);
+      };
+    }
+    throw RunError("there is no graph " + name);
+  }
+
+  RunArguments arguments_of(const Node& node) {
+    RunArguments arguments;
+    for (const Argument& argument : node.args) arguments.positional.push_back(value_of(argument));
+    for (const auto& [name, argument] : node.kwargs) arguments.named.emplace_back(name, value_of(argument));
+    return arguments;
+  }
+
+  std::vector<RunValue> values_of(const std::vector<Argument>& items) {
+    std::vector<RunValue> values;
+    values.reserve(items.size());
+    for (const Argument& item : items) values.push_back(value_of(item));
+    return values;
+  }
+
+  RunValue value_of(const Argument& argument) {
+    if (const auto* node = argument.get_if<NodeId>()) {
+      const auto found = values_.find(node->index);
+      if (found == values_.end()) throw RunError("it uses a value that is not there");
+      return found->second.value;
+    }
+    if (const auto* list = argument.get_if<Argument::List>()) return engine_.list(values_of(list->items));
+    if (const auto* tuple = argument.get_if<Argument::Tuple>()) return engine_.tuple(values_of(tuple->items));
+    if (const auto* dict = argument.get_if<Argument::Dict>()) {
+      std::vector<RunValue> keys;
+      std::vector<RunValue> values;
+      for (const auto& [key, item] : dict->items) {
+        keys.push_back(value_of(key));
+        values.push_back(value_of(item));
+      }
+      return engine_.dict(keys, values);
+    }
+    return engine_.constant(argument);
+  }
+
+  const Engine& engine_;
+  const ModuleGraph& graph_;
+  ModelParts& parts_;
+  const Watcher& watcher_;
+  std::unordered_map<std::uint32_t, Kept> values_;
+  std::unordered_map<std::uint32_t, std::uint32_t> last_seen_;  // by value: its last user so far
+};
+
+}  // namespace
+
+RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
+                   ModelParts& parts, const Watcher& watcher) {
+  return GraphRun(engine, graph, parts, watcher).run(inputs);
+}
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,41 @@
+// Runs a traced graph node by node.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "verify/engine.h"
+
+namespace fxtrace::verify {
+
+// Where the graph's modules, parameters and functions are.
+class ModelParts {
+ public:
+  virtual ~ModelParts() = default;
+  // Of a get_attr node; `graph` has the constants.
+  virtual RunValue attribute(const std::string& target, const ModuleGraph& graph) = 0;
+  virtual RunValue call_module(const Node& node, const ModuleGraph& graph, const RunArguments& arguments) = 0;
+  // A function of the model's own code.  Nothing where the model has none of that name.
+  virtual std::optional<RunValue> call_model_function(const std::string& target, const RunArguments& arguments) = 0;
+};
+
+// Throws RunError that names the node.
+struct NodeError : RunError {
+  NodeError(const ModuleGraph& in, const Node& at, const std::string& what)
+      : RunError(what), graph(&in), node(at.id) {}
+  const ModuleGraph* graph;
+  NodeId node;
+};
+
+// Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with where
+// control flow runs another.
+using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, const RunValue& value)>;
+
+// What the graph gives for the values of its placeholders, in their order.  Values live until their last use.
+RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
+                   ModelParts& parts, const Watcher& watcher);
+
+}  // namespace fxtrace::verify

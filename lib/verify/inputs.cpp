@@ -1,0 +1,172 @@
+#include "verify/inputs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "symbolic/sym_int.h"
+#include "trace/input_spec.h"
+#include "verify/conditions.h"
+
+namespace fxtrace::verify {
+namespace {
+
+constexpr std::int64_t kMostDrawn = 16;  // of a dimension without an upper bound
+constexpr int kTries = 200;
+
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t with) {
+  seed = (seed ^ (with + 0x9E3779B97F4A7C15 + (seed << 6) + (seed >> 2))) * 0xBF58476D1CE4E5B9;
+  return seed ^ (seed >> 31);
+}
+
+void note_sizes(const Expression& expression, std::map<std::string, DimensionRange>& ranges) {
+  const SymInt* size = expression.size();
+  if (size == nullptr) return;
+  for (const std::string& name : size->symbols()) ranges.try_emplace(name, DimensionRange{name, {}, {}});
+}
+
+}  // namespace
+
+InputMaker::InputMaker(const Engine& engine, const ModuleGraph& graph, const TraceOptions& options,
+                       std::uint64_t seed)
+    : engine_(engine), graph_(graph), options_(options), seed_(seed) {
+  for (const InputSpec& spec : options.inputs) {
+    const ParsedInputSpec parsed = parse_input_spec(spec);
+    for (const SymInt& size : parsed.shape) note_sizes(size, ranges_);
+    if (!parsed.dtype) note_sizes(parsed.value, ranges_);
+  }
+  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+    const Node& node = graph.graph.node(id);
+    if (node.op != Opcode::kPlaceholder) continue;
+    if (node.meta->shape) {
+      for (const auto& size : *node.meta->shape) note_sizes(size, ranges_);
+    }
+    if (node.meta->value) note_sizes(*node.meta->value, ranges_);
+  }
+  for (const DimensionRange& range : options.dimensions) {
+    DimensionRange& known = ranges_.try_emplace(range.name, DimensionRange{range.name, {}, {}}).first->second;
+    if (range.low) known.low = std::max(known.low.value_or(*range.low), *range.low);
+    if (range.high) known.high = std::min(known.high.value_or(*range.high), *range.high);
+  }
+}
+
+Sizes InputMaker::draw(std::uint64_t seed) const {
+  Sizes sizes;
+  std::uint64_t place = 0;
+  for (const auto& [name, range] : ranges_) {
+    const std::int64_t low = range.low.value_or(std::min<std::int64_t>(2, range.high.value_or(2)));
+    const std::int64_t high = range.high.value_or(std::max(low, low + kMostDrawn - 1));
+    const auto room = static_cast<std::uint64_t>(std::min(high - low, 4 * kMostDrawn)) + 1;
+    sizes[name] = low + static_cast<std::int64_t>(mixed(seed, ++place) % room);
+  }
+  return sizes;
+}
+
+bool InputMaker::fits(const Sizes& sizes) const {
+  const Conditions conditions(engine_, sizes, {});
+  return std::ranges::none_of(graph_.guards, [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });
+}
+
+InputMaker::Inputs InputMaker::make(std::int64_t run) const {
+  const std::uint64_t seed = mixed(seed_, static_cast<std::uint64_t>(run));
+  Inputs inputs;
+  for (int i = 0; i < kTries; ++i) {
+    inputs.sizes = draw(mixed(seed, static_cast<std::uint64_t>(i)));
+    if (fits(inputs.sizes)) break;
+  }
+  std::size_t position = 0;
+  for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
+    const Node& node = graph_.graph.node(id);
+    if (node.op != Opcode::kPlaceholder) continue;
+    inputs.values.push_back(make_value(node, position, inputs.sizes, mixed(seed, 1000 + position)));
+    ++position;
+  }
+  return inputs;
+}
+
+// Rows of the smallest embedding that the input, or a view of it, is looked up in; else 0 and 1.
+std::int64_t InputMaker::greatest(NodeId input) const {
+  const Graph& graph = graph_.graph;
+  std::optional<std::int64_t> rows;
+  std::vector<NodeId> pending{input};
+  constexpr std::size_t kMostLookedAt = 64;
+  for (std::size_t i = 0; i < pending.size() && i < kMostLookedAt; ++i) {
+    for (const NodeId user : graph.node(pending[i]).users) {
+      const Node& node = graph.node(user);
+      const bool is_lookup = node.target->starts_with("aten.embedding.");
+      if (is_lookup && !node.args.empty()) {
+        const auto* table = node.args[0].get_if<NodeId>();
+        if (table == nullptr || !graph.node(*table).meta->shape || graph.node(*table).meta->shape->empty()) continue;
+        if (const auto size = graph.node(*table).meta->shape->front().number()) rows = std::min(rows.value_or(*size), *size);
+      } else if (node.op == Opcode::kCallFunction && node.meta->dtype == graph.node(input).meta->dtype) {
+        pending.push_back(user);
+      }
+    }
+  }
+  return rows && *rows > 0 ? *rows - 1 : 1;
+}
+
+RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
+                                 std::int64_t high, std::uint64_t seed) const {
+  std::vector<std::int64_t> extents;
+  for (const Expression& dimension : shape) {
+    const SymInt* size = dimension.size();
+    const auto extent = size == nullptr ? std::nullopt : size->evaluate(sizes);
+    if (!extent || *extent < 0) throw RunError("the size " + dimension.text() + " is no number");
+    extents.push_back(*extent);
+  }
+  return engine_.random_tensor(dtype, extents, 0, dtype == "bool" ? 1 : high, seed);
+}
+
+RunValue InputMaker::make_container(const Node& node, const Sizes& sizes, std::uint64_t seed) const {
+  const std::string prefix = *node.target + ".";
+  const bool is_dict = node.meta->type.value_or("").starts_with("Dict");
+  const bool is_tuple = node.meta->type.value_or("").starts_with("Tuple");
+  std::vector<RunValue> keys;
+  std::vector<RunValue> values;
+  for (const InputSpec& spec : options_.inputs) {
+    if (!spec.name.starts_with(prefix)) continue;
+    const std::string key = spec.name.substr(prefix.size());
+    if (key.find('.') != std::string::npos) throw RunError("values inside of values of " + *node.target + " cannot be made");
+    const ParsedInputSpec parsed = parse_input_spec(spec);
+    keys.push_back(engine_.text(key));
+    const std::vector<Expression> shape(parsed.shape.begin(), parsed.shape.end());
+    values.push_back(parsed.dtype ? make_tensor(*parsed.dtype, shape, sizes, 1, mixed(seed, values.size()))
+                                  : engine_.integer(parsed.value.evaluate(sizes).value_or(0)));
+  }
+  if (values.empty()) throw MissingInput(*node.target);
+  if (is_dict) return engine_.dict(keys, values);
+  return is_tuple ? engine_.tuple(values) : engine_.list(values);
+}
+
+RunValue InputMaker::make_value(const Node& node, std::size_t position, const Sizes& sizes,
+                                std::uint64_t seed) const {
+  for (const InputSpec& spec : options_.inputs) {
+    if (spec.name != *node.target && spec.name != std::to_string(position)) continue;
+    const ParsedInputSpec parsed = parse_input_spec(spec);
+    if (!parsed.dtype) return engine_.integer(parsed.value.evaluate(sizes).value_or(0));
+    return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, greatest(node.id), seed);
+  }
+  const Meta& meta = *node.meta;
+  if (meta.shape && meta.dtype) return make_tensor(*meta.dtype, *meta.shape, sizes, greatest(node.id), seed);
+  if (meta.value && meta.value->size() != nullptr) {
+    if (const auto number = meta.value->size()->evaluate(sizes)) return engine_.integer(*number);
+  }
+  const std::string type = meta.type.value_or("Tensor");
+  if (std::ranges::any_of(options_.inputs, [&](const InputSpec& spec) { return spec.name.starts_with(*node.target + "."); }))
+    return make_container(node, sizes, seed);
+  if (!node.args.empty()) return engine_.constant(node.args[0]);  // its default
+  if (type.starts_with("Optional[")) return engine_.none();
+  switch (meta.kind()) {
+    case ValueKind::kInt:
+      return engine_.integer(1 + static_cast<std::int64_t>(seed % 4));
+    case ValueKind::kFloat:
+      return engine_.constant(0.25 + static_cast<double>(seed % 8) / 4);
+    case ValueKind::kBool:
+      return engine_.constant(seed % 2 == 0);
+    default:
+      throw MissingInput(*node.target);
+  }
+}
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,20 @@
+// A verification for people, and as JSON (schemas/verification.schema.json).
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "verify/verification.h"
+
+namespace fxtrace::verify {
+
+// What was verified, and how.
+struct Subject {
+  std::string model;  // name of the file
+  VerifyOptions options;
+};
+
+void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
+void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
+
+}  // namespace fxtrace::verify

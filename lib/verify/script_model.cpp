@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/input_choice.h"
+#include "verify/constants.h"
+#include "verify/runnable_model.h"
+
+namespace fxtrace::verify {
+namespace {
+
+// "a.b\.c" -> "a", "b.c"
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  if (path.empty()) return parts;
+  parts.emplace_back();
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '\\' && i + 1 < path.size() && path[i + 1] == '.') {
+      parts.back() += path[++i];
+    } else if (path[i] == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += path[i];
+    }
+  }
+  return parts;
+}
+
+std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
+  const std::string bytes = static_cast<const ModelFile*>(context)->read_at(offset, size);
+  std::memcpy(to, bytes.data(), bytes.size());
+  return bytes.size();
+}
+
+class ScriptModel : public RunnableModel {
+ public:
+  explicit ScriptModel(const ModelSource& source)
+      : source_(source), engine_(source.engine), constants_(source.engine, source.file, source.root) {
+    root_ = engine_.take(engine_.api().load(read_file, &source_.file, source_.file.size()));
+    for (const ModuleRecord& module : source_.collection.modules) {
+      if (module.alias_of) other_names_[*module.alias_of].push_back(module.path);
+    }
+  }
+
+  RunValue run_file(const std::vector<RunValue>& inputs) override {
+    RunArguments arguments;
+    const Graph& graph = source_.collection.graphs.front().graph;
+    std::size_t next = 0;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+      const Node& node = graph.node(id);
+      if (node.op == Opcode::kPlaceholder && next < inputs.size()) arguments.named.emplace_back(*node.target, inputs[next++]);
+    }
+    for (const ConcreteArg& fixed : source_.options.concrete) {
+      if (is_concrete_placeholder(fixed.value)) throw RunError("inputs inside of the input " + fixed.name + " cannot be given");
+      std::erase_if(arguments.named, [&](const auto& given) { return given.first == fixed.name; });
+      arguments.named.emplace_back(fixed.name, engine_.constant(fixed.value));
+    }
+    return call(root_, "", source_.collection.model.method, arguments);
+  }
+
+  std::vector<std::pair<std::string, RunValue>> buffers() override {
+    std::vector<std::pair<std::string, RunValue>> found;
+    for (const ParameterRecord& parameter : source_.collection.parameters) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
+        found.emplace_back(parameter.name, find(parameter.name));
+    }
+    return found;
+  }
+
+  RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
+    for (const auto& [name, constant] : graph.constants) {
+      if (name != target) continue;
+      auto [known, is_new] = read_.try_emplace(&constant);
+      if (is_new) known->second = constants_.read(constant);
+      return known->second;
+    }
+    return find(target);
+  }
+
+  RunValue call_module(const Node& node, const ModuleGraph&, const RunArguments& arguments) override {
+    const std::string& path = *node.target;
+    return call(find(path), path, node.method->empty() ? "forward" : *node.method, arguments);
+  }
+
+  std::optional<RunValue> call_model_function(const std::string& target, const RunArguments& arguments) override {
+    return engine_.call_function(root_, target, arguments);
+  }
+
+ private:
+  RunValue find(const std::string& path) const {
+    RunValue value = root_;
+    for (const std::string& part : parts_of(path)) value = engine_.attribute(value, part);
+    return value;
+  }
+
+  bool has(const RunValue& module, const std::string& method) const {
+    return engine_.api().has_method(module.get(), method.c_str());
+  }
+
+  RunValue call(const RunValue& module, const std::string& path, const std::string& method,
+                const RunArguments& arguments) const {
+    if (has(module, method)) return engine_.call_method(module, called(method), arguments);
+    // torch.jit.trace gives the code of a module that has several names to one of them.
+    for (const RunValue& other : others(path)) {
+      if (has(other, method)) return engine_.call_method(other, called(method), arguments);
+    }
+    // Overloads, as those of nn.LSTM's forward.
+    std::optional<RunError> refused;
+    for (int i = 0; has(module, method + "__" + std::to_string(i)); ++i) {
+      try {
+        return engine_.call_method(module, method + "__" + std::to_string(i), arguments);
+      } catch (const RunError& error) {
+        refused = error;
+      }
+    }
+    if (refused) throw RunError(*refused);
+    throw RunError("the module has no method " + method);
+  }
+
+  // forward, with the module's hooks.
+  std::string called(const std::string& method) const {
+    return method == "forward" && source_.options.hooks == Hooks::kRun ? "__call__" : method;
+  }
+
+  // The same module by its other names, or by those of a module that it stands in.
+  std::vector<RunValue> others(const std::string& path) const {
+    std::vector<RunValue> found;
+    for (std::string_view of = path; !of.empty(); of = of.substr(0, of.rfind('.') == std::string_view::npos ? 0 : of.rfind('.'))) {
+      const auto names = other_names_.find(std::string(of));
+      if (names == other_names_.end()) continue;
+      for (const std::string& name : names->second) found.push_back(find(name + path.substr(of.size())));
+    }
+    return found;
+  }
+
+  ModelSource source_;
+  const Engine& engine_;
+  ConstantReader constants_;
+  std::unordered_map<const Constant*, RunValue> read_;
+  std::unordered_map<std::string, std::vector<std::string>> other_names_;  // by first name
+  RunValue root_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source) {
+  return std::make_unique<ScriptModel>(source);
+}
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,349 @@
+#include "verify/verification.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "graph/text_form.h"
+#include "verify/conditions.h"
+#include "verify/inputs.h"
+
+namespace fxtrace::verify {
+namespace {
+
+std::string form_text(const std::string& dtype, const std::vector<std::int64_t>& shape) {
+  std::string text = dtype + "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// What one run gave, and where its changes went.
+struct Outcome {
+  RunValue result;
+  std::vector<RunValue> inputs;
+  std::vector<std::pair<std::string, RunValue>> buffers;
+};
+
+class Verifier {
+ public:
+  Verifier(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options, const Load& load,
+           const VerifyOptions& options)
+      : engine_(engine), graph_(graph), load_(load), options_(options), maker_(engine, graph, trace_options, options.seed) {}
+
+  Verification run() {
+    for (std::int64_t i = 0; i < options_.runs; ++i) {
+      inputs_.push_back(maker_.make(i));
+      done_.sizes.push_back(sizes_text(inputs_.back().sizes));
+    }
+    const std::vector<Outcome> theirs = run_file(nullptr);
+    check_guards();
+    if (!done_.fault) check_graph(theirs);
+    if (done_.fault && done_.fault->kind == Fault::Kind::kValue) find_node();
+    return std::move(done_);
+  }
+
+ private:
+  static std::string sizes_text(const Sizes& sizes) {
+    std::string text;
+    for (const auto& [name, size] : sizes) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+    return text;
+  }
+
+  std::vector<RunValue> copies(std::size_t run) const {
+    std::vector<RunValue> copied;
+    for (const RunValue& input : inputs_[run].values) copied.push_back(engine_.take(engine_.api().deep_copy(input.get())));
+    return copied;
+  }
+
+  void seed(std::size_t run) const { engine_.api().seed(options_.seed + run); }
+
+  // --- the model ---
+
+  using Digests = std::unordered_set<std::uint64_t>;
+
+  // `seen`: what all tensors were that operators made in the last run.
+  std::vector<Outcome> run_file(Digests* seen, std::size_t runs = SIZE_MAX) {
+    const std::unique_ptr<RunnableModel> model = load_();
+    std::vector<Outcome> outcomes;
+    for (std::size_t run = 0; run < std::min(runs, inputs_.size()); ++run) {
+      Outcome outcome;
+      outcome.inputs = copies(run);
+      seed(run);
+      const bool watched = seen != nullptr && run + 1 == runs;
+      if (watched) {
+        engine_.api().watch([](void* to, std::uint64_t digest) { static_cast<Digests*>(to)->insert(digest); }, seen);
+      }
+      try {
+        outcome.result = model->run_file(outcome.inputs);
+      } catch (...) {
+        engine_.api().watch(nullptr, nullptr);
+        throw;
+      }
+      engine_.api().watch(nullptr, nullptr);
+      outcomes.push_back(std::move(outcome));
+    }
+    if (!outcomes.empty()) outcomes.back().buffers = model->buffers();
+    return outcomes;
+  }
+
+  // --- guards ---
+
+  void check_guards() {
+    for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
+      const Conditions conditions(engine_, inputs_[run].sizes, named_inputs(run));
+      std::int64_t decided = 0;
+      for (const Guard& guard : graph_.guards) {
+        const auto holds = conditions.holds(guard.expr);
+        decided += holds.has_value() ? 1 : 0;
+        if (!holds || *holds) continue;
+        Fault fault;
+        fault.kind = Fault::Kind::kGuard;
+        fault.run = static_cast<std::int64_t>(run);
+        fault.what = "the guard " + guard.expr.text() + " does not hold";
+        if (guard.source) fault.source = place_text(*guard.source);
+        done_.fault = fault;
+        return;
+      }
+      done_.guards = decided;
+    }
+  }
+
+  std::map<std::string, RunValue> named_inputs(std::size_t run) const {
+    std::map<std::string, RunValue> named;
+    std::size_t next = 0;
+    for_each_placeholder([&](const Node& node) { named.emplace(*node.target, inputs_[run].values[next++]); });
+    return named;
+  }
+
+  template <class F>
+  void for_each_placeholder(F&& f) const {
+    for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
+      if (graph_.graph.node(id).op == Opcode::kPlaceholder) f(graph_.graph.node(id));
+    }
+  }
+
+  // --- the graph ---
+
+  void check_graph(const std::vector<Outcome>& theirs) {
+    const std::unique_ptr<RunnableModel> model = load_();
+    for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
+      Outcome ours;
+      ours.inputs = copies(run);
+      run_ = run;
+      sizes_ = inputs_[run].sizes;
+      done_.nodes = done_.tensors = 0;
+      seed(run);
+      try {
+        ours.result = run_graph(engine_, graph_, ours.inputs, *model,
+                                [&](const ModuleGraph& graph, const Node& node, const RunValue& value) {
+                                  check_meta(graph, node, value);
+                                });
+      } catch (const NodeError& error) {
+        done_.fault = fault_at(Fault::Kind::kFails, *error.graph, error.graph->graph.node(error.node));
+        done_.fault->what = error.what();
+        return;
+      }
+      if (meta_fault_) {
+        done_.fault = std::move(meta_fault_);
+        return;
+      }
+      compare(ours.result, theirs[run].result, "result");
+      for (std::size_t i = 0; i < ours.inputs.size(); ++i) {
+        compare(ours.inputs[i], theirs[run].inputs[i], "input " + std::to_string(i) + ", after the run");
+      }
+      if (!done_.fault) ++done_.runs;
+    }
+    if (done_.fault) return;
+    const auto buffers = model->buffers();
+    for (std::size_t i = 0; i < buffers.size() && i < theirs.back().buffers.size(); ++i) {
+      compare(buffers[i].second, theirs.back().buffers[i].second, "buffer " + buffers[i].first + ", after the run");
+    }
+  }
+
+  Fault fault_at(Fault::Kind kind, const ModuleGraph& graph, const Node& node) const {
+    Fault fault;
+    fault.kind = kind;
+    fault.run = static_cast<std::int64_t>(run_);
+    fault.graph = &graph == &graph_ ? "" : graph.module;
+    fault.node = node.name;
+    fault.text = print_node(graph.graph, node);
+    fault.module = node.scope->module_path;
+    if (*node.source) fault.source = place_text(**node.source);
+    return fault;
+  }
+
+  // Sizes that only the run tells are bound where they come first.
+  void check_meta(const ModuleGraph& graph, const Node& node, const RunValue& value) {
+    if (&graph == &graph_) ++done_.nodes;
+    if (meta_fault_ || !engine_.is_tensor(value)) return;
+    if (&graph == &graph_) ++done_.tensors;
+    const Meta& meta = *node.meta;
+    const std::vector<std::int64_t> shape = engine_.shape(value);
+    const std::string dtype = engine_.dtype(value);
+    bool fits = !meta.dtype || *meta.dtype == dtype;
+    if (fits && meta.shape) {
+      fits = meta.shape->size() == shape.size();
+      for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = is_size((*meta.shape)[i], shape[i], &graph == &graph_);
+    }
+    if (fits) return;
+    meta_fault_ = fault_at(Fault::Kind::kMeta, graph, node);
+    meta_fault_->what = "it is " + form_text(dtype, shape) + ", and the graph says " + value_text(meta);
+  }
+
+  bool is_size(const Expression& said, std::int64_t actual, bool binds) {
+    const SymInt* size = said.size();
+    if (size == nullptr) return true;
+    if (const auto number = size->evaluate(sizes_)) return *number == actual;
+    if (const auto name = size->symbol_name(); name && binds) sizes_.emplace(*name, actual);
+    return true;
+  }
+
+  // --- comparing ---
+
+  void compare(const RunValue& ours, const RunValue& theirs, const std::string& place) {
+    if (done_.fault) return;
+    const auto as_list = [](FxtraceKind kind) { return kind == kFxtraceTuple ? kFxtraceList : kind; };
+    const FxtraceKind kind = as_list(engine_.kind(ours));
+    if (kind != as_list(engine_.kind(theirs))) {
+      return differ(place, "it is of another kind than the model's: " + short_text(ours) + ", not " + short_text(theirs));
+    }
+    if (kind == kFxtraceTensor) return compare_tensors(ours, theirs, place);
+    if (kind == kFxtraceList || kind == kFxtraceDict) {
+      if (engine_.size(ours) != engine_.size(theirs)) return differ(place, "it has another number of items than the model's");
+      for (std::size_t i = 0; i < engine_.size(ours); ++i) {
+        std::string inner = place + "[" + std::to_string(i) + "]";
+        if (kind == kFxtraceDict) {
+          const std::string key = engine_.text_of(engine_.key(ours, i));
+          if (key != engine_.text_of(engine_.key(theirs, i))) return differ(place, "it has other keys than the model's");
+          inner = place + "[" + key + "]";
+        }
+        compare(engine_.item(ours, i), engine_.item(theirs, i), inner);
+      }
+      return;
+    }
+    if (kind == kFxtraceObject || kind == kFxtraceOther) return;
+    if (engine_.text_of(ours) != engine_.text_of(theirs))
+      differ(place, "it is " + short_text(ours) + ", and the model's is " + short_text(theirs));
+  }
+
+  std::string short_text(const RunValue& value) const {
+    if (engine_.is_tensor(value)) return form_text(engine_.dtype(value), engine_.shape(value));
+    constexpr std::size_t kMost = 60;
+    const std::string text = engine_.text_of(value);
+    return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+  }
+
+  void differ(const std::string& place, const std::string& what) {
+    Fault fault;
+    fault.run = static_cast<std::int64_t>(run_);
+    fault.place = place;
+    fault.what = what;
+    done_.fault = fault;
+  }
+
+  void compare_tensors(const RunValue& ours, const RunValue& theirs, const std::string& place) {
+    const std::string our_form = short_text(ours);
+    const std::string their_form = short_text(theirs);
+    FxtraceDifference difference{};
+    engine_.check(engine_.api().compare(ours.get(), theirs.get(), options_.absolute, options_.relative, &difference));
+    if (difference.elements == 0 && our_form == their_form) return;
+    if (our_form != their_form) {
+      differ(place, "it is " + our_form + ", and the model's is " + their_form);
+      return;
+    }
+    differ(place, std::to_string(difference.elements) + " of its elements are not those of the model's");
+    done_.fault->difference = difference;
+    done_.fault->ours = statistics(ours);
+    done_.fault->theirs = statistics(theirs);
+  }
+
+  FxtraceStatistics statistics(const RunValue& tensor) const {
+    FxtraceStatistics found{};
+    engine_.check(engine_.api().statistics(tensor.get(), &found));
+    return found;
+  }
+
+  // --- where it begins ---
+
+  // The first node whose value is none that the model has made, though all of its inputs are.
+  void find_node() {
+    Digests seen;
+    run_file(&seen, run_ + 1);
+    const std::unique_ptr<RunnableModel> model = load_();
+    std::optional<Fault> first;
+    std::int64_t others = 0;
+    for (std::size_t run = 0; run <= run_; ++run) {
+      const std::vector<RunValue> inputs = copies(run);
+      seed(run);
+      run_graph(engine_, graph_, inputs, *model, [&](const ModuleGraph& graph, const Node& node, const RunValue& value) {
+        if (run != run_ || !is_checked(node) || !differs(value, seen)) return;
+        if (first) {
+          ++others;
+          return;
+        }
+        first = fault_at(Fault::Kind::kValue, graph, node);
+        if (engine_.is_tensor(value)) first->ours = statistics(value);
+      });
+    }
+    if (!first) return;
+    Fault& fault = *done_.fault;
+    fault.graph = first->graph;
+    fault.node = first->node;
+    fault.text = first->text;
+    fault.module = first->module;
+    fault.source = first->source;
+    fault.more = others;
+  }
+
+  // What operators of LibTorch make, and no constant.
+  static bool is_checked(const Node& node) {
+    if (node.op == Opcode::kCallModule) return true;
+    if (node.op != Opcode::kCallFunction) return false;
+    const TargetParts target = target_parts(node);
+    return target.kind == TargetKind::kOperator || target.space.starts_with("torch.nn");
+  }
+
+  bool differs(const RunValue& value, const Digests& seen) const {
+    const FxtraceKind kind = engine_.kind(value);
+    if (kind == kFxtraceTensor) return !seen.contains(engine_.api().digest(value.get()));
+    if (kind != kFxtraceTuple && kind != kFxtraceList) return false;
+    const std::vector<RunValue> items = engine_.items(value);
+    return std::ranges::any_of(items, [&](const RunValue& item) { return differs(item, seen); });
+  }
+
+  const Engine& engine_;
+  const ModuleGraph& graph_;
+  const Load& load_;
+  const VerifyOptions& options_;
+  const InputMaker maker_;
+  std::vector<InputMaker::Inputs> inputs_;  // by run
+  std::size_t run_ = 0;
+  Sizes sizes_;
+  std::optional<Fault> meta_fault_;
+  Verification done_;
+};
+
+}  // namespace
+
+const char* to_string(Fault::Kind kind) {
+  switch (kind) {
+    case Fault::Kind::kValue:
+      return "value";
+    case Fault::Kind::kForm:
+      return "form";
+    case Fault::Kind::kMeta:
+      return "meta";
+    case Fault::Kind::kGuard:
+      return "guard";
+    case Fault::Kind::kFails:
+      return "fails";
+  }
+  return "";
+}
+
+Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
+                          const Load& load, const VerifyOptions& options) {
+  return Verifier(engine, graph, trace_options, load, options).run();
+}
+
+}  // namespace fxtrace::verify
