@@ -110,3 +110,14 @@ def test_torchscript_nodes_and_attributes(run, tmp_path):
     data = hostile.module(hostile.NET, {f"a{i}": hostile.number(1) for i in range(count)})
     model.write_bytes(hostile.code_case(code, data)())
     run_everything(run, model, tmp_path)
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("statement", ["while {}:\n      x = torch.mul(x, 2)", "if {}:\n      x = torch.mul(x, 2)"])
+def test_torchscript_control_flow_as_subgraphs(run, tmp_path, statement):
+    """Each has subgraphs of its own, hands on what the one before gave, and stands behind a write to that."""
+    model = tmp_path / "model.pt"
+    one = "    " + statement.format("bool(torch.gt(torch.sum(x), 3))") + "\n    _0 = torch.add_(x, 1)\n"
+    model.write_bytes(hostile.body_case("    x = torch.relu(x)\n" + one * MANY + "    return x\n")())
+    collection = run_everything(run, model, tmp_path, ("--control-flow", "subgraph"))
+    assert len(collection["graphs"][0]["subgraphs"]) == 2 * MANY

@@ -42,7 +42,7 @@ struct Model {
   Model& subgraph(const char* name, const char* text) {
     ModuleGraph graph;
     graph.graph = parse_graph(text);
-    collection.graphs[0].subgraphs.push_back({name, std::move(graph)});
+    collection.graphs[0].subgraphs.add({name, std::move(graph)});
     return *this;
   }
   // In pre-order.
