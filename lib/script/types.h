@@ -230,7 +230,6 @@ class ClassType final : public Type {
   std::vector<NamedFunction> forward_hooks_, forward_pre_hooks_;
   std::unordered_map<std::string, Function*> hooks_by_name_;
 };
-using ClassTypePtr = std::shared_ptr<ClassType>;
 
 struct FunctionSchema;
 

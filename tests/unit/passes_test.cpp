@@ -28,8 +28,8 @@
 
 #include "catch.h"
 #include "graph/lint.h"
-#include "graph/text_form.h"
 #include "passes/pass.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;
 

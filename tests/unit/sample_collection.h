@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 inline fxtrace::ModuleGraph module_graph(std::string module, std::string type, const std::string& text) {
   fxtrace::ModuleGraph graph;
