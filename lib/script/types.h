@@ -49,15 +49,9 @@ enum class TypeKind : std::uint8_t {
   kCapsule,
   kInterface,
   kQScheme,
-  kScalarType,
-  kLayout,
-  kMemoryFormat,
   kAnyList,
   kAnyTuple,
   kAnyClass,
-  kSymInt,
-  kSymFloat,
-  kSymBool,
   kUnion,
 };
 
