@@ -352,8 +352,8 @@ class GraphCosts {
   // --- operators that run subgraphs ---
 
   const Cost* find_subgraph_cost(const std::string& name) const {
-    const auto found = std::ranges::find(module_graph_.subgraphs, name, &Subgraph::name);
-    return found == module_graph_.subgraphs.end() || !found->graph.cost ? nullptr : &*found->graph.cost;
+    const ModuleGraph* found = module_graph_.subgraphs.find(name);
+    return found == nullptr || !found->cost ? nullptr : &*found->cost;
   }
 
   Cost higher_order_cost(const Node& node, const TargetParts& target) {

@@ -284,4 +284,32 @@ const char* to_string(SignatureRole role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
+const ModuleGraph* SubgraphList::find(std::string_view name) const {
+  const auto place = places_.find(std::string(name));
+  return place == places_.end() ? nullptr : &list_[place->second].graph;
+}
+
+ModuleGraph* SubgraphList::find(std::string_view name) {
+  return const_cast<ModuleGraph*>(std::as_const(*this).find(name));
+}
+
+void SubgraphList::add(Subgraph subgraph) {
+  places_.emplace(subgraph.name, list_.size());
+  list_.push_back(std::move(subgraph));
+}
+
+Subgraph SubgraphList::take_last() {
+  Subgraph last = std::move(list_.back());
+  list_.pop_back();
+  const auto place = places_.find(last.name);
+  if (place->second == list_.size()) places_.erase(place);
+  return last;
+}
+
+void SubgraphList::erase_if(const std::function<bool(const Subgraph&)>& which) {
+  if (std::erase_if(list_, which) == 0) return;
+  places_.clear();
+  for (std::size_t i = 0; i < list_.size(); ++i) places_.emplace(list_[i].name, i);
+}
+
 }  // namespace fxtrace

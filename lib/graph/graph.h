@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -190,13 +191,37 @@ struct GraphSignature {
 };
 
 struct Subgraph;
+struct ModuleGraph;
+
+// The subgraphs of a graph, in order of first use.  Their names stay as they were added; find() takes the
+// same time however many there are, and gives the first of those that share a name.
+class SubgraphList {
+ public:
+  auto begin() { return list_.begin(); }
+  auto end() { return list_.end(); }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+  std::size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  Subgraph& operator[](std::size_t i) { return list_[i]; }
+  const Subgraph& operator[](std::size_t i) const { return list_[i]; }
+  const ModuleGraph* find(std::string_view name) const;  // null where there is none
+  ModuleGraph* find(std::string_view name);
+  void add(Subgraph subgraph);
+  Subgraph take_last();  // there must be one
+  void erase_if(const std::function<bool(const Subgraph&)>& which);
+
+ private:
+  std::vector<Subgraph> list_;
+  std::unordered_map<std::string, std::size_t> places_;  // by name
+};
 
 struct ModuleGraph {
   std::string module;  // path of the graph's root
   std::string type;
   Graph graph;
   std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
-  std::vector<Subgraph> subgraphs;                          // subgraphs of control flow
+  SubgraphList subgraphs;                                   // of control flow
   std::vector<Guard> guards;
   std::optional<GraphSignature> signature;  // of the root's graph of an exported program
   std::optional<Execution> execution;       // absent in subgraphs

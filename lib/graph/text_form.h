@@ -1,4 +1,4 @@
-// Graphs as text, to be written and read by people: tests say what a step does to a graph in this form.
+// Nodes and what is known of them as text, for people.
 //
 //   %x = placeholder[x]()
 //   %w = get_attr[a.weight]()                                  # a: pkg.Sub
@@ -15,14 +15,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "graph/graph.h"
 
 namespace fxtrace {
-
-std::string print_graph(const Graph& graph);
-std::string print_graph_with_values(const Graph& graph);
 
 // One line of that form: the node without its scope, and the scope; empty for the root's first call.
 std::string print_node(const Graph& graph, const Node& node);
@@ -38,9 +34,5 @@ std::string known_value_text(const Meta& meta);
 
 // "net.py:12: return x + y", for messages.
 std::string place_text(const SourceLocation& source);
-
-// The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
-// Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
-Graph parse_graph(std::string_view text);
 
 }  // namespace fxtrace

@@ -233,9 +233,9 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
 void Semantics::add_subgraphs(const ModuleGraph& graph, const Node& node, Effects& effects) {
   if (subgraph_runs(parse_target(node.target)) == SubgraphRuns::kUnknown) return add_unknown(node, effects);
   for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
-    const auto subgraph = std::ranges::find(graph.subgraphs, reference.name, &Subgraph::name);
-    if (subgraph == graph.subgraphs.end()) return add_unknown(node, effects);
-    const SubgraphEffects& inner = subgraph_effects(subgraph->graph);
+    const ModuleGraph* subgraph = graph.subgraphs.find(reference.name);
+    if (subgraph == nullptr) return add_unknown(node, effects);
+    const SubgraphEffects& inner = subgraph_effects(*subgraph);
     add_kinds(inner.effects, effects);
     if (inner.writes_inputs) add_inputs(node, effects.written);
     if (inner.gives_inputs) {

@@ -53,7 +53,7 @@ void drop_unused_parts(ModuleGraph& graph) {
     for_each_of<Argument::GraphRef>(node, [&](const auto& reference) { named.insert(reference.name); });
   }
   std::erase_if(graph.constants, [&](const auto& constant) { return !named.contains(constant.first); });
-  std::erase_if(graph.subgraphs, [&](const Subgraph& subgraph) { return !named.contains(subgraph.name); });
+  graph.subgraphs.erase_if([&](const Subgraph& subgraph) { return !named.contains(subgraph.name); });
 }
 
 void Replacements::apply(ModuleGraph& graph, NodeId user) const {

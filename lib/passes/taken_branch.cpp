@@ -41,16 +41,9 @@ std::optional<bool> known_condition(const Graph& graph, const Node& call) {
 }
 
 const ModuleGraph* TakenBranches::find(const Node& call, bool condition) {
-  auto& subgraphs = graph_->subgraphs;
-  if (places_.empty()) {
-    for (std::size_t i = 0; i < subgraphs.size(); ++i) places_.emplace(subgraphs[i].name, i);
-    for (const auto& [name, place] : places_) names_.insert(name);
-    for (const auto& [name, constant] : graph_->constants) names_.insert(name);
-  }
   if (call.args.size() != 4 || !call.kwargs.empty()) return nullptr;
   const auto* reference = call.args[condition ? 1 : 2].get_if<Argument::GraphRef>();
-  const auto place = reference == nullptr ? places_.end() : places_.find(reference->name);
-  return place == places_.end() ? nullptr : &subgraphs[place->second].graph;
+  return reference == nullptr ? nullptr : graph_->subgraphs.find(reference->name);
 }
 
 std::string TakenBranches::obstacle(const Node& call, bool condition) {
@@ -102,6 +95,10 @@ std::string TakenBranches::unused_name(const std::string& name) {
 }
 
 TakenBranches::Names TakenBranches::add_parts(const ModuleGraph& branch) {
+  if (names_.empty()) {
+    for (const Subgraph& subgraph : graph_->subgraphs) names_.insert(subgraph.name);
+    for (const auto& [name, constant] : graph_->constants) names_.insert(name);
+  }
   Names names;
   for (const auto& [name, constant] : branch.constants) {
     graph_->constants.emplace_back(names[name] = unused_name(name), constant);
@@ -110,10 +107,7 @@ TakenBranches::Names TakenBranches::add_parts(const ModuleGraph& branch) {
   for (const Subgraph& subgraph : branch.subgraphs) {
     added.push_back({names[subgraph.name] = unused_name(subgraph.name), subgraph.graph});
   }
-  for (Subgraph& subgraph : added) {
-    places_.emplace(subgraph.name, graph_->subgraphs.size());
-    graph_->subgraphs.push_back(std::move(subgraph));
-  }
+  for (Subgraph& subgraph : added) graph_->subgraphs.add(std::move(subgraph));
   return names;
 }
 

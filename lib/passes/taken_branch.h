@@ -40,9 +40,8 @@ class TakenBranches {
 
   ModuleGraph* graph_;
   Semantics* semantics_;
-  std::unordered_map<std::string, std::size_t> places_;  // of the first subgraphs, by name
-  std::unordered_set<std::string> names_;                // of constants and subgraphs
-  std::unordered_map<std::string, std::int64_t> next_;   // by what a name has in front of its number
+  std::unordered_set<std::string> names_;               // of constants and subgraphs, once one is added
+  std::unordered_map<std::string, std::int64_t> next_;  // by what a name has in front of its number
 };
 
 }  // namespace fxtrace

@@ -598,7 +598,7 @@ class Reader {
       graph.constants.emplace_back(item.key(), constant(item));
     }
     for (const JsonValue item : fields.at("subgraphs").fields()) {
-      graph.subgraphs.push_back({std::string(item.key()), this->graph(item)});
+      graph.subgraphs.add({std::string(item.key()), this->graph(item)});
     }
     graph.guards = list_of(fields.at("guards"), [](const JsonValue& item) {
       Fields guard(item);

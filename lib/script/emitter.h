@@ -63,6 +63,7 @@ class Emitter {
   void emit_assignment_to(const Tree& target, const Tree& value, const Tree& type, const SourceRange& range);
   void assign_all(Expressions targets, const std::vector<Sugared>& values, const SourceRange& range,
                   std::size_t binders);
+  void assign_item(Expressions targets, const Sugared& item, const SourceRange& range);  // of a loop
   void assign_tuple(const Tree& target, const Sugared& value, const SourceRange& range);
   std::size_t count_binders(Expressions targets, const SourceRange& range, bool* starred) const;
   void emit_augmented_assignment(const Tree& statement);

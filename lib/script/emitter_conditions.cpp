@@ -386,19 +386,18 @@ void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRa
   const LoopKind before = std::exchange(loop_, LoopKind::kUnrolled);
   for (std::int64_t i = 0; i < length; ++i) {
     graph_.spend(1);
-    const Sugared item = item_of(iterable, integer(i, range), range);
-    if (targets.size() == 1) {
-      assign_all(targets, {item}, range, 1);
-    } else {
-      const std::vector<Sugared> items = as_tuple(item, range, targets.size());
-      if (items.size() != targets.size())
-        throw SourceError(range, "the loop's variables do not fit its items");
-      assign_all(targets, items, range, targets.size());
-    }
+    assign_item(targets, item_of(iterable, integer(i, range), range), range);
     emit_body();
     if (exits_.contains(environment_.block())) break;
   }
   loop_ = before;
+}
+
+void Emitter::assign_item(Expressions targets, const Sugared& item, const SourceRange& range) {
+  if (targets.size() == 1) return assign_all(targets, {item}, range, 1);
+  const std::vector<Sugared> items = as_tuple(item, range, targets.size());
+  if (items.size() != targets.size()) throw SourceError(range, "the loop's variables do not fit its items");
+  assign_all(targets, items, range, targets.size());
 }
 
 // A loop has a body, and a block for its condition until ssa.h puts that into the body.
@@ -425,15 +424,7 @@ void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& e
     const InsertPointGuard guard(graph_, body);
     if (iterable != nullptr) {
       // zip and enumerate give several at once, which are put together as one tuple.
-      const Sugared item = sugared(as_value(item_of(*iterable, turn, range), range));
-      if (targets.size() == 1) {
-        assign_all(targets, {item}, range, 1);
-      } else {
-        const std::vector<Sugared> items = as_tuple(item, range, targets.size());
-        if (items.size() != targets.size())
-          throw SourceError(range, "the loop's variables do not fit its items");
-        assign_all(targets, items, range, targets.size());
-      }
+      assign_item(targets, sugared(as_value(item_of(*iterable, turn, range), range)), range);
     }
     emit_body();
   }

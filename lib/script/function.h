@@ -38,7 +38,6 @@ class Function {
   // Both are made when they are first asked for, and throw Error(kInput) when the code cannot be read.
   const FunctionSchema& schema() const;
   IrGraph& graph() const;
-  bool is_compiled() const { return graph_ != nullptr; }
 
  private:
   std::string qualified_name_;

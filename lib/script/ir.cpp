@@ -81,13 +81,6 @@ IrValue* IrNode::add_output(TypePtr type) {
   return outputs_.back();
 }
 
-IrValue* IrNode::insert_output(std::size_t i, TypePtr type) {
-  IrValue* value = graph_->new_value(this, std::move(type));
-  outputs_.insert(outputs_.begin() + static_cast<std::ptrdiff_t>(i), value);
-  for (std::size_t j = i; j < outputs_.size(); ++j) outputs_[j]->offset_ = j;
-  return value;
-}
-
 void IrNode::erase_output(std::size_t i) {
   outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(i));
   for (std::size_t j = i; j < outputs_.size(); ++j) outputs_[j]->offset_ = j;

@@ -89,8 +89,7 @@ class IrNode {
   void replace_input(std::size_t i, IrValue* value);
   void remove_input(std::size_t i);
   void remove_all_inputs();
-  IrValue* add_output(TypePtr type = nullptr);  // Tensor unless given
-  IrValue* insert_output(std::size_t i, TypePtr type);
+  IrValue* add_output(TypePtr type = nullptr);                  // Tensor unless given
   void erase_output(std::size_t i);                             // must have no uses
   void permute_outputs(const std::vector<std::size_t>& order);  // the new i-th is the old order[i]-th
   void permute_inputs(const std::vector<std::size_t>& order);

@@ -33,9 +33,6 @@ std::string_view SourceText::line(std::size_t number) const {
   return text().substr(begin, std::min(text_.find('\n', begin), text_.size()) - begin);
 }
 
-std::string_view SourceRange::text() const {
-  return source == nullptr ? std::string_view() : source->text().substr(begin, end - begin);
-}
 namespace {
 
 std::string with_excerpt(const SourceRange& range, const std::string& message) {

@@ -34,7 +34,6 @@ struct SourceRange {
   std::uint32_t begin = 0, end = 0;
 
   bool is_known() const { return source != nullptr; }
-  std::string_view text() const;
 };
 
 // Code that cannot be read or compiled: Error(kInput), whose text has an excerpt behind the message:

@@ -50,10 +50,4 @@ Table& table() {
 Symbol intern(std::string_view name) { return table().find_or_add(name); }
 std::string_view to_text(Symbol symbol) { return table().text(symbol); }
 
-std::string_view space_of(Symbol symbol) {
-  const std::string_view text = to_text(symbol);
-  const auto colons = text.find("::");
-  return colons == std::string_view::npos ? std::string_view() : text.substr(0, colons);
-}
-
 }  // namespace fxtrace::script

@@ -16,7 +16,5 @@ enum class Symbol : std::uint32_t {
 
 Symbol intern(std::string_view name);
 std::string_view to_text(Symbol symbol);  // lives as long as the process
-// "prim" of "prim::If"; empty when there is none.
-std::string_view space_of(Symbol symbol);
 
 }  // namespace fxtrace::script

@@ -51,67 +51,40 @@ std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
   return result;
 }
 
-// {schemas and graphs, annotations}
-std::array<const char*, 2> simple_names(TypeKind kind) {
-  const auto same = [](const char* name) { return std::array<const char*, 2>{name, name}; };
-  switch (kind) {
-    case TypeKind::kAny:
-      return same("Any");
-    case TypeKind::kAnyClass:
-      return same("AnyClassType");
-    case TypeKind::kAnyEnum:
-      return same("AnyEnumType");
-    case TypeKind::kAnyList:
-      return same("list");
-    case TypeKind::kAnyTuple:
-      return same("tuple");
-    case TypeKind::kBool:
-      return same("bool");
-    case TypeKind::kCapsule:
-      return same("Capsule");
-    case TypeKind::kComplex:
-      return same("complex");
-    case TypeKind::kDevice:
-      return same("Device");
-    case TypeKind::kFloat:
-      return same("float");
-    case TypeKind::kGenerator:
-      return same("Generator");
-    case TypeKind::kInt:
-      return same("int");
-    case TypeKind::kLayout:
-      return same("Layout");
-    case TypeKind::kMemoryFormat:
-      return same("MemoryFormat");
-    case TypeKind::kNone:
-      return same("NoneType");
-    case TypeKind::kNumber:
-      return {"Scalar", "number"};
-    case TypeKind::kPyObject:
-      return same("PyObject");
-    case TypeKind::kQScheme:
-      return same("QScheme");
-    case TypeKind::kQuantizer:
-      return same("Quantizer");
-    case TypeKind::kScalarType:
-      return same("ScalarType");
-    case TypeKind::kStorage:
-      return same("Storage");
-    case TypeKind::kStream:
-      return same("Stream");
-    case TypeKind::kString:
-      return same("str");
-    case TypeKind::kSymBool:
-      return {"SymBool", "bool"};
-    case TypeKind::kSymFloat:
-      return {"SymFloat", "float"};
-    case TypeKind::kSymInt:
-      return {"SymInt", "int"};
-    case TypeKind::kTensor:
-      return same("Tensor");
-    default:
-      return {nullptr, nullptr};
-  }
+// Types without parts, as annotations have them.
+struct SimpleName {
+  TypeKind kind;
+  const char* name;
+};
+constexpr std::array kSimpleNames{
+    SimpleName{TypeKind::kAny, "Any"},
+    SimpleName{TypeKind::kAnyClass, "AnyClassType"},
+    SimpleName{TypeKind::kAnyEnum, "AnyEnumType"},
+    SimpleName{TypeKind::kAnyList, "list"},
+    SimpleName{TypeKind::kAnyTuple, "tuple"},
+    SimpleName{TypeKind::kBool, "bool"},
+    SimpleName{TypeKind::kCapsule, "Capsule"},
+    SimpleName{TypeKind::kComplex, "complex"},
+    SimpleName{TypeKind::kDevice, "Device"},
+    SimpleName{TypeKind::kFloat, "float"},
+    SimpleName{TypeKind::kGenerator, "Generator"},
+    SimpleName{TypeKind::kInt, "int"},
+    SimpleName{TypeKind::kNone, "NoneType"},
+    SimpleName{TypeKind::kNumber, "number"},
+    SimpleName{TypeKind::kPyObject, "PyObject"},
+    SimpleName{TypeKind::kQScheme, "QScheme"},
+    SimpleName{TypeKind::kQuantizer, "Quantizer"},
+    SimpleName{TypeKind::kStorage, "Storage"},
+    SimpleName{TypeKind::kStream, "Stream"},
+    SimpleName{TypeKind::kString, "str"},
+    SimpleName{TypeKind::kTensor, "Tensor"},
+};
+
+// Null of a type with parts.
+const char* simple_name(TypeKind kind, Spelling spelling) {
+  if (kind == TypeKind::kNumber && spelling != Spelling::kAnnotation) return "Scalar";
+  const auto row = std::ranges::find(kSimpleNames, kind, &SimpleName::kind);
+  return row == kSimpleNames.end() ? nullptr : row->name;
 }
 
 bool is_number_part(const Type& type) {
@@ -159,7 +132,7 @@ std::string wrapper_text(const WrapperType& type, Spelling spelling) {
 
 std::string text(const Type& type, Spelling spelling) {
   const bool annotation = spelling == Spelling::kAnnotation;
-  if (const char* name = simple_names(type.kind())[annotation ? 1 : 0]) return name;
+  if (const char* name = simple_name(type.kind(), spelling)) return name;
   switch (type.kind()) {
     case TypeKind::kList:
       if (annotation) return "List[" + text(*type.contained_types()[0], spelling) + "]";
@@ -216,7 +189,7 @@ TypePtr simple_type(TypeKind kind) {
     std::array<TypePtr, static_cast<std::size_t>(TypeKind::kUnion) + 1> types;
     for (std::size_t i = 0; i < types.size(); ++i) {
       const auto each = static_cast<TypeKind>(i);
-      if (simple_names(each)[0] != nullptr) types[i] = std::make_shared<SimpleType>(each);
+      if (simple_name(each, Spelling::kSchema) != nullptr) types[i] = std::make_shared<SimpleType>(each);
     }
     return types;
   }();

@@ -49,15 +49,9 @@ enum class TypeKind : std::uint8_t {
   kCapsule,
   kInterface,
   kQScheme,
-  kScalarType,
-  kLayout,
-  kMemoryFormat,
   kAnyList,
   kAnyTuple,
   kAnyClass,
-  kSymInt,
-  kSymFloat,
-  kSymBool,
   kUnion,
 };
 
@@ -230,7 +224,6 @@ class ClassType final : public Type {
   std::vector<NamedFunction> forward_hooks_, forward_pre_hooks_;
   std::unordered_map<std::string, Function*> hooks_by_name_;
 };
-using ClassTypePtr = std::shared_ptr<ClassType>;
 
 struct FunctionSchema;
 

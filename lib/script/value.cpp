@@ -75,12 +75,8 @@ const char* name_of(ValueKind kind) {
       return "an enum";
     case ValueKind::kDevice:
       return "a device";
-    case ValueKind::kFuture:
-      return "a future";
     case ValueKind::kFunction:
       return "a function";
-    case ValueKind::kOpaque:
-      return "an opaque value";
     case ValueKind::kHandle:
       return "a handle";
   }
@@ -98,9 +94,7 @@ Value::Value(Ref<DictValue> value) : Value(ValueKind::kDict, std::move(value)) {
 Value::Value(Ref<TupleValue> value) : Value(ValueKind::kTuple, std::move(value)) {}
 Value::Value(Ref<ObjectValue> value) : Value(ValueKind::kObject, std::move(value)) {}
 Value::Value(Ref<EnumValue> value) : Value(ValueKind::kEnum, std::move(value)) {}
-Value::Value(Ref<FutureValue> value) : Value(ValueKind::kFuture, std::move(value)) {}
 Value::Value(Ref<FunctionValue> value) : Value(ValueKind::kFunction, std::move(value)) {}
-Value::Value(Ref<OpaqueValue> value) : Value(ValueKind::kOpaque, std::move(value)) {}
 
 Value Value::uninitialized() {
   Value value;
@@ -125,11 +119,9 @@ DictValue& Value::to_dict() const { return *static_cast<DictValue*>(of(ValueKind
 TupleValue& Value::to_tuple() const { return *static_cast<TupleValue*>(of(ValueKind::kTuple).shared); }
 ObjectValue& Value::to_object() const { return *static_cast<ObjectValue*>(of(ValueKind::kObject).shared); }
 EnumValue& Value::to_enum() const { return *static_cast<EnumValue*>(of(ValueKind::kEnum).shared); }
-FutureValue& Value::to_future() const { return *static_cast<FutureValue*>(of(ValueKind::kFuture).shared); }
 FunctionValue& Value::to_function() const {
   return *static_cast<FunctionValue*>(of(ValueKind::kFunction).shared);
 }
-OpaqueValue& Value::to_opaque() const { return *static_cast<OpaqueValue*>(of(ValueKind::kOpaque).shared); }
 Handle& Value::to_handle() const { return *static_cast<Handle*>(of(ValueKind::kHandle).shared); }
 
 const std::vector<Value>& Value::items() const { return is_tuple() ? to_tuple().items : to_list().items; }
@@ -309,9 +301,7 @@ class Comparison {
         return *a.to_enum().type == *b.to_enum().type && a.to_enum().name == b.to_enum().name;
       case ValueKind::kTensor:
       case ValueKind::kObject:
-      case ValueKind::kFuture:
       case ValueKind::kFunction:
-      case ValueKind::kOpaque:
       case ValueKind::kHandle:
         return a.identity() == b.identity();
     }
@@ -439,12 +429,8 @@ TypePtr type_at(const Value& value, std::size_t depth) {
       return value.to_object().type;
     case ValueKind::kEnum:
       return value.to_enum().type;
-    case ValueKind::kFuture:
-      return future_type(value.to_future().element_type);
     case ValueKind::kFunction:
       return value.to_function().type;
-    case ValueKind::kOpaque:
-      return value.to_opaque().type;
     case ValueKind::kHandle:
       return value.to_handle().type();
     case ValueKind::kUninitialized:

@@ -25,9 +25,7 @@ class DictValue;
 struct TupleValue;
 struct ObjectValue;
 struct EnumValue;
-struct FutureValue;
 struct FunctionValue;
-struct OpaqueValue;
 
 // What whoever runs the code puts in the place of a value that it does not have.
 class Handle : public Counted {
@@ -50,9 +48,7 @@ enum class ValueKind : std::uint8_t {
   kObject,  // of a module, a script class or a class of C++ (torchbind)
   kEnum,
   kDevice,
-  kFuture,
   kFunction,
-  kOpaque,  // a generator, a stream: nothing is known but its type
   kHandle,
 };
 
@@ -80,9 +76,7 @@ class Value {
   Value(Ref<TupleValue> value);     // NOLINT: likewise
   Value(Ref<ObjectValue> value);    // NOLINT: likewise
   Value(Ref<EnumValue> value);      // NOLINT: likewise
-  Value(Ref<FutureValue> value);    // NOLINT: likewise
   Value(Ref<FunctionValue> value);  // NOLINT: likewise
-  Value(Ref<OpaqueValue> value);    // NOLINT: likewise
   template <std::derived_from<Handle> T>
   Value(Ref<T> value) : Value(ValueKind::kHandle, std::move(value)) {}  // NOLINT: likewise
   static Value uninitialized();
@@ -116,7 +110,6 @@ class Value {
   bool is_object() const { return kind_ == ValueKind::kObject; }
   bool is_enum() const { return kind_ == ValueKind::kEnum; }
   bool is_device() const { return kind_ == ValueKind::kDevice; }
-  bool is_future() const { return kind_ == ValueKind::kFuture; }
   bool is_function() const { return kind_ == ValueKind::kFunction; }
   bool is_handle() const { return kind_ == ValueKind::kHandle; }
 
@@ -133,9 +126,7 @@ class Value {
   TupleValue& to_tuple() const;
   ObjectValue& to_object() const;
   EnumValue& to_enum() const;
-  FutureValue& to_future() const;
   FunctionValue& to_function() const;
-  OpaqueValue& to_opaque() const;
   Handle& to_handle() const;
 
   // Elements of a list or tuple.  Throws likewise.
@@ -237,19 +228,8 @@ struct EnumValue : Counted {
   const Value value;
 };
 
-struct FutureValue : Counted {
-  explicit FutureValue(TypePtr element) : element_type(std::move(element)) {}
-  TypePtr element_type;
-  std::optional<Value> value;
-};
-
 struct FunctionValue : Counted {
   explicit FunctionValue(TypePtr function) : type(std::move(function)) {}
-  const TypePtr type;
-};
-
-struct OpaqueValue : Counted {
-  explicit OpaqueValue(TypePtr opaque) : type(std::move(opaque)) {}
   const TypePtr type;
 };
 

@@ -11,7 +11,7 @@ bool holds_values(const Value& value) { return value.is_tuple() || value.is_list
 Extent of_single(const Value& value) {
   constexpr std::size_t kCharacters = 16;
   if (value.is_string()) return {true, 1 + value.to_string().size() / kCharacters, 1};
-  return {!(value.is_tensor() || value.is_handle() || value.is_object() || value.is_future()), 1, 1};
+  return {!(value.is_tensor() || value.is_handle() || value.is_object()), 1, 1};
 }
 
 // Looks at containers in one another.

@@ -23,11 +23,6 @@ ValueType RuleArguments::type(std::string_view name) const {
   return values_.type(place);
 }
 
-bool RuleArguments::is_literal(std::string_view name) const {
-  const std::size_t place = find(name);
-  return place < values_.size() && values_.is_literal(place);
-}
-
 bool RuleArguments::given(std::string_view name) const {
   const std::size_t place = find(name);
   return place < values_.size() && values_.type(place).kind != ValueType::Kind::kNone;

@@ -35,7 +35,6 @@ class RuleArguments {
   ScalarType dtype(std::string_view name) const;
   const AbstractValue& value(std::string_view name) const;
   ValueType type(std::string_view name) const;
-  bool is_literal(std::string_view name) const;  // a plain value that stands in the code
 
   std::string_view name() const { return op_.name; }  // "aten::cat"
   const Schema& schema() const { return op_.schema; }

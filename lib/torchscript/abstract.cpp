@@ -88,7 +88,6 @@ ValueType::Kind kind_of(TypeKind kind) {
     case TypeKind::kTensor:
       return Kind::kTensor;
     case TypeKind::kInt:
-    case TypeKind::kSymInt:
       return Kind::kInt;
     case TypeKind::kFloat:
       return Kind::kFloat;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <ranges>
 
 #include "torchscript/pure_code.h"
 
@@ -59,32 +61,36 @@ Slice slice_of(const IrValue* value, const IrBlock* block, const Values& stops) 
   return slice;
 }
 
-// Those of `nodes` that nobody needs but each other and `user`, for its input at `offset`.
-Nodes needed_only_for(const Nodes& nodes, const IrBlock* block, const IrNode* user, std::size_t offset) {
+bool is_constant(const IrNode* node) { return node->is(Symbol::kPrimConstant); }
+
+// The nodes of the slice, from `end` backwards, and constants, which may stand anywhere, behind all that use
+// them.  Nothing where not all is pure from the first one that is no constant up to `end`.
+std::optional<std::vector<const IrNode*>> backwards(const Slice& slice, const IrNode* end) {
+  const auto constants = std::ranges::count_if(slice.nodes, is_constant);
+  const std::size_t count = slice.nodes.size() - static_cast<std::size_t>(constants);
+  std::vector<const IrNode*> nodes;
+  for (const IrNode* node = end->previous(); nodes.size() < count; node = node->previous()) {
+    if (!is_pure(*node)) return std::nullopt;
+    if (!is_constant(node) && slice.nodes.contains(node)) nodes.push_back(node);
+  }
+  std::ranges::copy_if(slice.nodes, std::back_inserter(nodes), is_constant);
+  return nodes;
+}
+
+// Those of `nodes`, of which each comes before what it needs, that nobody needs but each other and `user`,
+// for its input at `offset`.
+Nodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* user, std::size_t offset) {
   Nodes result;
-  for (const IrNode* node = block->return_node()->previous(); node != block->return_node();
-       node = node->previous()) {
-    if (!nodes.contains(node)) continue;
+  for (const IrNode* node : nodes) {
     const bool only = std::ranges::all_of(node->outputs(), [&](const IrValue* output) {
       return std::ranges::all_of(output->uses(), [&](const IrUse& use) {
         if (use.user == user) return use.offset == offset;
-        return result.contains(ancestor(use.user, block));
+        return result.contains(ancestor(use.user, user->owning_block()));
       });
     });
     if (only) result.insert(node);
   }
   return result;
-}
-
-// Whether all is pure from the first of `nodes` up to `end`.
-bool is_pure_from_first(const Nodes& nodes, const IrBlock* block, const IrNode* end, const IrNode*& first) {
-  first = nullptr;
-  for (const IrNode* node : block->nodes()) {
-    if (node == end) return true;
-    if (first == nullptr && nodes.contains(node) && node->kind() != Symbol::kPrimConstant) first = node;
-    if (first != nullptr && !is_pure(*node)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -94,22 +100,24 @@ std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
   const IrBlock* body = loop.blocks()[0];
   const Values results(body->outputs().begin() + 1, body->outputs().end());
   const Slice again = slice_of(body->outputs()[0], body, results);
-  const IrNode* first = nullptr;
-  if (again.needs_arguments || !is_pure_from_first(again.nodes, body, body->return_node(), first))
-    return std::nullopt;
+  const auto in_body = backwards(again, body->return_node());
+  if (again.needs_arguments || !in_body) return std::nullopt;
 
   LoopCondition condition;
   for (const IrNode* node : body->nodes()) {
     if (again.nodes.contains(node)) condition.nodes.push_back(node);
   }
-  condition.only_for_condition = needed_only_for(again.nodes, body, body->return_node(), 0);
+  condition.only_for_condition = needed_only_for(*in_body, body->return_node(), 0);
 
   const IrBlock* block = loop.owning_block();
   Values begins(loop.inputs().begin() + 2, loop.inputs().end());
   begins.insert(again.from_around.begin(), again.from_around.end());
   const Slice before = slice_of(loop.input(1), block, begins);
-  if (!is_pure_from_first(before.nodes, block, &loop, condition.start)) return std::nullopt;
-  condition.only_for_condition.merge(needed_only_for(before.nodes, block, &loop, 1));
+  const auto in_front = backwards(before, &loop);
+  if (!in_front) return std::nullopt;
+  const auto first = std::ranges::find_if_not(*in_front | std::views::reverse, is_constant);
+  if (first != in_front->rend()) condition.start = *first;
+  condition.only_for_condition.merge(needed_only_for(*in_front, &loop, 1));
   return condition;
 }
 

@@ -15,7 +15,6 @@ class OperatorCalls : Part {
 
  private:
   bool is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  void list_elements(const IrNode* node);
   void execute(const IrNode* node, Values values);
   void record(const IrNode* node, const FunctionSchema& schema, const Values& values);
   bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,

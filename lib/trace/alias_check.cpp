@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -37,12 +39,62 @@ class Classes {
 
  private:
   std::size_t find(std::size_t region) const {
-    while (parent_[region] != region) region = parent_[region];
+    while (parent_[region] != region) region = parent_[region] = parent_[parent_[region]];
     return region;
   }
 
   const Memory& memory_;
-  std::vector<std::size_t> parent_;
+  mutable std::vector<std::size_t> parent_;  // which find() shortens
+};
+
+// Sets of numbers that share what they have alike: a set costs what it has more than those it is made of.
+class NumberSets {
+ public:
+  using Set = std::size_t;
+  static constexpr Set kNone = 0;
+
+  // `number` must be larger than all of the set.
+  Set with(Set set, std::size_t number) {
+    nodes_.push_back({number, set});
+    return nodes_.size() - 1;
+  }
+  Set united(Set a, Set b) {
+    std::vector<std::size_t> larger;
+    while (a != kNone && b != kNone && a != b) {
+      if (nodes_[a].number < nodes_[b].number) std::swap(a, b);
+      larger.push_back(nodes_[a].number);
+      if (nodes_[a].number == nodes_[b].number) b = nodes_[b].rest;
+      a = nodes_[a].rest;
+    }
+    Set result = a == kNone ? b : a;
+    for (const std::size_t number : larger | std::views::reverse) result = with(result, number);
+    return result;
+  }
+  Set below(Set set, std::size_t limit) const {
+    while (set != kNone && nodes_[set].number >= limit) set = nodes_[set].rest;
+    return set;
+  }
+  // The least number that only one of them has.
+  std::optional<std::size_t> first_difference(Set a, Set b) const {
+    std::optional<std::size_t> found;
+    while (a != b) {
+      if (b != kNone && (a == kNone || nodes_[a].number < nodes_[b].number)) std::swap(a, b);
+      if (b != kNone && nodes_[a].number == nodes_[b].number) {
+        b = nodes_[b].rest;
+      } else {
+        found = nodes_[a].number;
+      }
+      a = nodes_[a].rest;
+    }
+    return found;
+  }
+
+ private:
+  struct Node {
+    std::size_t number = 0;
+    Set rest = kNone;  // smaller numbers
+  };
+  std::vector<Node> nodes_{Node{}};
 };
 
 class AliasCheck {
@@ -77,15 +129,18 @@ class AliasCheck {
   }
 
  private:
-  // The calls that a value comes from, among those with copies: `true` at their numbers.  Values of one class
-  // are the same memory here too if they come from the same calls.
-  using Source = std::vector<bool>;
+  // The calls that a value comes from, among those with copies.  Values of one class are the same memory here
+  // too if they come from the same calls.
+  struct Source {
+    NumberSets::Set calls = NumberSets::kNone;
+    std::size_t checked = 0;  // so many writes to its class came before it, or before its last use
+  };
   using Pairs = std::vector<std::pair<NodeId, NodeId>>;
   using Sources = std::map<NodeId, Source>;
   struct Write {
     const Node* node = nullptr;
-    Source source;      // of what is written
-    std::size_t calls;  // before it
+    NumberSets::Set source = NumberSets::kNone;  // of what is written
+    std::size_t calls = 0;                       // before it
   };
 
   static AliasConflict conflict(const Node& operation, const Node& write, std::string message) {
@@ -113,16 +168,13 @@ class AliasCheck {
     if (parse_target(node.target).kind != TargetKind::kHigherOrder || node.op != Opcode::kCallFunction) {
       return may_write_(node);
     }
-    return std::ranges::any_of(graph.subgraphs, [&](const Subgraph& subgraph) {
-      const bool runs = std::ranges::any_of(node.args, [&](const Argument& argument) {
-        const auto* reference = argument.get_if<Argument::GraphRef>();
-        return reference != nullptr && reference->name == subgraph.name;
-      });
-      if (!runs) return false;
-      const Graph& inner = subgraph.graph.graph;
-      return std::ranges::any_of(inner.order(), [&](NodeId id) {
-        const Node& part = inner.node(id);
-        return semantics_.effects(subgraph.graph, part).is_unknown && may_write(subgraph.graph, part);
+    return std::ranges::any_of(node.args, [&](const Argument& argument) {
+      const auto* reference = argument.get_if<Argument::GraphRef>();
+      const ModuleGraph* subgraph = reference == nullptr ? nullptr : graph.subgraphs.find(reference->name);
+      if (subgraph == nullptr) return false;
+      return std::ranges::any_of(subgraph->graph.order(), [&](NodeId id) {
+        const Node& part = subgraph->graph.node(id);
+        return semantics_.effects(*subgraph, part).is_unknown && may_write(*subgraph, part);
       });
     });
   }
@@ -142,8 +194,8 @@ class AliasCheck {
     for (const Argument& argument : call.args) {
       const auto* reference = argument.get_if<Argument::GraphRef>();
       if (reference == nullptr) continue;
-      const auto subgraph = std::ranges::find(graph.subgraphs, reference->name, &Subgraph::name);
-      if (subgraph != graph.subgraphs.end()) found.merge(check(subgraph->graph, &call));
+      const ModuleGraph* subgraph = graph.subgraphs.find(reference->name);
+      if (subgraph != nullptr) found.merge(check(*subgraph, &call));
     }
     if (repeated) found = over_all_turns(std::move(found), call);
     std::map<std::size_t, NodeId> results;
@@ -197,41 +249,48 @@ class AliasCheck {
       if (own && memory.is_from_outside(id)) from_outside.insert(*own);
     }
     std::map<std::size_t, std::vector<Write>> writes;  // by class
-    std::size_t made = 0;                              // calls so far
+    NumberSets sets;
+    std::size_t made = 0;  // calls so far
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
-      Source source(calls.size());
+      const auto own = classes.of(id);
+      const bool is_tracked = own && with_copies.contains(*own);
+      Source source;
+      bool of_its_class = false, of_others = false;
       for_each_input(node, [&](NodeId input) {
-        const auto own = classes.of(input);
-        if (!own || !with_copies.contains(*own)) return;
-        const Source& from = sources.at(input);
-        for (const Write& write : writes[*own]) {
-          const auto behind = static_cast<std::ptrdiff_t>(write.calls);
-          const auto [one, other] = std::mismatch(from.begin(), from.begin() + behind, write.source.begin());
-          if (one == from.begin() + behind) continue;
-          const Node& call = *calls[static_cast<std::size_t>(one - from.begin())];
-          throw conflict_of(call, *write.node, node.op == Opcode::kOutput ? "a result" : node.name);
+        const auto of_input = classes.of(input);
+        if (!of_input || !with_copies.contains(*of_input)) return;
+        Source& from = sources.at(input);
+        const std::vector<Write>& before = writes[*of_input];
+        for (; from.checked < before.size(); ++from.checked) {
+          const Write& write = before[from.checked];
+          const auto call = sets.first_difference(sets.below(from.calls, write.calls), write.source);
+          if (!call) continue;
+          throw conflict_of(*calls[*call], *write.node, node.op == Opcode::kOutput ? "a result" : node.name);
         }
-        std::transform(from.begin(), from.end(), source.begin(), source.begin(), std::logical_or<>());
+        if (!is_tracked) return;
+        source.calls = sets.united(source.calls, from.calls);
+        (of_input == own ? of_its_class : of_others) = true;
       });
+      // What agrees with the writes so far gives what agrees with them.
+      if (of_its_class && !of_others) source.checked = writes[*own].size();
       const std::size_t before = made;
-      if (made < calls.size() && calls[made] == &node) source[made++] = true;
+      if (made < calls.size() && calls[made] == &node) source.calls = sets.with(source.calls, made++);
       const Effects effects = semantics_.effects(graph, node);
       if (!effects.is_unknown || may_write(graph, node)) {
         for (const NodeId written : effects.written) {
-          const auto own = classes.of(written);
-          if (!own || !with_copies.contains(*own)) continue;
-          const Source& from = sources.at(written);
-          const auto call = std::find(from.begin(), from.end(), true);
+          const auto of_written = classes.of(written);
+          if (!of_written || !with_copies.contains(*of_written)) continue;
+          const NumberSets::Set from = sources.at(written).calls;
           // The caller sees it, or the next call.
-          if (call != from.end() && from_outside.contains(*own)) {
-            throw conflict_of(*calls[static_cast<std::size_t>(call - from.begin())], node, "the caller");
+          if (from != NumberSets::kNone && from_outside.contains(*of_written)) {
+            const std::size_t first = *sets.first_difference(from, NumberSets::kNone);
+            throw conflict_of(*calls[first], node, "the caller");
           }
-          writes[*own].push_back({&node, from, before});
+          writes[*of_written].push_back({&node, from, before});
         }
       }
-      const auto own = classes.of(id);
-      if (own && with_copies.contains(*own)) sources.emplace(id, std::move(source));
+      if (is_tracked) sources.emplace(id, source);
     }
     return sources;
   }
@@ -265,8 +324,7 @@ class AliasCheck {
       const auto* copied = is_copy ? result.args[0].get_if<NodeId>() : nullptr;
       if (copied != nullptr && inputs.contains(*copied)) found.emplace(i, inputs.at(*copied));
       const auto source = sources.find(*id);
-      if (source == sources.end() || std::ranges::find(source->second, true) == source->second.end())
-        continue;
+      if (source == sources.end() || source->second.calls == NumberSets::kNone) continue;
       for (const auto& [input, place] : inputs) {
         if (classes.of(input) == classes.of(*id)) found.emplace(i, place);
       }

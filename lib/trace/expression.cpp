@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <queue>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -330,21 +331,25 @@ std::string description(const Graph& graph, const Argument& value) {
 
 std::string_view what_decides(const Graph& graph, NodeId node) {
   constexpr std::size_t kMaxNodes = 1000;  // a question that takes more is one of an input
-  std::vector<NodeId> rest{node};
-  std::unordered_set<std::uint32_t> seen{node.index};
+  // The latest first: what is recorded uses what was recorded before, so that no node comes twice.
+  std::priority_queue<NodeId> rest;
+  rest.push(node);
   bool is_size = false, is_parameter = false;
-  while (!rest.empty()) {
-    const Node& at = graph.node(rest.back());
-    rest.pop_back();
-    if (at.op == Opcode::kPlaceholder || seen.size() > kMaxNodes) return "an input";
+  for (std::size_t seen = 1; !rest.empty(); ++seen) {
+    const NodeId id = rest.top();
+    while (!rest.empty() && rest.top() == id) rest.pop();
+    const Node& at = graph.node(id);
+    if (at.op == Opcode::kPlaceholder || seen > kMaxNodes) return "an input";
     if (at.op == Opcode::kGetAttr || at.op == Opcode::kCallModule) is_parameter = true;
     // What it gives of a tensor needs none of the tensor's elements.
-    const bool asks_size = has_trait(find_operator(parse_target(*at.target)), traits::kGivesSize);
+    const auto asks_size = [&] {
+      return has_trait(find_operator(parse_target(*at.target)), traits::kGivesSize);
+    };
     for_each_input(at, [&](NodeId input) {
-      if (asks_size && graph.node(input).op == Opcode::kGetAttr) {
+      if (graph.node(input).op == Opcode::kGetAttr && asks_size()) {
         is_size = true;
-      } else if (seen.insert(input.index).second) {
-        rest.push_back(input);
+      } else {
+        rest.push(input);
       }
     });
   }

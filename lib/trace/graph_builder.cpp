@@ -1,6 +1,7 @@
 #include "trace/graph_builder.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace fxtrace {
@@ -160,22 +161,19 @@ std::optional<std::size_t> GraphBuilder::find_parameter(NodeId node) const {
 }
 
 void GraphBuilder::add_subgraph(std::string name, ModuleGraph graph) {
-  result_.subgraphs.push_back({std::move(name), std::move(graph)});
+  result_.subgraphs.add({std::move(name), std::move(graph)});
 }
 
 std::string GraphBuilder::next_subgraph(const std::string& kind) const {
   const std::string prefix = kind + "_graph_";
-  const auto last = std::find_if(result_.subgraphs.rbegin(), result_.subgraphs.rend(),
-                                 [&](const Subgraph& subgraph) { return subgraph.name.starts_with(prefix); });
-  const int next = last == result_.subgraphs.rend() ? 0 : std::stoi(last->name.substr(prefix.size())) + 1;
-  return prefix + std::to_string(next);
+  for (const Subgraph& last : result_.subgraphs | std::views::reverse) {
+    if (last.name.starts_with(prefix))
+      return prefix + std::to_string(std::stoi(last.name.substr(prefix.size())) + 1);
+  }
+  return prefix + "0";
 }
 
-ModuleGraph GraphBuilder::take_last_subgraph() {
-  ModuleGraph graph = std::move(result_.subgraphs.back().graph);
-  result_.subgraphs.pop_back();
-  return graph;
-}
+ModuleGraph GraphBuilder::take_last_subgraph() { return result_.subgraphs.take_last().graph; }
 
 // Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked
 // up is not always recorded; then the place of its first use stands for it.

@@ -12,11 +12,6 @@ namespace {
 
 using SameNode = std::function<bool(NodeId, NodeId)>;
 
-const ModuleGraph* find_subgraph(const ModuleGraph& graph, const std::string& name) {
-  const auto found = std::ranges::find(graph.subgraphs, name, &Subgraph::name);
-  return found == graph.subgraphs.end() ? nullptr : &found->graph;
-}
-
 // What stands in a call: the form of its arguments, and apart from that the nodes and subgraphs in them.
 struct Arguments {
   std::vector<std::pair<std::string, Argument>> form;
@@ -31,7 +26,7 @@ Arguments arguments_of(const ModuleGraph& graph, const Node& node) {
       if (const auto* id = value.get_if<NodeId>()) result.nodes.push_back(*id);
     });
     if (const auto* subgraph = argument.get_if<Argument::GraphRef>()) {
-      result.subgraphs.push_back(find_subgraph(graph, subgraph->name));
+      result.subgraphs.push_back(graph.subgraphs.find(subgraph->name));
       return;
     }
     result.form.emplace_back(name,

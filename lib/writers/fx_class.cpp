@@ -851,11 +851,11 @@ class ClassWriter {
             }
           } else {
             static_assert(std::is_same_v<Value, Argument::GraphRef>);
-            const auto body = std::ranges::find(graph.subgraphs, value.name, &Subgraph::name);
-            if (body == graph.subgraphs.end()) {
+            const ModuleGraph* body = graph.subgraphs.find(value.name);
+            if (body == nullptr) {
               problem_ = "there is no graph " + python_string(value.name);
             } else {
-              out += "self." + bodies_.at(&body->graph);
+              out += "self." + bodies_.at(body);
             }
           }
         },

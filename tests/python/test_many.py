@@ -110,3 +110,29 @@ def test_torchscript_nodes_and_attributes(run, tmp_path):
     data = hostile.module(hostile.NET, {f"a{i}": hostile.number(1) for i in range(count)})
     model.write_bytes(hostile.code_case(code, data)())
     run_everything(run, model, tmp_path)
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("statement", ["while {}:\n      x = torch.mul(x, 2)", "if {}:\n      x = torch.mul(x, 2)"])
+def test_torchscript_control_flow_as_subgraphs(run, tmp_path, statement):
+    """Each has subgraphs of its own, hands on what the one before gave, and stands behind a write to that."""
+    model = tmp_path / "model.pt"
+    one = "    " + statement.format("bool(torch.gt(torch.sum(x), 3))") + "\n    _0 = torch.add_(x, 1)\n"
+    model.write_bytes(hostile.body_case("    x = torch.relu(x)\n" + one * MANY + "    return x\n")())
+    collection = run_everything(run, model, tmp_path, ("--control-flow", "subgraph"))
+    assert len(collection["graphs"][0]["subgraphs"]) == 2 * MANY
+
+
+@pytest.mark.volume
+def test_torchscript_modules_that_fail(run, tmp_path):
+    code = (
+        "class Part(Module):\n  training : bool\n  def forward(self: __torch__.Part,\n    x: Tensor) -> Tensor:\n"
+        "    if bool(torch.gt(torch.sum(x), 3)):\n      y = torch.relu(x)\n    else:\n      y = torch.sin(x)\n    return y\n"
+    )
+    code += "class Net(Module):\n" + "".join(f"  a{i} : __torch__.Part\n" for i in range(MANY))
+    code += "  def forward(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n"
+    code += "".join(f"    x = (self.a{i}).forward(x)\n" for i in range(MANY)) + "    return x\n"
+    part = hostile.module("__torch__.Part", {"training": b"\x89"})
+    model = tmp_path / "model.pt"
+    model.write_bytes(hostile.code_case(code, hostile.module(hostile.NET, {f"a{i}": part for i in range(MANY)}))())
+    assert run_everything(run, model, tmp_path)["summary"]["modules"]["failed"] == MANY

@@ -20,10 +20,10 @@
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
 #include "operators/operators.h"
-#include "script/ir_text.h"
 #include "script/objects.h"
 #include "script/program.h"
 #include "support/error.h"
+#include "tests/forms/ir_text.h"
 
 namespace {
 

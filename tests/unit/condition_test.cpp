@@ -3,7 +3,7 @@
 #include <string>
 
 #include "catch.h"
-#include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;
 

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "costs/cost_log.h"
 #include "graph/summary.h"
-#include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
@@ -42,7 +42,7 @@ struct Model {
   Model& subgraph(const char* name, const char* text) {
     ModuleGraph graph;
     graph.graph = parse_graph(text);
-    collection.graphs[0].subgraphs.push_back({name, std::move(graph)});
+    collection.graphs[0].subgraphs.add({name, std::move(graph)});
     return *this;
   }
   // In pre-order.

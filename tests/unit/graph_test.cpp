@@ -9,8 +9,8 @@
 
 #include "catch.h"
 #include "graph/lint.h"
-#include "graph/text_form.h"
 #include "support/error.h"
+#include "tests/forms/graph_text.h"
 
 namespace fxtrace {
 namespace {
@@ -346,6 +346,31 @@ TEST_CASE("edits cost what they touch", "[graph]") {
   CHECK(elapsed.count() < 5);
   CHECK(graph.size() == kNodes + 3);
   lint(graph);
+}
+
+TEST_CASE("subgraphs are found by name, the first of two that share it") {
+  SubgraphList list;
+  const auto add = [&](const char* name, const char* module) {
+    ModuleGraph graph;
+    graph.module = module;
+    list.add({name, std::move(graph)});
+  };
+  const auto found = [&](const char* name) {
+    const ModuleGraph* graph = list.find(name);
+    return graph == nullptr ? std::string("none") : graph->module;
+  };
+  add("a", "first");
+  add("b", "second");
+  add("a", "third");
+  CHECK(found("a") == "first");
+  CHECK(found("c") == "none");
+  CHECK(list.take_last().graph.module == "third");
+  CHECK(found("a") == "first");
+  list.erase_if([](const Subgraph& subgraph) { return subgraph.name == "a"; });
+  CHECK(found("a") == "none");
+  CHECK(found("b") == "second");
+  CHECK(list.take_last().name == "b");
+  CHECK(found("b") == "none");
 }
 
 }  // namespace fxtrace

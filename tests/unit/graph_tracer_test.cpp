@@ -9,8 +9,8 @@
 #include "catch.h"
 #include "fake_program.h"
 #include "graph/lint.h"
-#include "graph/text_form.h"
 #include "support/error.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;
 

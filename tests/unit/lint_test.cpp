@@ -57,10 +57,10 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
       {"a constant that nothing uses: 'k'", [](auto& c) { c.graphs[0].constants.push_back({"k", {}}); }},
       {"a subgraph that nothing uses: 'g'",
        [](auto& c) {
-         c.graphs[0].subgraphs.push_back(c.graphs[0].subgraphs[0]);
-         c.graphs[0].subgraphs.back().name = "g";
+         c.graphs[0].subgraphs.add(c.graphs[0].subgraphs[0]);
+         c.graphs[0].subgraphs[1].name = "g";
        }},
-      {"cond runs no subgraph: 'true_graph_0'", [](auto& c) { c.graphs[0].subgraphs.clear(); }},
+      {"cond runs no subgraph: 'true_graph_0'", [](auto& c) { c.graphs[0].subgraphs = {}; }},
       {"> true_graph_0 has an order of execution",
        [](auto& c) { c.graphs[0].subgraphs[0].graph.execution.emplace(); }},
       {"the name y is used twice",

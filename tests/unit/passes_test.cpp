@@ -28,8 +28,8 @@
 
 #include "catch.h"
 #include "graph/lint.h"
-#include "graph/text_form.h"
 #include "passes/pass.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;
 
@@ -92,8 +92,8 @@ class Case {
       if (text[0] == '%') {
         nodes += text + "\n";
       } else if (text.starts_with("subgraph ")) {
-        graph.subgraphs.push_back({text.substr(9), {}});
-        read(graph.subgraphs.back().graph, indent + 2, at);
+        graph.subgraphs.add({text.substr(9), {}});
+        read(*graph.subgraphs.find(text.substr(9)), indent + 2, at);
       } else if (text.starts_with("guard ")) {
         graph.guards.push_back({Expression::parse(text.substr(6)), {}});
       } else if (text.starts_with("constant ")) {

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "fake_program.h"
 #include "graph/lint.h"
-#include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 inline fxtrace::ModuleGraph module_graph(std::string module, std::string type, const std::string& text) {
   fxtrace::ModuleGraph graph;
@@ -64,7 +64,7 @@ inline fxtrace::GraphCollection sample_collection() {
   };
   auto inner = module_graph("", "pkg.Net", "%y = placeholder[y]()\n%output = output[output](%y)");
   inner.execution.reset();
-  root.subgraphs.emplace_back("true_graph_0", std::move(inner));
+  root.subgraphs.add({"true_graph_0", std::move(inner)});
   root.guards = {{Expression::parse("x.dim() == 2"), source}, {Expression::parse("y"), {}}};
   root.execution =
       Execution{{"", "a", "a.l"},
@@ -132,11 +132,11 @@ inline fxtrace::GraphCollection exported_collection() {
       %map_impl = call_function[higher_order.map_impl](graph("body_graph_0"), [%y], [])  # a.inner: pkg.Part
       %output = output[output](%map_impl)  # a: pkg.Gate)");
   when_true.execution.reset();
-  when_true.subgraphs.emplace_back("body_graph_0", std::move(innermost));
+  when_true.subgraphs.add({"body_graph_0", std::move(innermost)});
   auto when_false = module_graph("", "pkg.Net", "%y = placeholder[y]()\n%output = output[output](%y)");
   when_false.execution.reset();
-  root.subgraphs.emplace_back("true_graph_0", std::move(when_true));
-  root.subgraphs.emplace_back("false_graph_0", std::move(when_false));
+  root.subgraphs.add({"true_graph_0", std::move(when_true)});
+  root.subgraphs.add({"false_graph_0", std::move(when_false)});
   root.guards = {{Expression::parse("0 <= batch <= 16"), {}}};
 
   GraphSignature signature;

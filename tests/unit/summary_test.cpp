@@ -448,7 +448,7 @@ TEST_CASE("summary: nodes of subgraphs count by the node that runs them", "[summ
       %output = output[output](%a))");
   body.execution.reset();
   body.graph.set_cost(node_named(body.graph, "a"), cost("100"));
-  root.subgraphs.emplace_back("true_graph_0", std::move(body));
+  root.subgraphs.add({"true_graph_0", std::move(body)});
   collection.graphs.push_back(std::move(root));
   const ModelSummary summary = summarize_model(collection);
   CHECK(summary.macs == SymInt(100));

@@ -1,4 +1,5 @@
 #include "graph/text_form.h"
+#include "tests/forms/graph_text.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
-#include "script/ir_check.h"
-#include "script/ir_text.h"
 #include "script/program.h"
 #include "script/type_relations.h"
+#include "tests/forms/ir_check.h"
+#include "tests/forms/ir_text.h"
 #include "tests/fuzz/targets.h"
 
 namespace fxtrace::fuzz {

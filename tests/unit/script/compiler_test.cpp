@@ -8,11 +8,11 @@
 #include <map>
 
 #include "catch.h"
-#include "script/ir_check.h"
-#include "script/ir_text.h"
 #include "script/program.h"
 #include "script/type_relations.h"
 #include "support/error.h"
+#include "tests/forms/ir_check.h"
+#include "tests/forms/ir_text.h"
 
 namespace fxtrace::script {
 namespace {

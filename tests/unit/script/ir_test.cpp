@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "catch.h"
-#include "script/ir_text.h"
 #include "script/operator_table.h"
 #include "support/error.h"
+#include "tests/forms/ir_text.h"
 
 namespace fxtrace::script {
 

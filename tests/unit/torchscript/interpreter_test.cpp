@@ -15,8 +15,9 @@
 
 #include "catch.h"
 #include "graph/text_form.h"
-#include "script/ir_text.h"
 #include "script/program.h"
+#include "tests/forms/graph_text.h"
+#include "tests/forms/ir_text.h"
 #include "torchscript/archive.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/config.h"

@@ -1,4 +1,4 @@
-#include "script/ir_text.h"
+#include "tests/forms/ir_text.h"
 
 #include <charconv>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "script/ir_check.h"
+#include "tests/forms/ir_check.h"
 
 #include <unordered_set>
 

@@ -1,0 +1,18 @@
+// Graphs as text: tests say what a step does to a graph in the form of graph/text_form.h, one node a line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace fxtrace {
+
+std::string print_graph(const Graph& graph);
+std::string print_graph_with_values(const Graph& graph);
+
+// The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
+// Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
+Graph parse_graph(std::string_view text);
+
+}  // namespace fxtrace
