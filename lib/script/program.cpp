@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -64,7 +65,9 @@ struct BoundMethod {
 constexpr std::array kBoundMethods{
     BoundMethod{"quantized.LinearPackedParamsBase", "bias() -> Tensor?"},
     BoundMethod{"quantized.LinearPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
+    BoundMethod{"quantized.LinearPackedParamsBase", "__getstate__() -> ((Tensor, Tensor?))"},
     BoundMethod{"quantized.Conv2dPackedParamsBase", "weight() -> Tensor"},
+    BoundMethod{"quantized.Conv2dPackedParamsBase", "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
     BoundMethod{"quantized.Conv2dPackedParamsBase", "bias() -> Tensor?"},
     BoundMethod{"quantized.Conv2dPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
     BoundMethod{"quantized.Conv2dPackedParamsBase", "stride() -> int[]"},
@@ -74,6 +77,7 @@ constexpr std::array kBoundMethods{
     BoundMethod{"quantized.Conv2dPackedParamsBase", "groups() -> int"},
     BoundMethod{"quantized.Conv2dPackedParamsBase", "transpose() -> bool"},
     BoundMethod{"quantized.Conv3dPackedParamsBase", "weight() -> Tensor"},
+    BoundMethod{"quantized.Conv3dPackedParamsBase", "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
     BoundMethod{"quantized.Conv3dPackedParamsBase", "bias() -> Tensor?"},
     BoundMethod{"quantized.Conv3dPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
     BoundMethod{"quantized.Conv3dPackedParamsBase", "stride() -> int[]"},
@@ -83,10 +87,13 @@ constexpr std::array kBoundMethods{
     BoundMethod{"quantized.Conv3dPackedParamsBase", "groups() -> int"},
     BoundMethod{"quantized.Conv3dPackedParamsBase", "transpose() -> bool"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "bit_rate() -> int"},
+    BoundMethod{"quantized.EmbeddingPackedParamsBase", "__getstate__() -> ((int, Tensor[], float[], int[]))"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "unpack() -> Tensor"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "version() -> int"},
     BoundMethod{"_nnapi.Compilation", "__init__() -> NoneType"},
     BoundMethod{"_nnapi.Compilation", "init(Tensor ser, Tensor[] parameters) -> NoneType"},
+    BoundMethod{"_nnapi.Compilation",
+                "init2(Tensor ser, Tensor[] parameters, int preference, bool relax) -> NoneType"},
     BoundMethod{"_nnapi.Compilation", "run(Tensor[] inputs, Tensor[] outputs) -> NoneType"},
 };
 
@@ -102,12 +109,39 @@ std::string without_mangling(const std::string& name) {
   return result;
 }
 
-// Archives of before PyTorch 1.5 say Tensor where an object stands today.
-bool holds_packed_parameters(const std::string& class_name, const Tree& target, const Tree& type) {
-  if (target.text != "_packed_params" || !type.is(Syntax::kName) || type.text != "Tensor") return false;
-  const std::string name = without_mangling(class_name);
-  return name == "__torch__.torch.nn.quantized.modules.linear.LinearPackedParams" ||
-         name == "__torch__.torch.nn.quantized.modules.linear.Linear";
+// Archives of before PyTorch 1.6 say Tensor of the `_packed_params` of these, where an object stands today.
+struct PackedClass {
+  std::string_view holder;  // without mangling
+  std::string_view packed;  // behind kTorchBindPrefix
+};
+constexpr std::array kPackedClasses{
+    PackedClass{"__torch__.torch.nn.quantized.modules.linear.LinearPackedParams",
+                "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.quantized.modules.linear.Linear", "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.quantized.dynamic.modules.linear.Linear",
+                "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.quantized.modules.conv.Conv2d", "quantized.Conv2dPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.quantized.modules.conv.Conv3d", "quantized.Conv3dPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.intrinsic.quantized.modules.conv_relu.ConvReLU2d",
+                "quantized.Conv2dPackedParamsBase"},
+    PackedClass{"__torch__.torch.nn.intrinsic.quantized.modules.conv_relu.ConvReLU3d",
+                "quantized.Conv3dPackedParamsBase"},
+    PackedClass{"__torch__.torch.ao.nn.quantized.modules.linear.LinearPackedParams",
+                "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.ao.nn.quantized.modules.linear.Linear", "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.ao.nn.quantized.dynamic.modules.linear.Linear",
+                "quantized.LinearPackedParamsBase"},
+    PackedClass{"__torch__.torch.ao.nn.quantized.modules.conv.Conv2d", "quantized.Conv2dPackedParamsBase"},
+    PackedClass{"__torch__.torch.ao.nn.quantized.modules.conv.Conv3d", "quantized.Conv3dPackedParamsBase"},
+};
+
+// The qualified name of the class of packed parameters that an attribute holds though it says Tensor.
+std::optional<std::string> find_packed_class(const std::string& holder, std::string_view attribute,
+                                             const Tree& type) {
+  if (attribute != "_packed_params" || !type.is(Syntax::kName) || type.text != "Tensor") return std::nullopt;
+  const auto found = std::ranges::find(kPackedClasses, without_mangling(holder), &PackedClass::holder);
+  if (found == kPackedClasses.end()) return std::nullopt;
+  return std::string(kTorchBindPrefix).append(found->packed);
 }
 
 std::set<std::string, std::less<>> names_in(const SyntaxFile& file, const Tree& list) {
@@ -409,11 +443,8 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
   for (const Attribute& each : attributes) {
     ClassAttribute attribute;
     attribute.name = each.name;
-    Tree named;
-    named.text = each.name;
-    attribute.type = holds_packed_parameters(type.name(), named, *each.type)
-                         ? find_type("__torch__.torch.classes.quantized.LinearPackedParamsBase")
-                         : parser.parse(*each.type);
+    const auto packed = find_packed_class(type.name(), each.name, *each.type);
+    attribute.type = packed ? find_type(*packed) : parser.parse(*each.type);
     attribute.is_parameter = parameters.contains(each.name);
     attribute.is_buffer = buffers.contains(each.name);
     type.add_attribute(std::move(attribute));

@@ -199,10 +199,18 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     const Value* state = archive_->find_state(objects_[i].get());
     if (state == nullptr) continue;
     interpreter.set_state(objects_[i], *state);
+    const std::string& path = modules_[i].path;
     std::vector<std::pair<std::string, Argument>> values;
     for (std::size_t slot = 0; slot < objects_[i]->slots.size(); ++slot) {
-      if (auto plain = plain_attribute(objects_[i]->slots[slot]))
-        values.emplace_back(class_of(*objects_[i]).attributes()[slot].name, std::move(*plain));
+      const std::string& name = class_of(*objects_[i]).attributes()[slot].name;
+      const Value& value = objects_[i]->slots[slot];
+      if (value.is_object() && !value.to_object().type->is_module()) {
+        // It stands in the state, and is an attribute like those that need no code to be set.
+        count_names(path.size() + name.size() + 1);
+        paths_.emplace(&value.to_object(), (path.empty() ? "" : path + ".") + path_part(name));
+      } else if (auto plain = plain_attribute(value)) {
+        values.emplace_back(name, std::move(*plain));
+      }
     }
     set_attributes(modules_[i], std::move(values));
   }

@@ -11,6 +11,7 @@ import harness
 import pytest
 import tiers
 import torch
+import torch.ao.nn.sparse.quantized
 from torch import Tensor, nn
 from torch.utils.mobile_optimizer import optimize_for_mobile
 
@@ -229,6 +230,41 @@ def test_frozen_quantized(program, tmp_path, dynamic):
     objects = [c for c in collection["graphs"][0]["constants"].values() if "index" in c]
     assert len(objects) == (2 if dynamic else 1)
     assert all(c["record"] == "constants.pkl" and "PackedParamsBase" in c["type"] for c in objects)
+
+
+def test_objects_that_stand_in_the_state_of_a_module(program, tmp_path):
+    """Only `__setstate__` makes an attribute of it.  Traced only: QNNPACK does not run this one."""
+    engine = torch.backends.quantized.engine
+    try:
+        torch.backends.quantized.engine = "qnnpack"
+        module = nn.Sequential(torch.ao.nn.sparse.quantized.Linear(8, 8, row_block_size=1, col_block_size=4))
+        path = write(tmp_path, archive_edit.save(torch.jit.script(module)))
+        torch.jit.load(path)
+    finally:
+        torch.backends.quantized.engine = engine
+    collection = program.trace(path, "--no-default-leaves")
+    assert collection["summary"]["modules"]["failed"] == 0, collection["modules"]
+    assert targets(collection)[1:3] == ["0._packed_params._packed_params", "sparse.qlinear.default"]
+
+
+STATE_OF_PACKED = '''class Net(Module):
+  __parameters__ = []
+  __buffers__ = []
+  packed : __torch__.torch.classes.quantized.LinearPackedParamsBase
+  def forward(self: __torch__.Net, x: Tensor) -> Tensor:
+    weight, bias, = (self.packed).__getstate__()
+    return torch.mul(x, torch.dequantize(weight))
+'''
+
+
+def test_states_that_code_asks_packed_parameters_for(program, tmp_path):
+    data = (
+        b"\x80\x02c__torch__\nNet\n)\x81}("
+        + archive_edit.pickled("packed") + OBJECT % (b"quantized", b"LinearPackedParamsBase")
+        + b"ub."
+    )  # fmt: skip
+    collection = program.trace(write(tmp_path, hand_made(STATE_OF_PACKED, data)))
+    assert targets(collection)[2:5] == ["__getstate__", "operator.getitem", "aten.dequantize.self"]
 
 
 def renamed_class(content: bytes, new: str) -> bytes:
