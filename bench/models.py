@@ -103,6 +103,8 @@ def eager(name: str) -> tuple[nn.Module, tuple]:
         with torch.device("meta"):
             model: nn.Module = Layers(count)
         model = model.to_empty(device="cpu")
+        if count < 1000:
+            model.apply(lambda module: module.weight.data.zero_() if isinstance(module, nn.Linear) else None)
         return model.requires_grad_(False).eval(), (torch.ones(2, count),)
     made = {
         "toy": lambda: (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)), torch.ones(2, 4)),
@@ -189,8 +191,6 @@ def main() -> int:
     with open(path + ".shapes", "w", encoding="utf-8") as file:  # as pnnx wants them
         file.write(",".join(f"[{','.join(map(str, x.shape))}]{types[x.dtype]}" for x in inputs))
     if kind == "layers":
-        if int(number) < 1000:
-            model.apply(lambda module: module.weight.zero_() if isinstance(module, nn.Linear) else None)
         save_sparse(path + ".pt", lambda to: torch.jit.script(model).save(to))
         program = torch.export.export(model, inputs)
         with SparseFile(path + ".pt2", "wb") as file:
