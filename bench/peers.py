@@ -43,7 +43,8 @@ def torchinfo(path: str) -> None:
 
 def jit_load(path: str):
     model = torch.jit.load(path + ".pt")
-    waiting = [model.inlined_graph]
+    graph = model.inlined_graph  # while it lives its nodes do
+    waiting = [graph]
     while waiting:
         for node in waiting.pop().nodes():
             waiting += node.blocks()
