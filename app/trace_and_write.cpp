@@ -12,6 +12,7 @@
 #include "graph/summary.h"
 #include "graph/text_form.h"
 #include "support/log.h"
+#include "support/timer.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -87,8 +88,13 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
     if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
   }
 
+  const Timer pass_time;
   run_passes(config.passes, collection, console);
+  const std::string pass_text = pass_time.milliseconds();
+  const Timer write_time;
   output.write([&](std::ostream& out) { format.write(collection, out); });
+  log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
+               ", write " + write_time.milliseconds());
   const std::size_t failed = count_failed(collection);
   if (failed == 0) return kDone;
   const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });

@@ -1,4 +1,4 @@
-// The option -v of every command.
+// The option -v of every command, and --timings.
 #pragma once
 
 #include "app/console.h"
@@ -13,11 +13,13 @@ namespace fxtrace::cli {
 class VerboseArgument {
  public:
   void add_to(CLI::App& app);
+  void add_timings_to(CLI::App& app);  // of commands that trace and write
   // From now on the log goes to the console.
   void set_up_log(Console& console) const;
 
  private:
   bool verbose_ = false;
+  bool timings_ = false;
 };
 
 }  // namespace fxtrace::cli

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Makes the archives that run.py measures, in processes of its own: models.py KIND PATH [NUMBER]."""
+"""The models that bench/run measures: `models.py NAME FOLDER` writes NAME.pt, NAME.pt2 and, for what replays a graph,
+NAME.check with inputs and what the model makes of them."""
 
 import io
+import json
 import os
 import sys
+import tempfile
 import warnings
+import zipfile
 
 import torch
 from torch import Tensor, nn
 
-sys.path.insert(
-    0,
-    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "python"),
-)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "python"))
 
 
 class Layers(nn.Module):
@@ -28,129 +29,46 @@ class Layers(nn.Module):
         return x
 
 
+class Chain(nn.Module):
+    def __init__(self, nodes: int):
+        super().__init__()
+        self.nodes, self.weight = nodes, nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(self.nodes // 2):
+            x = torch.relu(x) + self.weight
+        return x
+
+
+class Nest(nn.Module):
+    def __init__(self, inner: nn.Module):
+        super().__init__()
+        self.linear, self.inner = nn.Linear(4, 4), inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(self.linear(x)) + 1
+
+
 class Failing(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(2, 2)
 
-    def forward(self, x: Tensor, careful: bool) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         x = self.linear(x)
-        if careful:
-            if bool(x.sum() > 0):
-                x = x + 1
-        return x
-
-
-class Flat(nn.Module):
-    """Each module fails at its first call."""
-
-    def __init__(self, count: int):
-        super().__init__()
-        self.parts = nn.ModuleList([Failing() for _ in range(count)])
-
-    def forward(self, x: Tensor) -> Tensor:
-        for part in self.parts:
-            x = part(x, True)
-        return x
-
-
-class Late(nn.Module):
-    """Each module is followed once before it fails, and the failures come one by one."""
-
-    def __init__(self, count: int):
-        super().__init__()
-        self.parts = nn.ModuleList([Failing() for _ in range(count)])
-
-    def forward(self, x: Tensor) -> Tensor:
-        for part in self.parts:
-            x = part(x, False)
-        for part in self.parts:
-            x = part(x, True)
-        return x
-
-
-class Link(nn.Module):
-    def __init__(self, rest: nn.Module):
-        super().__init__()
-        self.linear = nn.Linear(2, 2)
-        self.rest = rest
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.rest(self.linear(x))
         if bool(x.sum() > 0):
             x = x + 1
         return x
 
 
-class Nested(nn.Module):
-    """Chains of ten: each failing module holds the next one."""
-
-    def __init__(self, count: int):
-        super().__init__()
-        self.chains = nn.ModuleList()
-        for _ in range(count // 10):
-            chain: nn.Module = nn.Linear(2, 2)
-            for _ in range(10):
-                chain = Link(chain)
-            self.chains.append(chain)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for chain in self.chains:
-            x = chain(x)
-        return x
+def nest(depth: int) -> nn.Module:
+    model: nn.Module = nn.Identity()
+    for _ in range(depth):
+        model = Nest(model)
+    return model
 
 
-class Attention(nn.Module):
-    def __init__(self, width: int, heads: int):
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, length, width = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        weights = (q @ k.transpose(-2, -1)).softmax(-1)
-        return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
-
-
-class Block(nn.Module):
-    def __init__(self, width: int):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = Attention(width, 2)
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
-
-
-class SparseFile(io.FileIO):
-    """Zeros that are written to it take no room on the disk."""
-
-    def write(self, data) -> int:
-        data = bytes(data)
-        if len(data) < 4096 or data.count(0) < len(data):
-            return super().write(data)
-        self.truncate(self.seek(len(data), os.SEEK_CUR))
-        return len(data)
-
-
-def layers(width: int) -> nn.Module:
-    # Zeros that nobody touches take no memory while the archive is written.
-    with torch.device("meta"):
-        model = Layers(width)
-    return (
-        model.to_empty(device="cpu")
-        .requires_grad_(False)
-        .apply(
-            lambda module: module.weight.zero_() if width < 1000 and isinstance(module, nn.Linear) else None
-        )
-    )
-
-
-def resnet50(_: int) -> nn.Module:
+def resnet50() -> nn.Module:
     import tvcompat
 
     tvcompat.prepare()
@@ -159,7 +77,7 @@ def resnet50(_: int) -> nn.Module:
     return torchvision.models.resnet50(weights=None)
 
 
-def trace_bert(path: str, _: int) -> None:
+def bert() -> nn.Module:
     import tvcompat
 
     tvcompat.prepare()  # transformers imports torchvision where it finds it
@@ -173,39 +91,125 @@ def trace_bert(path: str, _: int) -> None:
         def forward(self, tokens: Tensor):
             return self.model(tokens).to_tuple()
 
-    with torch.no_grad():
-        tokens = torch.ones(2, 128, dtype=torch.int64)
-        torch.jit.trace(Bert().eval(), (tokens,), strict=False, check_trace=False).save(path)
+    return Bert()
 
 
-def export_layers(path: str, width: int) -> None:
-    program = torch.export.export(layers(width).eval(), (torch.zeros(2, width),))
-    with SparseFile(path, "wb") as file:
-        torch.export.save(program, file)
+def eager(name: str) -> tuple[nn.Module, tuple]:
+    """The model and its inputs; the same in every process."""
+    torch.manual_seed(0)
+    kind, _, number = name.partition("_")
+    count = int(number or 0)
+    if kind == "layers":  # zeros that nobody touches take no memory
+        with torch.device("meta"):
+            model: nn.Module = Layers(count)
+        model = model.to_empty(device="cpu")
+        if count < 1000:
+            model.apply(lambda module: module.weight.data.zero_() if isinstance(module, nn.Linear) else None)
+        return model.requires_grad_(False).eval(), (torch.ones(2, count),)
+    made = {
+        "toy": lambda: (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)), torch.ones(2, 4)),
+        "chain": lambda: (Chain(count), torch.ones(2, 4)),
+        "nest": lambda: (nest(count), torch.ones(2, 4)),
+        "failing": lambda: (nn.Sequential(*[Failing() for _ in range(count)]), torch.ones(2, 2)),
+        "resnet50": lambda: (resnet50(), torch.ones(1, 3, 224, 224)),
+        "bert": lambda: (bert(), torch.ones(2, 128, dtype=torch.int64)),
+    }
+    model, x = made[kind]()
+    return model.eval().requires_grad_(False), (x,)
 
 
-def export_blocks(path: str, count: int) -> None:
-    model = nn.Sequential(*[Block(8) for _ in range(count)]).eval()
-    shapes = ({0: torch.export.Dim("batch")},)
-    torch.export.save(torch.export.export(model, (torch.zeros(2, 3, 8),), dynamic_shapes=shapes), path)
+class SparseFile(io.FileIO):
+    """Zeros that are written to it take no room on the disk."""
+
+    def write(self, data) -> int:
+        data = memoryview(data).cast("B")
+        zeros = bytes(1 << 20)
+        for start in range(0, len(data), len(zeros)):
+            part = data[start : start + len(zeros)].tobytes()
+            if len(part) < 4096 or part != zeros[: len(part)]:
+                super().write(part)
+            else:
+                self.truncate(self.seek(len(part), os.SEEK_CUR))
+        return len(data)
+
+
+def save_sparse(path: str, save) -> None:
+    """For torch.jit.save, which holds in memory what it writes to anything but a path."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, os.path.basename(path))  # PyTorch names what is inside after the file
+        os.mkfifo(pipe)
+        writer = os.fork()  # no thread: PyTorch writes with the interpreter's lock held
+        if writer == 0:
+            save(pipe)
+            os._exit(0)
+        with open(pipe, "rb", buffering=0) as source, SparseFile(path, "wb") as target:
+            while data := source.read(1 << 20):
+                target.write(data)
+        os.waitpid(writer, 0)
+
+
+def export_chain(path: str, nodes: int) -> None:
+    """torch.export takes minutes for 100,000 nodes: the second relu and add of four nodes stand for those that follow."""
+    model, inputs = eager("chain_4")
+    buffer = io.BytesIO()
+    torch.export.save(torch.export.export(model, inputs), buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("models/model.json"):
+                program = json.loads(data)
+                graph = program["graph_module"]["graph"]
+                pair = json.dumps(graph["nodes"][-2:])
+                for i in range(2, nodes // 2):
+                    relu, add = json.loads(pair)
+                    relu["inputs"][0]["arg"]["as_tensor"]["name"] = f"add_{i - 1}"
+                    for node, result in ((relu, f"relu_{i}"), (add, f"add_{i}")):
+                        node["outputs"][0]["as_tensor"]["name"] = result
+                        if node.get("name"):
+                            node["name"] = result
+                        graph["tensor_values"][result] = graph["tensor_values"][result.split("_")[0] + "_1"]
+                    add["inputs"][0]["arg"]["as_tensor"]["name"] = f"relu_{i}"
+                    graph["nodes"] += [relu, add]
+                last = json.dumps("add_1")
+                result = json.dumps(f"add_{nodes // 2 - 1}")
+                graph["outputs"] = json.loads(json.dumps(graph["outputs"]).replace(last, result))
+                for key in ("signature", "module_call_graph"):
+                    text = json.dumps(program["graph_module"][key])
+                    program["graph_module"][key] = json.loads(text.replace(last, result))
+                data = json.dumps(program).encode()
+            new.writestr(name, data)
 
 
 def main() -> int:
     warnings.simplefilter("ignore")
-    kind, path = sys.argv[1:3]
-    number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    savers = {"exported_layers": export_layers, "exported_blocks": export_blocks, "bert": trace_bert}
-    if kind in savers:
-        savers[kind](path, number)
-        return 0
-    makers = {
-        "layers": layers,
-        "flat": Flat,
-        "late": Late,
-        "nested": Nested,
-        "resnet50": resnet50,
-    }
-    torch.jit.script(makers[kind](number).eval()).save(path)
+    sys.setrecursionlimit(100_000)
+    name, folder = sys.argv[1:3]
+    kind, _, number = name.partition("_")
+    path = os.path.join(folder, name)
+    model, inputs = eager(name)
+    types = {torch.float32: "f32", torch.int64: "i64"}
+    with open(path + ".shapes", "w", encoding="utf-8") as file:  # as pnnx wants them
+        file.write(",".join(f"[{','.join(map(str, x.shape))}]{types[x.dtype]}" for x in inputs))
+    if kind == "layers":
+        save_sparse(path + ".pt", lambda to: torch.jit.script(model).save(to))
+        program = torch.export.export(model, inputs)
+        with SparseFile(path + ".pt2", "wb") as file:
+            torch.export.save(program, file)
+        if int(number) > 1000:
+            return 0
+    else:
+        with torch.no_grad():
+            if kind in ("bert", "chain"):
+                scripted = torch.jit.trace(model, inputs, strict=False, check_trace=False)
+            else:
+                scripted = torch.jit.script(model)
+        scripted.save(path + ".pt")
+        if kind == "chain":
+            export_chain(path + ".pt2", int(number))
+        elif kind != "failing":
+            torch.export.save(torch.export.export(model, inputs), path + ".pt2")
+    with torch.no_grad():
+        torch.save({"inputs": inputs, "outputs": model(*inputs)}, path + ".check")
     return 0
 
 

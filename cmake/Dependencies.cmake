@@ -2,6 +2,7 @@
 
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
+find_package(simdjson CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 
 # Debian's CMake config of libzip insists on the zip tools, which nobody needs here.

@@ -92,7 +92,7 @@ def not_built(root):
 
 def not_linked(root):
     """Yields every library of ours, and of the two below, that a library includes and its CMakeLists.txt does not name."""
-    others = {"nlohmann/": "nlohmann_json::nlohmann_json", "CLI/": "CLI11::CLI11", "spdlog/": "spdlog", "zip.h": "fxtrace::libzip"}
+    others = {"nlohmann/": "nlohmann_json::nlohmann_json", "CLI/": "CLI11::CLI11", "spdlog/": "spdlog", "simdjson.h": "simdjson::simdjson", "zip.h": "fxtrace::libzip"}
     for lists in sorted([*root.glob("lib/*/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]):
         linked = lists.read_text(encoding="utf-8")
         needed = {}

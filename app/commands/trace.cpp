@@ -56,6 +56,7 @@ Command make_trace_command(CLI::App& parent) {
   arguments->format.add_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);
+  arguments->verbose.add_timings_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

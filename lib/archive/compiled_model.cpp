@@ -189,7 +189,7 @@ void declare(const Statement& statement, CompiledModel::Constant& constant) {
 // A JSON beside the code, read for what `read` looks for.
 void read_notes(const ZipArchive& zip, const std::string& record,
                 const std::function<void(const JsonValue&)>& read) {
-  const JsonDocument document(zip.read(record, kMaxNotes), record);
+  const JsonDocument document(JsonText{zip.read(record, kMaxNotes)}, record);
   if (!document.root().is_object()) document.root().fail("expected an object");
   read(document.root());
 }

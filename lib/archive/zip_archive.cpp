@@ -324,6 +324,10 @@ std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const
   zip_file_t* file = zip_fopen_index(handle_->zip, found->second, 0);
   if (file == nullptr) throw damaged(zip_error_strerror(zip_get_error(handle_->zip)));
   std::string bytes;
+  // Once, where the size is no mere claim, and a little more, for what reads a text some bytes at a time.
+  constexpr std::uint64_t kPadding = 64;
+  const std::uint64_t size = std::min<std::uint64_t>(entries_[found->second].size, max_bytes);
+  if (headers_[found->second] && size <= handle_->bytes.size()) bytes.reserve(size + kPadding);
   std::array<char, 16'384> buffer;
   std::string failure;
   const std::uint64_t allowed = kReadBytes + kReadTimes * handle_->bytes.size();

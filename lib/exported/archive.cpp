@@ -116,7 +116,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
                                      std::map<std::string, TensorRecord>& to) const {
   const std::string record = prefix_ + folder + config;
   if (!zip_.contains(record)) return;
-  const JsonDocument document(zip_.read(record, kMaxConfig), record);
+  const JsonDocument document(JsonText{zip_.read(record, kMaxConfig)}, record);
   const auto tensors = document.root().at("config").fields();
   for (auto field = tensors.begin(); field != tensors.end(); ++field) {
     const JsonValue item = *field;

@@ -124,7 +124,7 @@ ExportedProgram::ExportedProgram(const ModelFile& file, const FileInfo& info,
                                  const std::optional<std::string>& model)
     : archive_(file, info),
       model_(choose_model(archive_, model)),
-      document_(std::make_unique<JsonDocument>(archive_.json(model_), "the program's JSON")) {
+      document_(std::make_unique<JsonDocument>(JsonText{archive_.json(model_)}, "the program's JSON")) {
   const JsonValue program = document_->root();
   check_version(program);
   const JsonValue module = program.at("graph_module");

@@ -28,6 +28,14 @@ bool is_number(std::string_view text) {
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t start = 0;
+  if (text.find('[') == std::string_view::npos && text.find('(') == std::string_view::npos) {
+    // Nearly always, and in deep models these are megabytes.
+    for (std::size_t end; (end = text.find(separator, start)) != std::string_view::npos; start = end + 1) {
+      parts.push_back(text.substr(start, end - start));
+    }
+    parts.push_back(text.substr(start));
+    return parts;
+  }
   int open = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

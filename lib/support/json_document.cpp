@@ -1,10 +1,15 @@
 #include "support/json_document.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <unordered_set>
 
+#include <simdjson.h>
 #include <nlohmann/json.hpp>
 
 namespace fxtrace {
@@ -54,7 +59,7 @@ std::string pointer_part(const std::string& key) {
 
 }  // namespace
 
-// Receives what nlohmann's parser finds.
+// Receives what nlohmann's parser finds, and writes simdjson's tape.
 class JsonParser : public nlohmann::json_sax<nlohmann::json> {
  public:
   struct Problem {
@@ -67,35 +72,36 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
 
   const std::optional<Problem>& problem() const { return problem_; }
 
-  bool null() override { return add(Kind::kNull); }
-  bool boolean(bool value) override { return add(value ? Kind::kTrue : Kind::kFalse); }
+  bool null() override { return add('n'); }
+  bool boolean(bool value) override { return add(value ? 't' : 'f'); }
   bool number_integer(number_integer_t value) override {
-    if (!add(Kind::kInteger)) return false;
-    document_->entries_.back().integer = value;
+    if (!add('l')) return false;
+    tape().push_back(static_cast<std::uint64_t>(value));
     return true;
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
       return number_integer(static_cast<number_integer_t>(value));
     }
-    return number_float(static_cast<double>(value), {});
+    if (!add('u')) return false;
+    tape().push_back(value);
+    return true;
   }
   bool number_float(number_float_t value, const string_t&) override {
-    if (!add(Kind::kNumber)) return false;
-    document_->entries_.back().number = value;
+    if (!add('d')) return false;
+    tape().push_back(std::bit_cast<std::uint64_t>(value));
     return true;
   }
   bool string(string_t& value) override { return add_text(value); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Kind::kObject); }
+  bool start_object(std::size_t) override { return open('{'); }
   bool key(string_t& value) override {
-    const auto at = static_cast<std::uint32_t>(document_->entries_.size());
-    if (document_->rules_.strict && !is_new(value)) return refuse(at, "duplicate key '" + value + "'");
+    if (document_->rules_.strict && !is_new(value)) return refuse("duplicate key '" + value + "'");
     return add_text(value);
   }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(Kind::kArray); }
-  bool end_array() override { return close(); }
+  bool end_object() override { return close('}'); }
+  bool start_array(std::size_t) override { return open('['); }
+  bool end_array() override { return close(']'); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     const bool is_range = error.id == 406;
@@ -131,37 +137,39 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
     return message;
   }
 
-  bool refuse(std::uint32_t at, std::string what) {
-    problem_ = {std::move(what), document_->position(at), false};
+  std::vector<std::uint64_t>& tape() { return document_->own_tape_; }
+
+  // The value or key that comes next.
+  bool refuse(std::string what) {
+    problem_ = {std::move(what), document_->position(values_), false};
     return false;
   }
 
-  bool add(Kind kind) {
-    auto& entries = document_->entries_;
-    const auto at = static_cast<std::uint32_t>(entries.size());
-    if (entries.size() >= JsonDocument::kMaxValues) {
-      return refuse(at, "it has more than " + std::to_string(JsonDocument::kMaxValues) + " values");
+  void push(char tag, std::size_t payload) {
+    tape().push_back((std::uint64_t{static_cast<unsigned char>(tag)} << JsonDocument::kTagShift) | payload);
+  }
+  bool add(char tag, std::size_t payload = 0) {
+    if (const std::size_t most = document_->rules_.max_values; values_ >= most) {
+      return refuse("it has more than " + std::to_string(most) + " values");
     }
-    JsonDocument::Entry entry{};
-    entry.kind = kind;
-    entry.next = at + 1;
-    entries.push_back(entry);
+    ++values_;
+    push(tag, payload);
     return true;
   }
   bool add_text(const std::string& value) {
-    if (!add(Kind::kString)) return false;
-    auto& text = document_->entries_.back().text;
-    text.offset = static_cast<std::uint32_t>(document_->strings_.size());
-    text.length = static_cast<std::uint32_t>(value.size());
-    document_->strings_ += value;
+    auto& strings = document_->own_strings_;
+    if (!add('"', strings.size())) return false;
+    const auto length =
+        std::bit_cast<std::array<char, sizeof(std::uint32_t)>>(static_cast<std::uint32_t>(value.size()));
+    strings.append(length.data(), length.size()).append(value);
     return true;
   }
   // Whether the innermost object has no key of this name yet.
   bool is_new(const std::string& name) {
     Open& object = open_.back();
-    const auto& entries = document_->entries_;
+    document_->use_own();
     const auto each_key = [&](auto&& f) {
-      for (std::uint32_t key = object.at + 1; key < entries.size(); key = entries[key + 1].next) f(key);
+      for (std::uint32_t key = object.at + 1; key < tape().size(); key = document_->next(key + 1)) f(key);
     };
     if (++object.keys > kFewKeys) {
       if (object.names.empty())
@@ -172,23 +180,24 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
     each_key([&](std::uint32_t key) { found = found || document_->text(key) == name; });
     return !found;
   }
-  bool open(Kind kind) {
-    const auto at = static_cast<std::uint32_t>(document_->entries_.size());
+  bool open(char tag) {
     const auto& rules = document_->rules_;
     if (open_.size() >= rules.max_depth) {
-      return refuse(at, rules.strict ? "nested too deeply"
-                                     : "it is nested more than " + std::to_string(rules.max_depth) + " deep");
+      return refuse(rules.strict ? "nested too deeply"
+                                 : "it is nested more than " + std::to_string(rules.max_depth) + " deep");
     }
-    open_.push_back({at, 0, {}});
-    return add(kind);
+    open_.push_back({static_cast<std::uint32_t>(tape().size()), 0, {}});
+    return add(tag);
   }
-  bool close() {
-    document_->entries_[open_.back().at].next = static_cast<std::uint32_t>(document_->entries_.size());
+  bool close(char tag) {
+    push(tag, open_.back().at);
+    tape()[open_.back().at] |= tape().size();
     open_.pop_back();
     return true;
   }
 
   JsonDocument* document_;
+  std::size_t values_ = 0;
   std::vector<Open> open_;
   std::optional<Problem> problem_;
 };
@@ -199,48 +208,114 @@ JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules ru
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     source_ = text;
   }
+  if (rules.strict || !parse_fast(JsonText{std::string(text)})) parse(text);
+}
+
+JsonDocument::JsonDocument(JsonText text, std::string name, JsonRules rules)
+    : name_(std::move(name)), rules_(rules) {
+  if (!parse_fast(std::move(text))) parse(text.text);
+}
+
+// Whether simdjson took it, which says neither what is wrong nor where.  It takes what nlohmann's parser
+// takes, except for integers of more than 64 bits.
+bool JsonDocument::parse_fast(JsonText&& text) {
+  const std::size_t size = text.text.size();
+  if (size > kMaxText) return false;
+  // simdjson reserves 14 bytes for each of the text, of which graphs take one or two.  Where a limit on
+  // memory has no room for that, there may be enough for what nlohmann's parser takes.
+  constexpr std::size_t kReserved = 16, kLarge = 1'000'000;
+  if (size > kLarge) {
+    void* const room = std::malloc(kReserved * size);
+    if (room == nullptr) return false;
+    std::free(room);
+  }
+  text.text.reserve(size + kPadding);
+  simdjson::dom::document document;
+  {
+    simdjson::dom::parser parser;
+    if (parser.allocate(size, rules_.max_depth) != simdjson::SUCCESS) return false;
+    if (parser.parse_into_document(document, text.text.data(), size, false).error() != simdjson::SUCCESS)
+      return false;
+  }
+  tape_ = document.tape.get();
+  if (size / 2 >= rules_.max_values && values_before(next(1)) > rules_.max_values) return false;
+  strings_ = reinterpret_cast<const char*>(document.string_buf.get());
+  fast_strings_ = std::move(document.string_buf);
+  if (size > kLarge) {
+    text.text = {};
+    own_tape_.assign(tape_, tape_ + next(1));
+    tape_ = own_tape_.data();
+  } else {
+    fast_tape_ = std::move(document.tape);
+  }
+  return true;
+}
+
+void JsonDocument::parse(std::string_view text) {
   std::optional<JsonParser::Problem> problem;
   if (text.size() > kMaxText) {
     problem = {"it is longer than " + std::to_string(kMaxText) + " bytes"};
   } else if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
     // To nlohmann's parser this is the end of the text.
-    problem = {rules.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end),
+    problem = {rules_.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end),
                end};
   } else {
-    constexpr std::size_t kBytesPerValue = 10;  // of graphs, about
-    entries_.reserve(text.size() / kBytesPerValue);
-    strings_.reserve(text.size());
-    JsonParser parser(*this);
-    nlohmann::json::sax_parse(text.begin(), text.end(), &parser);
-    problem = parser.problem();
-    if (problem && problem->is_syntax && !rules.strict) {
-      if (const auto standard = with_quoted_numbers(text)) {
-        entries_.clear();
-        strings_.clear();
-        JsonParser again(*this);
-        nlohmann::json::sax_parse(*standard, &again);
-        problem = again.problem();
-      }
+    constexpr std::size_t kBytesPerWord = 8;  // of graphs, about
+    own_tape_.reserve(text.size() / kBytesPerWord);
+    own_strings_.reserve(text.size());
+    const auto parse = [&](std::string_view standard) {
+      own_tape_.assign(1, std::uint64_t{'r'} << kTagShift);
+      own_strings_.clear();
+      JsonParser parser(*this);
+      nlohmann::json::sax_parse(standard.begin(), standard.end(), &parser);
+      problem = parser.problem();
+    };
+    parse(text);
+    if (problem && problem->is_syntax && !rules_.strict) {
+      if (const auto standard = with_quoted_numbers(text)) parse(*standard);
     }
+    use_own();
   }
   if (!problem) return;
-  if (!rules.strict) throw Error(rules.error, name_ + " cannot be parsed: " + problem->what);
-  throw Error(rules.error, problem->what).at(name_ + line_and_column(problem->position));
+  if (!rules_.strict) throw Error(rules_.error, name_ + " cannot be parsed: " + problem->what);
+  throw Error(rules_.error, problem->what).at(name_ + line_and_column(problem->position));
+}
+
+void JsonDocument::use_own() {
+  tape_ = own_tape_.data();
+  strings_ = own_strings_.data();
+}
+
+std::string_view JsonDocument::text(std::uint32_t at) const {
+  const char* const start = strings_ + (tape_[at] & ((std::uint64_t{1} << kTagShift) - 1));
+  std::uint32_t length = 0;
+  std::memcpy(&length, start, sizeof length);
+  return {start + sizeof length, length};
+}
+
+// How many values and keys begin before this one.
+std::size_t JsonDocument::values_before(std::uint32_t at) const {
+  std::size_t count = 0;
+  for (std::uint32_t i = 1; i < at; ++i) {
+    const char kind = tag(i);
+    if (kind != ']' && kind != '}') ++count;
+    if (kind == 'l' || kind == 'u' || kind == 'd') ++i;
+  }
+  return count;
 }
 
 // "graph.nodes[12].inputs[0]", or as a JSON pointer; cut where no one would read on.
 std::string JsonDocument::path(std::uint32_t at) const {
   constexpr std::size_t kMaxKey = 80, kMaxPath = 300;
   std::string path;
-  std::uint32_t current = 0;
+  std::uint32_t current = 1;
   while (current != at) {
-    const Entry& entry = entries_[current];
-    const bool object = entry.kind == Kind::kObject;
+    const bool object = tag(current) == '{';
     std::uint32_t child = current + 1;
     std::size_t index = 0;
     // What is looked for is this value, its key, or something in it.
-    while (at >= entries_[object ? child + 1 : child].next) {
-      child = entries_[object ? child + 1 : child].next;
+    while (at >= next(object ? child + 1 : child)) {
+      child = next(object ? child + 1 : child);
       ++index;
     }
     current = object ? child + 1 : child;
@@ -255,12 +330,13 @@ std::string JsonDocument::path(std::uint32_t at) const {
   return path;
 }
 
-// The byte of the text at which this value or key begins.  Up to there the text is known to be JSON.
-std::size_t JsonDocument::position(std::uint32_t at) const {
+// The byte of the text at which the value or key begins that has so many before it.  Up to there the text is
+// known to be JSON.
+std::size_t JsonDocument::position(std::size_t values) const {
   std::size_t position = 0;
-  for (std::uint32_t seen = 0; position < source_.size(); ++seen) {
+  for (std::size_t seen = 0; position < source_.size(); ++seen) {
     position = std::min(source_.find_first_not_of(" \t\r\n,:]}", position), source_.size());
-    if (seen == at) break;
+    if (seen == values) break;
     if (source_[position] == '"') {
       for (++position; source_[position] != '"'; ++position) position += source_[position] == '\\' ? 1 : 0;
       ++position;
@@ -289,12 +365,32 @@ Error JsonDocument::error(std::uint32_t at, std::uint32_t about, const std::stri
   if (!path.empty()) path += ": ";
   if (!rules_.strict) return {rules_.error, name_ + ": " + path + what, std::move(hints)};
   Error error(rules_.error, path + what, std::move(hints));
-  return error.at(name_ + line_and_column(position(at)));
+  return error.at(name_ + line_and_column(position(values_before(at))));
 }
 
 // --- JsonValue ---
 
-Kind JsonValue::kind() const { return document_->entries_[at_].kind; }
+Kind JsonValue::kind() const {
+  switch (document_->tag(at_)) {
+    case 'n':
+      return Kind::kNull;
+    case 'f':
+      return Kind::kFalse;
+    case 't':
+      return Kind::kTrue;
+    case 'l':
+      return Kind::kInteger;
+    case 'u':  // more than an integer holds
+    case 'd':
+      return Kind::kNumber;
+    case '"':
+      return Kind::kString;
+    case '[':
+      return Kind::kArray;
+    default:
+      return Kind::kObject;
+  }
+}
 
 void JsonValue::fail(const std::string& what, std::vector<std::string> hints) const {
   throw document_->error(at_, at_, what, std::move(hints));
@@ -310,12 +406,13 @@ bool JsonValue::boolean() const {
 
 std::int64_t JsonValue::integer() const {
   if (kind() != Kind::kInteger) fail("expected a 64-bit integer");
-  return document_->entries_[at_].integer;
+  return static_cast<std::int64_t>(document_->tape_[at_ + 1]);
 }
 
 double JsonValue::number() const {
-  if (kind() == Kind::kInteger) return static_cast<double>(document_->entries_[at_].integer);
-  if (kind() == Kind::kNumber) return document_->entries_[at_].number;
+  if (kind() == Kind::kInteger) return static_cast<double>(integer());
+  if (document_->tag(at_) == 'u') return static_cast<double>(document_->tape_[at_ + 1]);
+  if (kind() == Kind::kNumber) return std::bit_cast<double>(document_->tape_[at_ + 1]);
   if (kind() == Kind::kString) {
     const auto text = string();
     if (text == "Infinity") return HUGE_VAL;
@@ -333,7 +430,7 @@ std::string_view JsonValue::string() const {
 std::string_view JsonValue::key() const { return document_->text(at_ - 1); }
 
 JsonValue::Iterator& JsonValue::Iterator::operator++() {
-  at_ = document_->entries_[object_ ? at_ + 1 : at_].next;
+  at_ = document_->next(object_ ? at_ + 1 : at_);
   return *this;
 }
 
@@ -343,12 +440,12 @@ std::string_view JsonValue::Iterator::key() const { return document_->text(at_);
 
 JsonValue::Range JsonValue::items() const {
   if (kind() != Kind::kArray) fail("expected a list");
-  return {{document_, at_ + 1, false}, {document_, document_->entries_[at_].next, false}};
+  return {{document_, at_ + 1, false}, {document_, document_->next(at_) - 1, false}};
 }
 
 JsonValue::Range JsonValue::fields() const {
   if (kind() != Kind::kObject) fail("expected an object");
-  return {{document_, at_ + 1, true}, {document_, document_->entries_[at_].next, true}};
+  return {{document_, at_ + 1, true}, {document_, document_->next(at_) - 1, true}};
 }
 
 std::optional<JsonValue> JsonValue::find_or_null(std::string_view key) const {
@@ -372,16 +469,18 @@ JsonValue JsonValue::at(std::string_view key) const {
 }
 
 bool JsonValue::equals(const JsonValue& other) const {
-  const std::uint32_t count = document_->entries_[at_].next - at_;
-  if (other.document_->entries_[other.at_].next - other.at_ != count) return false;
+  const JsonDocument &a = *document_, &b = *other.document_;
+  const std::uint32_t count = a.next(at_) - at_;
+  if (b.next(other.at_) - other.at_ != count) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto& a = document_->entries_[at_ + i];
-    const auto& b = other.document_->entries_[other.at_ + i];
-    if (a.kind != b.kind || a.next - at_ != b.next - other.at_) return false;
-    if (a.kind == Kind::kInteger && a.integer != b.integer) return false;
-    if (a.kind == Kind::kNumber && a.number != b.number) return false;
-    if (a.kind == Kind::kString && document_->text(at_ + i) != other.document_->text(other.at_ + i))
-      return false;
+    const std::uint32_t x = at_ + i, y = other.at_ + i;
+    const char kind = a.tag(x);
+    if (b.tag(y) != kind || a.next(x) - at_ != b.next(y) - other.at_) return false;
+    if (kind == '"' && a.text(x) != b.text(y)) return false;
+    if (kind == 'l' || kind == 'u' || kind == 'd') {
+      if (a.tape_[x + 1] != b.tape_[y + 1]) return false;
+      ++i;
+    }
   }
   return true;
 }

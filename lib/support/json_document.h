@@ -1,8 +1,12 @@
 // The one JSON reader: a text is parsed once into a flat array, walked by views.  Megabytes of nodes cost no
 // allocation each, what a hostile text may cost has limits, and every error has a place.
+//
+// simdjson parses what is standard JSON within the limits; all else, and what people may have written, is for
+// nlohmann's parser, whose errors have places.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +26,7 @@ struct JsonRules {
   // NaN become strings, and errors name the path of a value ("graph.nodes[12].inputs[0]").  Strict, for what
   // people may have written: neither is JSON, and errors are at "FILE:LINE:COLUMN" with a JSON pointer.
   bool strict = false;
+  std::size_t max_values = 40'000'000;  // keys included
 };
 
 // A view of one value; valid while its document lives.  Every accessor throws the Error of fail() when the
@@ -95,52 +100,71 @@ struct JsonValue::Alternative {
   JsonValue value;
 };
 
+// A text that the document may use up: parsed where it stands, and freed when that is done.
+struct JsonText {
+  std::string text;
+};
+
 class JsonDocument {
  public:
-  static constexpr std::size_t kMaxValues = 40'000'000;   // keys included
   static constexpr std::size_t kMaxText = 1'000'000'000;  // bytes
+  // What simdjson may read behind a text.  A JsonText with so much capacity to spare is not copied.
+  static constexpr std::size_t kPadding = 64;
 
   // `name` is the text's in errors.  Throws Error for what is no JSON and for what exceeds a limit.  A text
   // that is read strictly must live as long as the document: errors look for their line there.
   JsonDocument(std::string_view text, std::string name, JsonRules rules = {});
-  JsonDocument(const JsonDocument&) = delete;  // views point here
+  JsonDocument(JsonText text, std::string name, JsonRules rules = {});  // not strict
+  JsonDocument(const JsonDocument&) = delete;                           // views point here
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  JsonValue root() const { return {this, 0}; }
+  JsonValue root() const { return {this, 1}; }
 
  private:
   friend class JsonValue;
   friend class JsonParser;
 
-  struct Text {
-    std::uint32_t offset, length;
-  };
-  struct Entry {
-    JsonValue::Kind kind;
-    std::uint32_t next;  // behind this value and all it holds
-    union {
-      std::int64_t integer;
-      double number;
-      Text text;
-    };
-  };
+  // simdjson's tape: a word a value or key, of which the upper byte is its kind, and one more that is a
+  // number; what it holds follows, then a word that closes it.
+  static constexpr int kTagShift = 56;
+  char tag(std::uint32_t at) const { return static_cast<char>(tape_[at] >> kTagShift); }
+  // Behind this value and all it holds.
+  std::uint32_t next(std::uint32_t at) const {
+    switch (tag(at)) {
+      case '[':
+      case '{':
+        return static_cast<std::uint32_t>(tape_[at]);
+      case 'l':
+      case 'u':
+      case 'd':
+        return at + 2;
+      default:
+        return at + 1;
+    }
+  }
+  std::string_view text(std::uint32_t at) const;
 
+  bool parse_fast(JsonText&& text);
+  void parse(std::string_view text);
+  void use_own();
+  std::size_t values_before(std::uint32_t at) const;
   std::string path(std::uint32_t at) const;
-  std::size_t position(std::uint32_t at) const;
+  std::size_t position(std::size_t values) const;
   std::string line_and_column(std::size_t position) const;
   // The error with its place: the value or key `at`, said to be about the value `about`.
   Error error(std::uint32_t at, std::uint32_t about, const std::string& what,
               std::vector<std::string> hints) const;
-  std::string_view text(std::uint32_t at) const {
-    const auto& entry = entries_[at];
-    return std::string_view(strings_).substr(entry.text.offset, entry.text.length);
-  }
 
   std::string name_;
   JsonRules rules_;
-  std::string_view source_;     // of a strict document: its text, without a byte order mark
-  std::vector<Entry> entries_;  // in the order of the text; an object's are key, value, key, value
-  std::string strings_;
+  std::string_view source_;  // of a strict document: its text, without a byte order mark
+  // The tape, and the strings, each behind its length: simdjson's, or ours.
+  const std::uint64_t* tape_ = nullptr;
+  const char* strings_ = nullptr;
+  std::unique_ptr<std::uint64_t[]> fast_tape_;
+  std::unique_ptr<std::uint8_t[]> fast_strings_;
+  std::vector<std::uint64_t> own_tape_;
+  std::string own_strings_;
 };
 
 }  // namespace fxtrace

@@ -16,10 +16,15 @@ std::unique_ptr<spdlog::logger>& logger() {
   return instance;
 }
 
+bool is_verbose = false;
+bool is_timing = false;
+
 }  // namespace
 
 void set_up(std::ostream& err, const Settings& settings) {
-  if (!settings.enabled) {
+  is_timing = settings.timings;
+  is_verbose = settings.enabled;
+  if (!settings.enabled && !settings.timings) {
     logger().reset();
     return;
   }
@@ -30,7 +35,11 @@ void set_up(std::ostream& err, const Settings& settings) {
 }
 
 void info(const std::string& message) {
-  if (logger()) logger()->info(printable(message));
+  if (is_verbose) logger()->info(printable(message));
+}
+
+void timings(const std::string& message) {
+  if (is_timing) logger()->info(printable(message));
 }
 
 }  // namespace fxtrace::log

@@ -9,6 +9,7 @@ namespace fxtrace::log {
 struct Settings {
   bool enabled = false;  // the caller's choice: -v
   bool colour = false;   // a terminal, and NO_COLOR is not set
+  bool timings = false;  // --timings
 };
 
 // Where progress goes until the next set_up(); `err` must live as long.  Before the first call nothing is
@@ -17,5 +18,7 @@ void set_up(std::ostream& err, const Settings& settings);
 
 // One line of progress, printable.  Cheap when logging is off.
 void info(const std::string& message);
+// What --timings asks for.
+void timings(const std::string& message);
 
 }  // namespace fxtrace::log

@@ -48,9 +48,9 @@ TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& l
                         const TraceOptions& options, const Wanted& wanted, const Listener& listener) {
   const Timer load_time;
   const std::shared_ptr<const Program> program = load();
+  const std::string load_text = load_time.milliseconds();
   listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
-                    std::to_string(program->parameters().size()) + " parameters and buffers in " +
-                    load_time.milliseconds());
+                    std::to_string(program->parameters().size()) + " parameters and buffers in " + load_text);
   const bool is_method_asked_for = options.method != TraceOptions().method;
   if (wanted.graphs_if_any && !is_method_asked_for && !program->has_method(options.method)) {
     TraceResult result = describe(*program, options);
@@ -61,11 +61,13 @@ TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& l
   TraceResult result = trace(*program, options, wanted.description);
   const Timer cost_time;
   add_costs(result.collection);
+  result.load_time = load_text;
+  result.trace_time = trace_time.milliseconds();
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
   listener.progress("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
-                    std::to_string(nodes) + " nodes in " + trace_time.milliseconds() +
-                    ", of which costs took " + cost_time.milliseconds());
+                    std::to_string(nodes) + " nodes in " + result.trace_time + ", of which costs took " +
+                    cost_time.milliseconds());
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
   result.program = program;

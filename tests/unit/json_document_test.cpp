@@ -1,6 +1,8 @@
 #include "support/json_document.h"
 
 #include <cmath>
+#include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,5 +155,86 @@ TEST_CASE("json document: equal keys are found among many", "[json]") {
     CHECK(strict_error(object(keys, keys)).empty());
     CHECK_THAT(strict_error(object(keys, 0)), ContainsSubstring("duplicate key 'k0'"));
     CHECK_THAT(strict_error(object(keys, keys - 1)), ContainsSubstring("duplicate key"));
+  }
+}
+
+namespace {
+
+// What is said of a text that is no JSON; nothing when it is.
+template <class Text>
+std::optional<std::string> refusal(Text&& text) {
+  try {
+    const JsonDocument document(std::forward<Text>(text), "it");
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("json document: limits and errors of what is read as Python reads it", "[json]") {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  CHECK_FALSE(refusal(nested(4'000)));
+  CHECK(refusal(nested(4'001)) == "it cannot be parsed: it is nested more than 4000 deep");
+  const std::pair<std::string, std::string> texts[] = {
+      {"", "no JSON at byte 1"},
+      {"[1, 2,]", "no JSON at byte 7"},
+      {"[1e400]", "a number at byte 6 is too large"},
+      {std::string("[\"\0\"]", 5), "no JSON at byte 2"},
+      {"[\"\xC0\xAF\"]", "no JSON at byte 3"},
+      {"[Infinity, 01]", "no JSON at byte 15"},
+  };
+  for (const auto& [text, message] : texts) {
+    CAPTURE(text);
+    const auto said = refusal(text);
+    REQUIRE(said);
+    CHECK_THAT(*said, ContainsSubstring(message));
+    CHECK(refusal(JsonText{text}) == said);
+  }
+  const JsonRules few{ErrorKind::kInput, 9, false, 9};
+  JsonDocument(JsonText{R"({"a": [1, 2.5, "", {"b": []}]})"}, "it", few);
+  CHECK_THROWS_WITH(JsonDocument(JsonText{R"({"a": [1, 2.5, "", {"b": []}, 0]})"}, "it", few),
+                    "it cannot be parsed: it has more than 9 values");
+}
+
+TEST_CASE("json document: both parsers read the same", "[json]") {
+  const auto same = [](const std::string& text) -> bool {
+    std::optional<JsonDocument> strict;
+    std::string error;
+    try {
+      strict.emplace(text, "it", JsonRules{ErrorKind::kInput, 4'000, true});
+    } catch (const Error& refused) {
+      error = refused.what();
+    }
+    const auto refused = refusal(text);
+    if (!strict)
+      return refused || error.starts_with("duplicate key") || text.find_first_of("IN") != text.npos;
+    return !refused && JsonDocument(text, "it").root().equals(strict->root());
+  };
+  const std::string numbers =
+      R"([18446744073709551615, 18446744073709551616, -9223372036854775809, 1e-400, -0, -0.0, 1E+2, 4.9e-324,
+          1.7976931348623157e308, 2.2250738585072011e-308, 123456789012345678901234567890.5e-5, 0.1e1])";
+  CHECK(same(numbers));
+  // Damaged texts: what one takes the other takes.
+  const std::string text =
+      "\t{\"a\\u00e9\\n\": [1, -2.5e3, true, null, {\"\u00e9\": \"\\ud83d\\ude00\"}, [], {}],\r\n \"b\": 18446744073709551615}";
+  const std::string bytes = "{}[],:\"\\ -+.eE0123456789ntfu\x7f\x80\xC3\xA9\xED\xF4\x01\n/IN";
+  std::minstd_rand random(1);
+  const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random()) % end; };
+  for (int i = 0; i < 30'000; ++i) {
+    std::string damaged = below(2) == 0 ? text : numbers;
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const std::size_t at = below(damaged.size());
+      if (below(3) == 0) {
+        damaged.erase(at, 1 + below(3));
+      } else if (below(2) == 0) {
+        damaged[at] = bytes[below(bytes.size())];
+      } else {
+        damaged.insert(at, 1, bytes[below(bytes.size())]);
+      }
+    }
+    CAPTURE(i, damaged);
+    if (!same(damaged)) FAIL("they differ");
   }
 }
