@@ -204,7 +204,7 @@ int run_with(F&& f, G&& at_end) {
   }
 }
 
-int run_inside(const IsolationArguments& arguments, const InputFile& input, Output& output, Console& console,
+int run_inside(const IsolationArguments& arguments, std::vector<int> open, Output& output, Console& console,
                int product, pid_t parent, SharedReport& report, Messages& messages, const Work& work) {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
@@ -213,7 +213,8 @@ int run_inside(const IsolationArguments& arguments, const InputFile& input, Outp
   if (::getppid() != parent) std::raise(SIGKILL);
   messages.become_stderr();
   ::setenv("TZ", "UTC0", 1);  // whoever asks for the time of day, as the log does, needs no file then
-  close_others({input.file().descriptor(), product});
+  open.push_back(product);
+  close_others(std::move(open));
   set_limits(arguments);
   report_of_this_process = report.get();
   std::set_new_handler(end_out_of_memory);
@@ -247,10 +248,8 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
                        "); the machine may be out of memory");
   }
   if (stage == Stage::kLoadLibTorch) {
-    return input_error(
-        "cannot load LibTorch: a library of it is damaged or of another build (" +
-            name + ")",
-        {"install LibTorch and fxtrace again"});
+    return input_error("cannot load LibTorch: a library of it is damaged or of another build (" + name + ")",
+                       {"install LibTorch and fxtrace again"});
   }
   if (stage == Stage::kLoadOperators)
     return input_error("loading the libraries of --op-library crashed (" + name + ")");
@@ -282,8 +281,9 @@ void IsolationArguments::add_to(CLI::App& app) {
 
 namespace {
 
-int isolate(const IsolationArguments& arguments, const InputFile& input, Output& output, Console& console,
-            const Work& work) {
+// `open`: the descriptors that the work reads.
+int isolate(const IsolationArguments& arguments, const InputFile& input, const std::vector<int>& open,
+            Output& output, Console& console, const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
@@ -301,7 +301,7 @@ int isolate(const IsolationArguments& arguments, const InputFile& input, Output&
                       {"--no-isolation reads it in this one"});
   }
   if (child == 0)
-    return run_inside(arguments, input, output, console, product, parent, report, messages, work);
+    return run_inside(arguments, open, output, console, product, parent, report, messages, work);
 
   messages.begin();
   const auto status = wait_for(child, arguments.seconds_by_the_clock(), &messages);
@@ -327,15 +327,18 @@ int isolate(const IsolationArguments& arguments, const InputFile& input, Output&
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work) {
-  return isolate(arguments, input, output, console, [&](Isolated& isolated) {
+  return isolate(arguments, input, {input.file().descriptor()}, output, console, [&](Isolated& isolated) {
     with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
     return work(isolated);
   });
 }
 
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                             Console& console, TraceOptions& options, const RunningWork& work) {
-  return isolate(arguments, input, output, console, [&](Isolated& isolated) {
+                             Console& console, TraceOptions& options, const std::vector<int>& also_open,
+                             const RunningWork& work) {
+  std::vector<int> open = also_open;
+  open.push_back(input.file().descriptor());
+  return isolate(arguments, input, open, output, console, [&](Isolated& isolated) {
     const FxtraceEngine* engine =
         with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
     return work(isolated, *engine);

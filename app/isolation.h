@@ -67,8 +67,9 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 // Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work);
-// The same, and the child may run the model with LibTorch.
+// The same, and the child may run the model with LibTorch.  `also_open`: descriptors that the work reads.
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                             Console& console, TraceOptions& options, const RunningWork& work);
+                             Console& console, TraceOptions& options, const std::vector<int>& also_open,
+                             const RunningWork& work);
 
 }  // namespace fxtrace::cli

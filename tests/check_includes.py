@@ -31,6 +31,7 @@ ALLOWED = {
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
     "execute": set(),
+    "verify": {"support", "symbolic", "operators", "graph", "archive", "trace", "exported", "writers", "execute"},
 }
 ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "execute"}
 ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
@@ -75,8 +76,8 @@ def problems(root):
                 yield f'{place}: "{name}" does not exist'
             elif target != folder and target not in ALLOWED[folder]:
                 yield f"{place}: {folder} may not include {name}"
-            elif folder == "fxtrace" and target in WITH_LIBTORCH and name not in PLUGIN_INTERFACE:
-                yield f"{place}: fxtrace may include {', '.join(sorted(PLUGIN_INTERFACE))} only, not {name}"
+            elif folder not in WITH_LIBTORCH and target in WITH_LIBTORCH and name not in PLUGIN_INTERFACE:
+                yield f"{place}: {folder} may include {', '.join(sorted(PLUGIN_INTERFACE))} only, not {name}"
 
 
 def not_built(root):

@@ -17,6 +17,7 @@
 #include "app/passes.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
+#include "exported/exported_program.h"
 #include "verify/inputs.h"
 #include "verify/report.h"
 
@@ -55,14 +56,20 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
   Wanted wanted;
   wanted.input_options = info.kind == FileKind::kTorchScript;
   TraceResult& result = trace_file(input, info, traced, wanted, isolated, console);
+  if ((given ? *given : result.collection).graphs.empty() || result.collection.graphs.empty())
+    throw input.with_display(input_error("there is no graph to run"));
   GraphCollection& collection = given ? *given : result.collection;
+  const ModuleGraph traced_graph = result.collection.graphs.front();  // without passes
   if (!given) run_passes(traced.passes, collection, console);
-  if (collection.graphs.empty()) throw input.with_display(input_error("there is no graph to run"));
   console.note("the model runs now, as its file says it");
 
   const verify::Engine engine(api);
   const verify::ModelSource source{engine, input.file(), info.root, collection, traced.options};
-  const verify::Load load = [&] { return verify::load_script_model(source); };
+  const auto* program = dynamic_cast<const ExportedProgram*>(result.program.get());
+  const verify::Load load = [&] {
+    return program == nullptr ? verify::load_script_model(source)
+                              : verify::load_program_model(source, *program, traced_graph);
+  };
   try {
     const verify::Verification verification =
         verify_graph(engine, collection.graphs.front(), traced.options, load, arguments.options);
@@ -84,17 +91,18 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   Config config = arguments.trace.resolve();
-  if (arguments.collection && arguments.trace.any_but_passes() )
+  if (arguments.collection && arguments.trace.any_but_passes())
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   const InputFile input(arguments.model, console.in());
   std::optional<InputFile> saved;
   if (arguments.collection) saved.emplace(*arguments.collection, console.in());
   Output output(arguments.output, input, console);
-  return run_isolated_with_engine(
-      arguments.isolation, input, output, console, config.options,
-      [&](Isolated& isolated, const FxtraceEngine& engine) {
-        return verify_model(arguments, config, input, saved, output, isolated, console, engine);
-      });
+  return run_isolated_with_engine(arguments.isolation, input, output, console, config.options,
+                                  saved ? std::vector<int>{saved->file().descriptor()} : std::vector<int>(),
+                                  [&](Isolated& isolated, const FxtraceEngine& engine) {
+                                    return verify_model(arguments, config, input, saved, output, isolated,
+                                                        console, engine);
+                                  });
 }
 
 }  // namespace
@@ -125,7 +133,8 @@ Command make_verify_command(CLI::App& parent) {
       ->group(group)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(integer_from(0));
-  app->add_option("--atol", arguments->options.absolute, "absolute difference that is no difference. Default 0")
+  app->add_option("--atol", arguments->options.absolute,
+                  "absolute difference that is no difference. Default 0")
       ->type_name("X")
       ->group(group)
       ->check(CLI::NonNegativeNumber);
@@ -134,8 +143,9 @@ Command make_verify_command(CLI::App& parent) {
       ->type_name("X")
       ->group(group)
       ->check(CLI::NonNegativeNumber);
-  app->add_option("--collection", arguments->collection,
-                  "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
+  app->add_option(
+         "--collection", arguments->collection,
+         "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
       ->type_name("FILE")
       ->group(group);
   const char* output_group = "Output";
@@ -143,7 +153,8 @@ Command make_verify_command(CLI::App& parent) {
       ->type_name("FILE")
       ->group(output_group)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_flag("--json", arguments->json, "write JSON (schemas/verification.schema.json)")->group(output_group);
+  app->add_flag("--json", arguments->json, "write JSON (schemas/verification.schema.json)")
+      ->group(output_group);
   arguments->trace.add_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);

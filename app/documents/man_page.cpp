@@ -95,7 +95,7 @@ constexpr Row kExitCodes[] = {
 
 constexpr Row kEnvironment[] = {
     {"FXTRACE_LIBTORCH",
-     "The folder of a torch package, or its lib folder: the LibTorch that --op-library takes; nothing else needs "
+     "The folder of a torch package, or its lib folder: the LibTorch that verify and --op-library take; nothing else needs "
      "one. Without it, that is the one that fxtrace was built with, if it is still there, else a torch in the "
      "virtual environment that fxtrace is in, else the one that the system's loader finds (LD_LIBRARY_PATH)."},
     {"NO_COLOR", "If set, messages have no colours."},

@@ -78,7 +78,8 @@ bool prepare() {
 c10::TypePtr common_type(FxtraceValue* const* items, size_t count) {
   c10::TypePtr type;
   for (size_t i = 0; i < count; ++i) {
-    c10::TypePtr of = items[i]->value.isTensor() ? c10::TypePtr(c10::TensorType::get()) : items[i]->value.type();
+    c10::TypePtr of =
+        items[i]->value.isTensor() ? c10::TypePtr(c10::TensorType::get()) : items[i]->value.type();
     if (type && *type != *of) return c10::AnyType::get();
     type = std::move(of);
   }
@@ -93,7 +94,8 @@ c10::IValue list_of(FxtraceValue* const* items, size_t count) {
 }
 
 c10::IValue dict_of(FxtraceValue* const* keys, FxtraceValue* const* values, size_t count) {
-  c10::impl::GenericDict dict(count == 0 ? c10::StringType::get() : common_type(keys, count), common_type(values, count));
+  c10::impl::GenericDict dict(count == 0 ? c10::StringType::get() : common_type(keys, count),
+                              common_type(values, count));
   for (size_t i = 0; i < count; ++i) dict.insert(keys[i]->value, values[i]->value);
   return dict;
 }

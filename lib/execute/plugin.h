@@ -59,8 +59,8 @@ using FxtraceRead = size_t (*)(void* context, uint64_t offset, void* to, size_t 
 // The digest of a tensor that an operator has made.
 using FxtraceMade = void (*)(void* context, uint64_t digest);
 
-// What runs models.  A function that gives back a value gives null where it fails, others false; failure() says
-// why.  Values are null nowhere else.  Not for several threads.
+// What runs models.  A function that gives back a value gives null where it fails, others false; failure()
+// says why.  Values are null nowhere else.  Not for several threads.
 struct FxtraceEngine {
   const char* version;  // of LibTorch: "2.13.0"
   const char* (*failure)();
@@ -85,13 +85,13 @@ struct FxtraceEngine {
   FxtraceValue* (*list)(FxtraceValue* const* items, size_t count);
   FxtraceValue* (*tuple)(FxtraceValue* const* items, size_t count);
   FxtraceValue* (*dict)(FxtraceValue* const* keys, FxtraceValue* const* values, size_t count);
-  // A view of memory that the caller keeps as long as anything may use it.  `bytes` bounds what the tensor may
-  // reach; strides and offset are counted in elements.
+  // A view of memory that the caller keeps as long as anything may use it.  `bytes` bounds what the tensor
+  // may reach; strides and offset are counted in elements.
   FxtraceValue* (*tensor)(const char* dtype, const int64_t* sizes, const int64_t* strides, size_t dims,
                           int64_t offset, void* data, size_t bytes);
   // Normally distributed numbers; integers and booleans are uniform in low..high.
-  FxtraceValue* (*random_tensor)(const char* dtype, const int64_t* sizes, size_t dims, int64_t low, int64_t high,
-                                 uint64_t seed);
+  FxtraceValue* (*random_tensor)(const char* dtype, const int64_t* sizes, size_t dims, int64_t low,
+                                 int64_t high, uint64_t seed);
   FxtraceValue* (*unpickle)(const char* data, size_t size);  // what torch.save wrote: tensors and containers
   FxtraceValue* (*deep_copy)(FxtraceValue* value);
 
@@ -109,7 +109,8 @@ struct FxtraceEngine {
   // --- comparing tensors ---
   uint64_t (*digest)(FxtraceValue* tensor);  // of dtype, sizes and elements
   bool (*statistics)(FxtraceValue* tensor, FxtraceStatistics* to);
-  // Elements differ that are not the same bits, or where |a - b| > absolute + relative * |b|; nan is like nan.
+  // Elements differ that are not the same bits, or where |a - b| > absolute + relative * |b|; nan is like
+  // nan.
   bool (*compare)(FxtraceValue* a, FxtraceValue* b, double absolute, double relative, FxtraceDifference* to);
 
   // --- running ---

@@ -53,7 +53,8 @@ c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& a
   };
   FxtraceValue self{object, {}};
   std::vector<FxtraceValue*> positional{&self};
-  positional.insert(positional.end(), arguments.positional, arguments.positional + arguments.positional_count);
+  positional.insert(positional.end(), arguments.positional,
+                    arguments.positional + arguments.positional_count);
   FxtraceArguments given = arguments;
   given.positional = positional.data();
   given.positional_count = positional.size();
@@ -76,7 +77,8 @@ c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& a
   return result;
 }
 
-c10::IValue call_method(const c10::IValue& object, const std::string& name, const FxtraceArguments& arguments) {
+c10::IValue call_method(const c10::IValue& object, const std::string& name,
+                        const FxtraceArguments& arguments) {
   TORCH_CHECK(object.isObject(), "only objects have methods");
   const auto self = object.toObject();
   if (name == "__call__") return call_with_hooks(object, arguments);
@@ -84,14 +86,16 @@ c10::IValue call_method(const c10::IValue& object, const std::string& name, cons
   std::vector<FxtraceValue*> positional;
   FxtraceValue first{object, {}};
   positional.push_back(&first);
-  positional.insert(positional.end(), arguments.positional, arguments.positional + arguments.positional_count);
+  positional.insert(positional.end(), arguments.positional,
+                    arguments.positional + arguments.positional_count);
   FxtraceArguments with_self = arguments;
   with_self.positional = positional.data();
   with_self.positional_count = positional.size();
   return run(method, bound(method.getSchema(), with_self));
 }
 
-c10::IValue call_function(const c10::IValue& module, const std::string& name, const FxtraceArguments& arguments) {
+c10::IValue call_function(const c10::IValue& module, const std::string& name,
+                          const FxtraceArguments& arguments) {
   const auto unit = module.toObject()->compilation_unit();
   torch::jit::Function* found = nullptr;
   std::string why = "the archive has no function " + name;

@@ -113,7 +113,8 @@ FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double
     const char* one = static_cast<const char*>(left.data_ptr());
     const char* other = static_cast<const char*>(right.data_ptr());
     int64_t count = 0;
-    for (int64_t i = 0; i < left.numel(); ++i) count += std::memcmp(one + i * item, other + i * item, item) != 0;
+    for (int64_t i = 0; i < left.numel(); ++i)
+      count += std::memcmp(one + i * item, other + i * item, item) != 0;
     const at::Tensor finite = distance.masked_select(distance.isfinite());
     const bool all_finite = finite.numel() == distance.numel();
     return {count, all_finite ? finite.max().item<double>() : infinity};
@@ -131,8 +132,8 @@ FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double
 }  // namespace
 
 void add_tensors(FxtraceEngine& engine) {
-  engine.tensor = [](const char* dtype, const int64_t* sizes, const int64_t* strides, size_t dims, int64_t offset,
-                     void* data, size_t bytes) {
+  engine.tensor = [](const char* dtype, const int64_t* sizes, const int64_t* strides, size_t dims,
+                     int64_t offset, void* data, size_t bytes) {
     return value_of([&] { return view_of(dtype, {sizes, dims}, {strides, dims}, offset, data, bytes); });
   };
   engine.random_tensor = [](const char* dtype, const int64_t* sizes, size_t dims, int64_t low, int64_t high,
@@ -151,7 +152,8 @@ void add_tensors(FxtraceEngine& engine) {
       return true;
     });
   };
-  engine.compare = [](FxtraceValue* a, FxtraceValue* b, double absolute, double relative, FxtraceDifference* to) {
+  engine.compare = [](FxtraceValue* a, FxtraceValue* b, double absolute, double relative,
+                      FxtraceDifference* to) {
     return guarded(false, [&] {
       *to = difference_of(a->value.toTensor(), b->value.toTensor(), absolute, relative);
       return true;
@@ -166,21 +168,21 @@ void add_tensors(FxtraceEngine& engine) {
     made_context = context;
     if (made == nullptr) return;
     handle = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(
-            nullptr,
-            [](const at::RecordFunction& function, at::ObserverContext*) {
-              const auto tell = [](const at::Tensor& tensor) {
-                if (tensor.defined()) made(made_context, digest_of(tensor));
-              };
-              guarded(false, [&] {
-                for (const c10::IValue& output : function.outputs()) {
-                  if (output.isTensor()) tell(output.toTensor());
-                  if (!output.isTensorList()) continue;
-                  for (const at::Tensor& tensor : output.toTensorVector()) tell(tensor);
-                }
-                return true;
-              });
-            })
+        at::RecordFunctionCallback(nullptr,
+                                   [](const at::RecordFunction& function, at::ObserverContext*) {
+                                     const auto tell = [](const at::Tensor& tensor) {
+                                       if (tensor.defined()) made(made_context, digest_of(tensor));
+                                     };
+                                     guarded(false, [&] {
+                                       for (const c10::IValue& output : function.outputs()) {
+                                         if (output.isTensor()) tell(output.toTensor());
+                                         if (!output.isTensorList()) continue;
+                                         for (const at::Tensor& tensor : output.toTensorVector())
+                                           tell(tensor);
+                                       }
+                                       return true;
+                                     });
+                                   })
             .needsOutputs(true)
             .scopes({at::RecordScope::FUNCTION}));
   };

@@ -22,7 +22,7 @@ struct TensorRecord {
   bool is_parameter = false;
   std::size_t position = 0;  // among the tensors of the program
   std::string record;        // of the archive; holds the storage and nothing else, unless `packed`
-  bool packed = false;       // the record holds more than this: its bytes are not looked for
+  bool packed = false;       // the record is an archive of torch.save, and holds more than this
 };
 
 class ExportedArchive {
@@ -40,6 +40,14 @@ class ExportedArchive {
   // Weights and constants by name.  What the archive does not tell is left out.  Throws Error(kInput) for
   // records that are damaged.
   std::map<std::string, TensorRecord> tensors(const std::string& model) const;
+  // Where the bytes of the tensor's storage stand in the file; or the bytes, where they are compressed.
+  // Throws Error(kInput) where they are not to be had.
+  struct Bytes {
+    std::optional<std::uint64_t> offset;
+    std::uint64_t size = 0;
+    std::string content;
+  };
+  Bytes storage_of(const TensorRecord& tensor) const;
   // The value of a tensor, with data when it is small enough.
   Constant read_constant(const TensorRecord& tensor) const;
 

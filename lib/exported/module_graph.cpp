@@ -421,7 +421,12 @@ class ModuleGraphBuilder {
                           is_single ? env.graph.values[results[0].value.index].meta : Meta{}, source);
     std::vector<std::string> names;
     for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
-    tracer_.set_program_nodes(node, std::move(names));
+    ProgramValues values;
+    for_each_input(*call, [&](ValueId value) {
+      if (env.fixed.count(value.index) == 0) values.inputs.push_back(value.index);
+    });
+    for (const auto& [value, path] : results) values.results.push_back({value.index, path});
+    tracer_.set_program_nodes(node, std::move(names), std::move(values));
     tracer_.set_cost(node, env.costs.cost_of(operations));
     Items<Argument> made;
     for (const auto& [value, path] : results) {

@@ -109,8 +109,8 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
 }
 
 Error wrong_version(const Candidate& candidate, std::string_view user) {
-  return input_error(std::string(user) + " needs torch " + std::string(kSeries) + ", and " + candidate.where + ", " +
-                         candidate.package().string() + ", is " + candidate.version,
+  return input_error(std::string(user) + " needs torch " + std::string(kSeries) + ", and " + candidate.where +
+                         ", " + candidate.package().string() + ", is " + candidate.version,
                      {"pip install 'torch==" + std::string(kSeries) + ".*', or let " + kVariable +
                       " name the folder of such a torch package"});
 }
@@ -158,7 +158,8 @@ void open_libtorch(const fs::path& plugin_folder, const Listener& listener, std:
   }
   if (!all.empty()) throw wrong_version(all.front(), user);
   throw input_error(
-      std::string(user) + " needs torch " + std::string(kSeries) + ", and there is none where fxtrace looks for it",
+      std::string(user) + " needs torch " + std::string(kSeries) +
+          ", and there is none where fxtrace looks for it",
       {"let " + std::string(kVariable) +
        " name the folder of a torch package; pip install 'torch==" + std::string(kSeries) + ".*' makes one"});
 }

@@ -11,7 +11,8 @@ namespace fxtrace {
 // In the folder of the plugin: the folder of the LibTorch that it was built with, on one line.
 inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 
-// Opens LibTorch for good, for `user` ("--op-library"), so that whatever needs it finds it by its name.  That is, in this order:
+// Opens LibTorch for good, for `user` ("--op-library"), so that whatever needs it finds it by its name.  That
+// is, in this order:
 //
 //   - the one that this process has already;
 //   - $FXTRACE_LIBTORCH, the folder of a torch package or its lib folder, unless it is empty;

@@ -50,13 +50,14 @@ void* open_plugin(const Listener& listener, const std::string& user) {
     open_libtorch(folder, listener, user);
     return open_shared_library(folder / kPlugin, user);
   }
-  throw input_error(user + " needs " + kPlugin +
-                        ", which is neither beside the program nor in its library folder",
-                    {"install fxtrace with cmake --install, or again"});
+  throw input_error(
+      user + " needs " + kPlugin + ", which is neither beside the program nor in its library folder",
+      {"install fxtrace with cmake --install, or again"});
 }
 
 void* plugin(const Listener& listener, const std::string& user) {
-  static void* const opened = open_plugin(listener, user);  // once it is there; an exception means to try again
+  static void* const opened =
+      open_plugin(listener, user);  // once it is there; an exception means to try again
   return opened;
 }
 
@@ -82,7 +83,8 @@ const FxtraceEngine& open_engine(const Listener& listener) {
   const auto engine_of = function_of_plugin<decltype(&fxtrace_engine)>(listener, "fxtrace_engine", kVerify);
   const FxtraceEngine* engine = engine_of(sizeof(FxtraceEngine));
   if (engine == nullptr) throw other_build();
-  if (!engine->prepare()) throw input_error(std::string("LibTorch cannot run models here: ") + engine->failure());
+  if (!engine->prepare())
+    throw input_error(std::string("LibTorch cannot run models here: ") + engine->failure());
   return *engine;
 }
 

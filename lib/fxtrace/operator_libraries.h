@@ -10,9 +10,10 @@
 
 namespace fxtrace {
 
-// Opens LibTorch (fxtrace/libtorch.h) and the plugin that asks it, for `user` ("--op-library"); both stay open, and so do the libraries of
-// load_operators().  The plugin is beside the program, as in the build tree, or in `fxtrace` in the library
-// folder of its installation.  Throws Error(kInput) when one is missing, damaged or does not fit.
+// Opens LibTorch (fxtrace/libtorch.h) and the plugin that asks it, for `user` ("--op-library"); both stay
+// open, and so do the libraries of load_operators().  The plugin is beside the program, as in the build tree,
+// or in `fxtrace` in the library folder of its installation.  Throws Error(kInput) when one is missing,
+// damaged or does not fit.
 void open_execute_plugin(const Listener& listener, const std::string& user);
 
 // Likewise, to run models: afterwards they can be run by who may open nothing.

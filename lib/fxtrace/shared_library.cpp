@@ -55,7 +55,8 @@ void* open_shared_library(const std::filesystem::path& file, std::string_view us
   const std::string reason = error != nullptr ? error : "unknown reason";
   if (!file.has_parent_path() && reason == file.string() + kNotFound) return nullptr;
   if (is_about_memory(reason) && !has_room()) throw std::bad_alloc();
-  throw input_error("cannot load LibTorch, which " + std::string(user) + " needs: " + reason, {advice(reason)});
+  throw input_error("cannot load LibTorch, which " + std::string(user) + " needs: " + reason,
+                    {advice(reason)});
 }
 
 std::filesystem::path file_of_library(void* library) {

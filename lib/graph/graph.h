@@ -76,6 +76,7 @@ class Graph {
   void set_program_nodes(NodeId id, std::vector<std::string> names) {
     own(id).program_nodes = std::move(names);
   }
+  void set_program_values(NodeId id, ProgramValues values) { own(id).program_values = std::move(values); }
 
   // Undoing: everything made after mark() disappears with roll_back(), its names too, but not its ids: no
   // later node gets them.  Cost follows what was made since.  Only valid while nothing but append() happened

@@ -56,6 +56,19 @@ struct Meta {
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
 
+// Of a call that stands for nodes of a program: which of the program's values it takes and gives, by their
+// places in that graph of the program.  Not in the JSON.
+struct ProgramValues {
+  std::vector<std::uint32_t> inputs;  // in the order of for_each_input()
+  struct Result {
+    std::uint32_t value;
+    std::vector<Argument> path;  // indices and keys that lead to it; none when it is the result itself
+    bool operator==(const Result&) const = default;
+  };
+  std::vector<Result> results;
+  bool operator==(const ProgramValues&) const = default;
+};
+
 struct Node {
   NodeId id;
   std::string name;  // unique in the graph, made as torch.fx makes it
@@ -78,6 +91,7 @@ struct Node {
   Shared<std::string> method;
   // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
   Shared<std::vector<std::string>> program_nodes;
+  Shared<ProgramValues> program_values;
   Shared<std::optional<Cost>> cost;
 };
 

@@ -166,8 +166,9 @@ void GraphTracer::module_gives(ModuleId module, std::vector<Meta> outputs) {
   if (is_first) place->second = std::move(outputs);
 }
 
-void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names) {
+void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names, ProgramValues values) {
   builder().graph().set_program_nodes(call, std::move(names));
+  builder().graph().set_program_values(call, std::move(values));
 }
 
 // --- subgraphs of higher-order operators ---

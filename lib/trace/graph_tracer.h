@@ -155,7 +155,7 @@ class GraphTracer {
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);
   void leave_call();
-  void set_program_nodes(NodeId call, std::vector<std::string> names);
+  void set_program_nodes(NodeId call, std::vector<std::string> names, ProgramValues values);
   // Of a call that stands for more than an operator: what it costs inside.
   void set_cost(NodeId call, Cost cost);
   // The tensors that a call of the module gives; the first call counts.

@@ -17,10 +17,10 @@ using Kind = Expression::Kind;
 
 std::string function_of(std::string_view symbol) {
   static const std::unordered_map<std::string_view, const char*> names = {
-      {"+", "add"}, {"-", "sub"},  {"*", "mul"}, {"/", "truediv"}, {"//", "floordiv"}, {"%", "mod"},
-      {"**", "pow"}, {"&", "and_"}, {"|", "or_"}, {"^", "xor"},     {"<<", "lshift"},   {">>", "rshift"},
-      {"==", "eq"}, {"!=", "ne"},  {"<", "lt"},  {"<=", "le"},     {">", "gt"},        {">=", "ge"},
-      {"is", "is_"}, {"is not", "is_not"}};
+      {"+", "add"},     {"-", "sub"},     {"*", "mul"},  {"/", "truediv"}, {"//", "floordiv"},
+      {"%", "mod"},     {"**", "pow"},    {"&", "and_"}, {"|", "or_"},     {"^", "xor"},
+      {"<<", "lshift"}, {">>", "rshift"}, {"==", "eq"},  {"!=", "ne"},     {"<", "lt"},
+      {"<=", "le"},     {">", "gt"},      {">=", "ge"},  {"is", "is_"},    {"is not", "is_not"}};
   const auto found = names.find(symbol);
   if (found == names.end()) throw Unknown();
   return std::string("operator.") + found->second;
@@ -92,7 +92,8 @@ RunValue Conditions::call(const Expression& expression) const {
   const Expression& function = expression.parts()[0];
   std::vector<RunValue> values;
   const auto add_arguments = [&] {
-    for (std::size_t i = 1; i < expression.parts().size(); ++i) values.push_back(value_of(expression.parts()[i]));
+    for (std::size_t i = 1; i < expression.parts().size(); ++i)
+      values.push_back(value_of(expression.parts()[i]));
   };
   const std::string name = dotted(function);
   if (name.starts_with("torch.ops.")) {
@@ -103,8 +104,8 @@ RunValue Conditions::call(const Expression& expression) const {
     add_arguments();
     return run(name, std::move(values));
   }
-  if (name == "len" || name == "int" || name == "float" || name == "bool" || name == "list" || name == "min" ||
-      name == "max" || name == "abs" || name == "any" || name == "all" || name == "sum") {
+  if (name == "len" || name == "int" || name == "float" || name == "bool" || name == "list" ||
+      name == "min" || name == "max" || name == "abs" || name == "any" || name == "all" || name == "sum") {
     add_arguments();
     return run("builtins." + name, std::move(values));
   }

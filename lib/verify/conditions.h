@@ -15,7 +15,8 @@ namespace fxtrace::verify {
 class Conditions {
  public:
   // The values of named dimensions, and of inputs by the names that guards have for them.
-  Conditions(const Engine& engine, std::map<std::string, std::int64_t> sizes, std::map<std::string, RunValue> inputs);
+  Conditions(const Engine& engine, std::map<std::string, std::int64_t> sizes,
+             std::map<std::string, RunValue> inputs);
 
   // Nothing where it speaks of something else: of modules, parameters, functions of the model's own.
   std::optional<bool> holds(const Expression& condition) const;

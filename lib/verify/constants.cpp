@@ -9,14 +9,16 @@ RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Cons
   std::vector<RunValue> sizes;
   for (const std::int64_t size : constant.shape) sizes.push_back(engine_.integer(size));
   const RunValue dtype = engine_.constant(Argument::Dtype{constant.dtype});
-  if (data.empty()) return engine_.call("aten::empty", "memory_format", {{engine_.list(sizes)}, {{"dtype", dtype}}});
-  const RunValue flat =
-      engine_.call("aten::tensor", std::nullopt, {{engine_.constant(Argument::List{data})}, {{"dtype", dtype}}});
+  if (data.empty())
+    return engine_.call("aten::empty", "memory_format", {{engine_.list(sizes)}, {{"dtype", dtype}}});
+  const RunValue flat = engine_.call("aten::tensor", std::nullopt,
+                                     {{engine_.constant(Argument::List{data})}, {{"dtype", dtype}}});
   return engine_.call("aten::reshape", "", {{flat, engine_.list(sizes)}, {}});
 }
 
 RunValue ConstantReader::read(const Constant& constant) {
-  if (!constant.object_type.empty()) throw RunError("an object of " + constant.object_type + " is a constant of the code");
+  if (!constant.object_type.empty())
+    throw RunError("an object of " + constant.object_type + " is a constant of the code");
   if (constant.data) return tensor_of(*constant.data, constant);
   try {
     const ZipArchive zip(file_);
@@ -26,8 +28,8 @@ RunValue ConstantReader::read(const Constant& constant) {
   } catch (const Error& error) {
     throw RunError(error.what());
   }
-  return engine_.tensor(constant.dtype, constant.shape, constant.stride, constant.storage_offset, kept_.back().data(),
-                        kept_.back().size());
+  return engine_.tensor(constant.dtype, constant.shape, constant.stride, constant.storage_offset,
+                        kept_.back().data(), kept_.back().size());
 }
 
 }  // namespace fxtrace::verify

@@ -1,7 +1,6 @@
 #include "verify/engine.h"
 
-#include <type_traits>
-#include <variant>
+#include <algorithm>
 
 namespace fxtrace::verify {
 namespace {
@@ -40,7 +39,8 @@ FxtraceValue* with_arguments(const RunArguments& arguments, F&& f) {
     names.push_back(name.c_str());
     named.push_back(value.get());
   }
-  const FxtraceArguments given{positional.data(), positional.size(), names.data(), named.data(), named.size()};
+  const FxtraceArguments given{positional.data(), positional.size(), names.data(), named.data(),
+                               named.size()};
   return f(&given);
 }
 
@@ -74,57 +74,9 @@ RunValue Engine::tensor(const std::string& dtype, const std::vector<std::int64_t
   return take(api_.tensor(dtype.c_str(), sizes.data(), strides.data(), sizes.size(), offset, data, bytes));
 }
 
-RunValue Engine::random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
-                               std::int64_t high, std::uint64_t seed) const {
+RunValue Engine::random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes,
+                               std::int64_t low, std::int64_t high, std::uint64_t seed) const {
   return take(api_.random_tensor(dtype.c_str(), sizes.data(), sizes.size(), low, high, seed));
-}
-
-RunValue Engine::constant(const Argument& argument) const {
-  const auto all = [&](const std::vector<Argument>& items) {
-    std::vector<RunValue> values;
-    for (const Argument& item : items) values.push_back(constant(item));
-    return values;
-  };
-  return std::visit(
-      [&](const auto& value) -> RunValue {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, Argument::None>) {
-          return none();
-        } else if constexpr (std::is_same_v<T, bool>) {
-          return take(api_.boolean(value));
-        } else if constexpr (std::is_same_v<T, std::int64_t>) {
-          return integer(value);
-        } else if constexpr (std::is_same_v<T, double>) {
-          return take(api_.real(value));
-        } else if constexpr (std::is_same_v<T, std::complex<double>>) {
-          return take(api_.complex(value.real(), value.imag()));
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return text(value);
-        } else if constexpr (std::is_same_v<T, Argument::List>) {
-          return list(all(value.items));
-        } else if constexpr (std::is_same_v<T, Argument::Tuple>) {
-          return tuple(all(value.items));
-        } else if constexpr (std::is_same_v<T, Argument::Dict>) {
-          std::vector<RunValue> keys;
-          std::vector<RunValue> values;
-          for (const auto& [key, item] : value.items) {
-            keys.push_back(constant(key));
-            values.push_back(constant(item));
-          }
-          return dict(keys, values);
-        } else if constexpr (std::is_same_v<T, Argument::Dtype>) {
-          return take(api_.dtype(value.name.c_str()));
-        } else if constexpr (std::is_same_v<T, Argument::Device>) {
-          return take(api_.device(value.name.c_str()));
-        } else if constexpr (std::is_same_v<T, Argument::Layout>) {
-          return take(api_.layout(value.name.c_str()));
-        } else if constexpr (std::is_same_v<T, Argument::MemoryFormat>) {
-          return take(api_.memory_format(value.name.c_str()));
-        } else {
-          throw RunError("this argument is no plain value");
-        }
-      },
-      argument.value);
 }
 
 std::vector<RunValue> Engine::items(const RunValue& value) const {

@@ -5,8 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "execute/plugin.h"
@@ -56,13 +59,20 @@ class Engine {
   RunValue random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
                          std::int64_t high, std::uint64_t seed) const;
   // A plain value of a graph: no reference, graph or function.
-  RunValue constant(const Argument& value) const;
+  RunValue constant(const Argument& value) const {
+    return evaluate(value, [](NodeId) -> RunValue { throw RunError("it uses a value that is not there"); });
+  }
+  // Likewise, with value_of(Reference) for references.
+  template <class Reference, class F>
+  RunValue evaluate(const BasicArgument<Reference>& argument, F&& value_of) const;
 
   FxtraceKind kind(const RunValue& value) const { return api_.kind(value.get()); }
   bool is_tensor(const RunValue& value) const { return kind(value) == kFxtraceTensor; }
   // Lists, tuples and dicts; of a dict its values.
   std::size_t size(const RunValue& value) const { return api_.size(value.get()); }
-  RunValue item(const RunValue& value, std::size_t index) const { return take(api_.item(value.get(), index)); }
+  RunValue item(const RunValue& value, std::size_t index) const {
+    return take(api_.item(value.get(), index));
+  }
   RunValue key(const RunValue& value, std::size_t index) const { return take(api_.key(value.get(), index)); }
   std::vector<RunValue> items(const RunValue& value) const;
   std::optional<std::int64_t> integer_of(const RunValue& value) const;
@@ -78,7 +88,8 @@ class Engine {
     return take(api_.attribute(object.get(), name.c_str()));
   }
   RunValue call_method(const RunValue& object, const std::string& name, const RunArguments& arguments) const;
-  RunValue call_function(const RunValue& module, const std::string& name, const RunArguments& arguments) const;
+  RunValue call_function(const RunValue& module, const std::string& name,
+                         const RunArguments& arguments) const;
 
   RunValue take(FxtraceValue* value) const;  // throws where it is null
   void check(bool done) const;
@@ -86,5 +97,58 @@ class Engine {
  private:
   const FxtraceEngine& api_;
 };
+
+template <class Reference, class F>
+RunValue Engine::evaluate(const BasicArgument<Reference>& argument, F&& value_of) const {
+  using Any = BasicArgument<Reference>;
+  const auto all = [&](const std::vector<Any>& items) {
+    std::vector<RunValue> values;
+    values.reserve(items.size());
+    for (const Any& item : items) values.push_back(evaluate(item, value_of));
+    return values;
+  };
+  return std::visit(
+      [&](const auto& value) -> RunValue {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, Reference>) {
+          return value_of(value);
+        } else if constexpr (std::is_same_v<T, argument::None>) {
+          return none();
+        } else if constexpr (std::is_same_v<T, bool>) {
+          return take(api_.boolean(value));
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          return integer(value);
+        } else if constexpr (std::is_same_v<T, double>) {
+          return take(api_.real(value));
+        } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+          return take(api_.complex(value.real(), value.imag()));
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return text(value);
+        } else if constexpr (std::is_same_v<T, typename Any::List>) {
+          return list(all(value.items));
+        } else if constexpr (std::is_same_v<T, typename Any::Tuple>) {
+          return tuple(all(value.items));
+        } else if constexpr (std::is_same_v<T, typename Any::Dict>) {
+          std::vector<RunValue> keys;
+          std::vector<RunValue> values;
+          for (const auto& [key, item] : value.items) {
+            keys.push_back(evaluate(key, value_of));
+            values.push_back(evaluate(item, value_of));
+          }
+          return dict(keys, values);
+        } else if constexpr (std::is_same_v<T, argument::Dtype>) {
+          return take(api_.dtype(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, argument::Device>) {
+          return take(api_.device(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, argument::Layout>) {
+          return take(api_.layout(value.name.c_str()));
+        } else if constexpr (std::is_same_v<T, argument::MemoryFormat>) {
+          return take(api_.memory_format(value.name.c_str()));
+        } else {
+          throw RunError("this argument is no plain value");
+        }
+      },
+      argument.value);
+}
 
 }  // namespace fxtrace::verify

@@ -78,7 +78,7 @@ const Names& operators_of_python() {
 
 // Of a tensor; others are under prim.
 const Names& attributes() {
-  static const Names names = {{"shape", "aten::size"}, {"ndim", "aten::dim"},  {"T", "aten::numpy_T"},
+  static const Names names = {{"shape", "aten::size"}, {"ndim", "aten::dim"},   {"T", "aten::numpy_T"},
                               {"mT", "aten::mT"},      {"H", "aten::matrix_H"}, {"mH", "aten::mH"},
                               {"real", "aten::real"},  {"imag", "aten::imag"}};
   return names;
@@ -105,7 +105,8 @@ RunValue item_of(const Engine& engine, const RunArguments& arguments) {
     if (!index || *index >= size || *index < -size) throw RunError("a tuple has no such item");
     return engine.item(holder, static_cast<std::size_t>(*index < 0 ? *index + size : *index));
   }
-  if (engine.is_tensor(holder)) return engine.call("aten::select", "int", {{holder, engine.integer(0), arguments.positional.at(1)}, {}});
+  if (engine.is_tensor(holder))
+    return engine.call("aten::select", "int", {{holder, engine.integer(0), arguments.positional.at(1)}, {}});
   return engine.call("aten::__getitem__", std::nullopt, arguments);
 }
 
@@ -133,16 +134,20 @@ RunValue slice_of(const Engine& engine, const RunValue& holder, const std::vecto
 RunValue run_python(const Engine& engine, const std::string& target, const RunArguments& arguments) {
   if (target == "builtins.getattr") return read_attribute(engine, arguments);
   if (target == "operator.getitem") return item_of(engine, arguments);
-  if (target == "torch.sym_ite") return arguments.positional.at(engine.truth(arguments.positional.at(0)) ? 1 : 2);
+  if (target == "torch.sym_ite")
+    return arguments.positional.at(engine.truth(arguments.positional.at(0)) ? 1 : 2);
   if (target == "operator.pos") return arguments.positional.at(0);
   if (target == "operator.pow") {
-    const bool integers = engine.integer_of(arguments.positional.at(0)) && engine.integer_of(arguments.positional.at(1));
-    return engine.call("aten::pow", integers ? std::optional<std::string>("int_to_int") : std::nullopt, arguments);
+    const bool integers =
+        engine.integer_of(arguments.positional.at(0)) && engine.integer_of(arguments.positional.at(1));
+    return engine.call("aten::pow", integers ? std::optional<std::string>("int_to_int") : std::nullopt,
+                       arguments);
   }
   if (const std::string name = found_in(operators_of_python(), target); !name.empty())
     return engine.call(name, std::nullopt, arguments);
   for (const std::string_view space : {"math.", "builtins.str."}) {
-    if (target.starts_with(space)) return engine.call("aten::" + target.substr(space.size()), std::nullopt, arguments);
+    if (target.starts_with(space))
+      return engine.call("aten::" + target.substr(space.size()), std::nullopt, arguments);
   }
   throw RunError("LibTorch has nothing that does what " + target + " does");
 }
@@ -182,7 +187,8 @@ class HigherOrder {
   }
   std::vector<RunValue> parts(const RunValue& result) const {
     const FxtraceKind kind = engine_.kind(result);
-    return kind == kFxtraceTuple || kind == kFxtraceList ? engine_.items(result) : std::vector<RunValue>{result};
+    return kind == kFxtraceTuple || kind == kFxtraceList ? engine_.items(result)
+                                                         : std::vector<RunValue>{result};
   }
   static std::vector<RunValue> joined(std::vector<RunValue> first, const std::vector<RunValue>& second) {
     first.insert(first.end(), second.begin(), second.end());
@@ -209,7 +215,8 @@ class HigherOrder {
   std::vector<RunValue> rows(const std::vector<RunValue>& tensors, std::int64_t index) const {
     std::vector<RunValue> result;
     for (const RunValue& tensor : tensors) {
-      result.push_back(engine_.call("aten::select", "int", {{tensor, engine_.integer(0), engine_.integer(index)}, {}}));
+      result.push_back(
+          engine_.call("aten::select", "int", {{tensor, engine_.integer(0), engine_.integer(index)}, {}}));
     }
     return result;
   }
@@ -233,7 +240,8 @@ class HigherOrder {
     const std::int64_t count = row_count(over);
     for (std::int64_t i = 0; i < count; ++i) {
       std::vector<RunValue> result = parts(body(0)(joined(joined(carried, rows(over, i)), lasting)));
-      const auto middle = result.begin() + static_cast<std::ptrdiff_t>(std::min(carried.size(), result.size()));
+      const auto middle =
+          result.begin() + static_cast<std::ptrdiff_t>(std::min(carried.size(), result.size()));
       made.emplace_back(middle, result.end());
       result.erase(middle, result.end());
       carried = std::move(result);

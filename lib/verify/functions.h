@@ -19,7 +19,8 @@ struct FunctionCall {
   std::string target;  // "aten.add.Tensor", "operator.getitem", "higher_order.cond"
   std::vector<CallOperand> args;
   std::vector<std::pair<std::string, RunValue>> kwargs;
-  std::optional<std::vector<RunValue>> slice;  // of operator.getitem: the parts of a slice, its second argument
+  std::optional<std::vector<RunValue>>
+      slice;  // of operator.getitem: the parts of a slice, its second argument
 };
 
 // Throws RunError for what LibTorch cannot do, or has no operator for.

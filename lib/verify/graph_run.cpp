@@ -68,7 +68,7 @@ class GraphRun {
       case Opcode::kOutput:
         return node.args.empty() ? engine_.none() : value_of(node.args[0]);
       case Opcode::kCallModule:
-        return parts_.call_module(node, graph_, arguments_of(node));
+        return call_module(node);
       case Opcode::kCallMethod: {
         RunArguments arguments = arguments_of(node);
         if (arguments.positional.empty()) throw RunError("a method is called on nothing");
@@ -81,10 +81,16 @@ class GraphRun {
     }
   }
 
+  RunValue call_module(const Node& node) {
+    ModuleCall call{node, graph_, arguments_of(node), {}};
+    for_each_input(node, [&](NodeId input) { call.inputs.push_back(value_of(input)); });
+    return parts_.call_module(call);
+  }
+
   RunValue call_function(const Node& node) {
     if (node.is_recorded) {
-      throw RunError("the archive has no code of " + *node.target + ", only what it did: --no-wrap " + *node.target +
-                     " traces into it");
+      throw RunError("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
+                     *node.target + " traces into it");
     }
     const TargetParts target = target_parts(node);
     if (node.model_function || (target.kind == TargetKind::kPython && target.space.starts_with("torch."))) {
@@ -123,31 +129,13 @@ class GraphRun {
     return arguments;
   }
 
-  std::vector<RunValue> values_of(const std::vector<Argument>& items) {
-    std::vector<RunValue> values;
-    values.reserve(items.size());
-    for (const Argument& item : items) values.push_back(value_of(item));
-    return values;
-  }
-
   RunValue value_of(const Argument& argument) {
-    if (const auto* node = argument.get_if<NodeId>()) {
-      const auto found = values_.find(node->index);
-      if (found == values_.end()) throw RunError("it uses a value that is not there");
-      return found->second.value;
-    }
-    if (const auto* list = argument.get_if<Argument::List>()) return engine_.list(values_of(list->items));
-    if (const auto* tuple = argument.get_if<Argument::Tuple>()) return engine_.tuple(values_of(tuple->items));
-    if (const auto* dict = argument.get_if<Argument::Dict>()) {
-      std::vector<RunValue> keys;
-      std::vector<RunValue> values;
-      for (const auto& [key, item] : dict->items) {
-        keys.push_back(value_of(key));
-        values.push_back(value_of(item));
-      }
-      return engine_.dict(keys, values);
-    }
-    return engine_.constant(argument);
+    return engine_.evaluate(argument, [&](NodeId node) { return value_of(node); });
+  }
+  RunValue value_of(NodeId node) {
+    const auto found = values_.find(node.index);
+    if (found == values_.end()) throw RunError("it uses a value that is not there");
+    return found->second.value;
   }
 
   const Engine& engine_;

@@ -11,15 +11,23 @@
 
 namespace fxtrace::verify {
 
+struct ModuleCall {
+  const Node& node;
+  const ModuleGraph& graph;
+  RunArguments arguments;
+  std::vector<RunValue> inputs;  // the values among them, in the order of for_each_input()
+};
+
 // Where the graph's modules, parameters and functions are.
 class ModelParts {
  public:
   virtual ~ModelParts() = default;
   // Of a get_attr node; `graph` has the constants.
   virtual RunValue attribute(const std::string& target, const ModuleGraph& graph) = 0;
-  virtual RunValue call_module(const Node& node, const ModuleGraph& graph, const RunArguments& arguments) = 0;
+  virtual RunValue call_module(const ModuleCall& call) = 0;
   // A function of the model's own code.  Nothing where the model has none of that name.
-  virtual std::optional<RunValue> call_model_function(const std::string& target, const RunArguments& arguments) = 0;
+  virtual std::optional<RunValue> call_model_function(const std::string& target,
+                                                      const RunArguments& arguments) = 0;
 };
 
 // Throws RunError that names the node.
@@ -30,8 +38,8 @@ struct NodeError : RunError {
   NodeId node;
 };
 
-// Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with where
-// control flow runs another.
+// Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with
+// where control flow runs another.
 using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, const RunValue& value)>;
 
 // What the graph gives for the values of its placeholders, in their order.  Values live until their last use.

@@ -64,7 +64,8 @@ Sizes InputMaker::draw(std::uint64_t seed) const {
 
 bool InputMaker::fits(const Sizes& sizes) const {
   const Conditions conditions(engine_, sizes, {});
-  return std::ranges::none_of(graph_.guards, [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });
+  return std::ranges::none_of(graph_.guards,
+                              [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });
 }
 
 InputMaker::Inputs InputMaker::make(std::int64_t run) const {
@@ -96,8 +97,10 @@ std::int64_t InputMaker::greatest(NodeId input) const {
       const bool is_lookup = node.target->starts_with("aten.embedding.");
       if (is_lookup && !node.args.empty()) {
         const auto* table = node.args[0].get_if<NodeId>();
-        if (table == nullptr || !graph.node(*table).meta->shape || graph.node(*table).meta->shape->empty()) continue;
-        if (const auto size = graph.node(*table).meta->shape->front().number()) rows = std::min(rows.value_or(*size), *size);
+        if (table == nullptr || !graph.node(*table).meta->shape || graph.node(*table).meta->shape->empty())
+          continue;
+        if (const auto size = graph.node(*table).meta->shape->front().number())
+          rows = std::min(rows.value_or(*size), *size);
       } else if (node.op == Opcode::kCallFunction && node.meta->dtype == graph.node(input).meta->dtype) {
         pending.push_back(user);
       }
@@ -106,8 +109,8 @@ std::int64_t InputMaker::greatest(NodeId input) const {
   return rows && *rows > 0 ? *rows - 1 : 1;
 }
 
-RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
-                                 std::int64_t high, std::uint64_t seed) const {
+RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Expression>& shape,
+                                 const Sizes& sizes, std::int64_t high, std::uint64_t seed) const {
   std::vector<std::int64_t> extents;
   for (const Expression& dimension : shape) {
     const SymInt* size = dimension.size();
@@ -127,7 +130,8 @@ RunValue InputMaker::make_container(const Node& node, const Sizes& sizes, std::u
   for (const InputSpec& spec : options_.inputs) {
     if (!spec.name.starts_with(prefix)) continue;
     const std::string key = spec.name.substr(prefix.size());
-    if (key.find('.') != std::string::npos) throw RunError("values inside of values of " + *node.target + " cannot be made");
+    if (key.find('.') != std::string::npos)
+      throw RunError("values inside of values of " + *node.target + " cannot be made");
     const ParsedInputSpec parsed = parse_input_spec(spec);
     keys.push_back(engine_.text(key));
     const std::vector<Expression> shape(parsed.shape.begin(), parsed.shape.end());
@@ -145,7 +149,8 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     if (spec.name != *node.target && spec.name != std::to_string(position)) continue;
     const ParsedInputSpec parsed = parse_input_spec(spec);
     if (!parsed.dtype) return engine_.integer(parsed.value.evaluate(sizes).value_or(0));
-    return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, greatest(node.id), seed);
+    return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, greatest(node.id),
+                       seed);
   }
   const Meta& meta = *node.meta;
   if (meta.shape && meta.dtype) return make_tensor(*meta.dtype, *meta.shape, sizes, greatest(node.id), seed);
@@ -153,7 +158,8 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     if (const auto number = meta.value->size()->evaluate(sizes)) return engine_.integer(*number);
   }
   const std::string type = meta.type.value_or("Tensor");
-  if (std::ranges::any_of(options_.inputs, [&](const InputSpec& spec) { return spec.name.starts_with(*node.target + "."); }))
+  if (std::ranges::any_of(options_.inputs,
+                          [&](const InputSpec& spec) { return spec.name.starts_with(*node.target + "."); }))
     return make_container(node, sizes, seed);
   if (!node.args.empty()) return engine_.constant(node.args[0]);  // its default
   if (type.starts_with("Optional[")) return engine_.none();

@@ -21,8 +21,8 @@ struct MissingInput : RunError {
   std::string name;
 };
 
-// One set of inputs for each run.  A tensor's numbers are normally distributed; integers are 0 and 1, or rows of
-// the embedding that they are looked up in; both follow from the seed.
+// One set of inputs for each run.  A tensor's numbers are normally distributed; integers are 0 and 1, or rows
+// of the embedding that they are looked up in; both follow from the seed.
 class InputMaker {
  public:
   InputMaker(const Engine& engine, const ModuleGraph& graph, const TraceOptions& options, std::uint64_t seed);
@@ -31,8 +31,8 @@ class InputMaker {
     std::vector<RunValue> values;  // by placeholder
     Sizes sizes;
   };
-  // The run's sizes of named dimensions are drawn from their ranges, and such that the graph's guards hold as far
-  // as they speak of sizes.  Throws MissingInput, RunError.
+  // The run's sizes of named dimensions are drawn from their ranges, and such that the graph's guards hold as
+  // far as they speak of sizes.  Throws MissingInput, RunError.
   Inputs make(std::int64_t run) const;
 
  private:

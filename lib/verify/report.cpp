@@ -26,7 +26,8 @@ std::string tolerance(const VerifyOptions& options) {
 }
 
 std::string statistics_text(const FxtraceStatistics& of) {
-  std::string text = "least " + number(of.least) + ", greatest " + number(of.greatest) + ", mean " + number(of.mean);
+  std::string text =
+      "least " + number(of.least) + ", greatest " + number(of.greatest) + ", mean " + number(of.mean);
   if (of.not_finite != 0) text += ", " + std::to_string(of.not_finite) + " not finite";
   return text;
 }
@@ -125,7 +126,9 @@ void write_text(const Verification& verification, const Subject& subject, std::o
     line("  greatest difference " + number(fault.difference->greatest));
   if (fault.ours) line("  graph: " + statistics_text(*fault.ours));
   if (fault.theirs) line("  model: " + statistics_text(*fault.theirs));
-  if (fault.more != 0) line("  " + counted(fault.more, "node", "nodes") + " after it " + (fault.more == 1 ? "differs" : "differ") + " too");
+  if (fault.more != 0)
+    line("  " + counted(fault.more, "node", "nodes") + " after it " +
+         (fault.more == 1 ? "differs" : "differ") + " too");
   line("  run " + std::to_string(fault.run) + with_sizes(static_cast<std::size_t>(fault.run)));
 }
 

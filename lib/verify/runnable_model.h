@@ -12,6 +12,10 @@
 #include "verify/engine.h"
 #include "verify/graph_run.h"
 
+namespace fxtrace {
+class ExportedProgram;
+}
+
 namespace fxtrace::verify {
 
 // One state of the model: what runs may change its buffers.
@@ -20,7 +24,7 @@ class RunnableModel : public ModelParts {
   // The file's own forward, without any of the traced graph.  `inputs` are those of the graph's placeholders,
   // in their order.
   virtual RunValue run_file(const std::vector<RunValue>& inputs) = 0;
-  // The buffers as they are now.
+  // The buffers of the file, with what was written to them since.
   virtual std::vector<std::pair<std::string, RunValue>> buffers() = 0;
 };
 
@@ -33,6 +37,10 @@ struct ModelSource {
   TraceOptions options;  // that it was traced with
 };
 
+// Of an exported program: its own flat graph, operator by operator.  Leaves run the operators that they stand
+// for.  `program` is what was traced, and `traced` the graph of that trace, which tells what enters leaves.
+std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program,
+                                                  const ModuleGraph& traced);
 // Of a TorchScript archive: torch::jit::load(), and LibTorch's interpreter.
 std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source);
 

@@ -40,6 +40,10 @@ class ScriptModel : public RunnableModel {
   explicit ScriptModel(const ModelSource& source)
       : source_(source), engine_(source.engine), constants_(source.engine, source.file, source.root) {
     root_ = engine_.take(engine_.api().load(read_file, &source_.file, source_.file.size()));
+    for (const ParameterRecord& parameter : source_.collection.parameters) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
+        buffers_.emplace_back(parameter.name, find(parameter.name));
+    }
     for (const ModuleRecord& module : source_.collection.modules) {
       if (module.alias_of) other_names_[*module.alias_of].push_back(module.path);
     }
@@ -51,24 +55,19 @@ class ScriptModel : public RunnableModel {
     std::size_t next = 0;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
-      if (node.op == Opcode::kPlaceholder && next < inputs.size()) arguments.named.emplace_back(*node.target, inputs[next++]);
+      if (node.op == Opcode::kPlaceholder && next < inputs.size())
+        arguments.named.emplace_back(*node.target, inputs[next++]);
     }
     for (const ConcreteArg& fixed : source_.options.concrete) {
-      if (is_concrete_placeholder(fixed.value)) throw RunError("inputs inside of the input " + fixed.name + " cannot be given");
+      if (is_concrete_placeholder(fixed.value))
+        throw RunError("inputs inside of the input " + fixed.name + " cannot be given");
       std::erase_if(arguments.named, [&](const auto& given) { return given.first == fixed.name; });
       arguments.named.emplace_back(fixed.name, engine_.constant(fixed.value));
     }
     return call(root_, "", source_.collection.model.method, arguments);
   }
 
-  std::vector<std::pair<std::string, RunValue>> buffers() override {
-    std::vector<std::pair<std::string, RunValue>> found;
-    for (const ParameterRecord& parameter : source_.collection.parameters) {
-      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
-        found.emplace_back(parameter.name, find(parameter.name));
-    }
-    return found;
-  }
+  std::vector<std::pair<std::string, RunValue>> buffers() override { return buffers_; }
 
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
     for (const auto& [name, constant] : graph.constants) {
@@ -80,12 +79,14 @@ class ScriptModel : public RunnableModel {
     return find(target);
   }
 
-  RunValue call_module(const Node& node, const ModuleGraph&, const RunArguments& arguments) override {
-    const std::string& path = *node.target;
-    return call(find(path), path, node.method->empty() ? "forward" : *node.method, arguments);
+  RunValue call_module(const ModuleCall& made) override {
+    const std::string& path = *made.node.target;
+    const std::string& method = *made.node.method;
+    return call(find(path), path, method.empty() ? "forward" : method, made.arguments);
   }
 
-  std::optional<RunValue> call_model_function(const std::string& target, const RunArguments& arguments) override {
+  std::optional<RunValue> call_model_function(const std::string& target,
+                                              const RunArguments& arguments) override {
     return engine_.call_function(root_, target, arguments);
   }
 
@@ -128,7 +129,8 @@ class ScriptModel : public RunnableModel {
   // The same module by its other names, or by those of a module that it stands in.
   std::vector<RunValue> others(const std::string& path) const {
     std::vector<RunValue> found;
-    for (std::string_view of = path; !of.empty(); of = of.substr(0, of.rfind('.') == std::string_view::npos ? 0 : of.rfind('.'))) {
+    for (std::string_view of = path; !of.empty();
+         of = of.substr(0, of.rfind('.') == std::string_view::npos ? 0 : of.rfind('.'))) {
       const auto names = other_names_.find(std::string(of));
       if (names == other_names_.end()) continue;
       for (const std::string& name : names->second) found.push_back(find(name + path.substr(of.size())));
@@ -142,6 +144,8 @@ class ScriptModel : public RunnableModel {
   std::unordered_map<const Constant*, RunValue> read_;
   std::unordered_map<std::string, std::vector<std::string>> other_names_;  // by first name
   RunValue root_;
+  // The tensors of the file: what forward assigns to an attribute is no part of a graph.
+  std::vector<std::pair<std::string, RunValue>> buffers_;
 };
 
 }  // namespace

@@ -26,9 +26,13 @@ struct Outcome {
 
 class Verifier {
  public:
-  Verifier(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options, const Load& load,
-           const VerifyOptions& options)
-      : engine_(engine), graph_(graph), load_(load), options_(options), maker_(engine, graph, trace_options, options.seed) {}
+  Verifier(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
+           const Load& load, const VerifyOptions& options)
+      : engine_(engine),
+        graph_(graph),
+        load_(load),
+        options_(options),
+        maker_(engine, graph, trace_options, options.seed) {}
 
   Verification run() {
     for (std::int64_t i = 0; i < options_.runs; ++i) {
@@ -45,13 +49,15 @@ class Verifier {
  private:
   static std::string sizes_text(const Sizes& sizes) {
     std::string text;
-    for (const auto& [name, size] : sizes) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+    for (const auto& [name, size] : sizes)
+      text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(size);
     return text;
   }
 
   std::vector<RunValue> copies(std::size_t run) const {
     std::vector<RunValue> copied;
-    for (const RunValue& input : inputs_[run].values) copied.push_back(engine_.take(engine_.api().deep_copy(input.get())));
+    for (const RunValue& input : inputs_[run].values)
+      copied.push_back(engine_.take(engine_.api().deep_copy(input.get())));
     return copied;
   }
 
@@ -71,7 +77,8 @@ class Verifier {
       seed(run);
       const bool watched = seen != nullptr && run + 1 == runs;
       if (watched) {
-        engine_.api().watch([](void* to, std::uint64_t digest) { static_cast<Digests*>(to)->insert(digest); }, seen);
+        engine_.api().watch([](void* to, std::uint64_t digest) { static_cast<Digests*>(to)->insert(digest); },
+                            seen);
       }
       try {
         outcome.result = model->run_file(outcome.inputs);
@@ -82,8 +89,15 @@ class Verifier {
       engine_.api().watch(nullptr, nullptr);
       outcomes.push_back(std::move(outcome));
     }
-    if (!outcomes.empty()) outcomes.back().buffers = model->buffers();
+    if (!outcomes.empty()) outcomes.back().buffers = kept_buffers(*model);
     return outcomes;
+  }
+
+  // Copies: they outlive the model.
+  std::vector<std::pair<std::string, RunValue>> kept_buffers(RunnableModel& model) const {
+    std::vector<std::pair<std::string, RunValue>> buffers = model.buffers();
+    for (auto& [name, value] : buffers) value = engine_.take(engine_.api().deep_copy(value.get()));
+    return buffers;
   }
 
   // --- guards ---
@@ -156,7 +170,8 @@ class Verifier {
     if (done_.fault) return;
     const auto buffers = model->buffers();
     for (std::size_t i = 0; i < buffers.size() && i < theirs.back().buffers.size(); ++i) {
-      compare(buffers[i].second, theirs.back().buffers[i].second, "buffer " + buffers[i].first + ", after the run");
+      compare(buffers[i].second, theirs.back().buffers[i].second,
+              "buffer " + buffers[i].first + ", after the run");
     }
   }
 
@@ -183,7 +198,8 @@ class Verifier {
     bool fits = !meta.dtype || *meta.dtype == dtype;
     if (fits && meta.shape) {
       fits = meta.shape->size() == shape.size();
-      for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = is_size((*meta.shape)[i], shape[i], &graph == &graph_);
+      for (std::size_t i = 0; fits && i < shape.size(); ++i)
+        fits = is_size((*meta.shape)[i], shape[i], &graph == &graph_);
     }
     if (fits) return;
     meta_fault_ = fault_at(Fault::Kind::kMeta, graph, node);
@@ -205,16 +221,19 @@ class Verifier {
     const auto as_list = [](FxtraceKind kind) { return kind == kFxtraceTuple ? kFxtraceList : kind; };
     const FxtraceKind kind = as_list(engine_.kind(ours));
     if (kind != as_list(engine_.kind(theirs))) {
-      return differ(place, "it is of another kind than the model's: " + short_text(ours) + ", not " + short_text(theirs));
+      return differ(place, "it is of another kind than the model's: " + short_text(ours) + ", not " +
+                               short_text(theirs));
     }
     if (kind == kFxtraceTensor) return compare_tensors(ours, theirs, place);
     if (kind == kFxtraceList || kind == kFxtraceDict) {
-      if (engine_.size(ours) != engine_.size(theirs)) return differ(place, "it has another number of items than the model's");
+      if (engine_.size(ours) != engine_.size(theirs))
+        return differ(place, "it has another number of items than the model's");
       for (std::size_t i = 0; i < engine_.size(ours); ++i) {
         std::string inner = place + "[" + std::to_string(i) + "]";
         if (kind == kFxtraceDict) {
           const std::string key = engine_.text_of(engine_.key(ours, i));
-          if (key != engine_.text_of(engine_.key(theirs, i))) return differ(place, "it has other keys than the model's");
+          if (key != engine_.text_of(engine_.key(theirs, i)))
+            return differ(place, "it has other keys than the model's");
           inner = place + "[" + key + "]";
         }
         compare(engine_.item(ours, i), engine_.item(theirs, i), inner);
@@ -245,7 +264,8 @@ class Verifier {
     const std::string our_form = short_text(ours);
     const std::string their_form = short_text(theirs);
     FxtraceDifference difference{};
-    engine_.check(engine_.api().compare(ours.get(), theirs.get(), options_.absolute, options_.relative, &difference));
+    engine_.check(
+        engine_.api().compare(ours.get(), theirs.get(), options_.absolute, options_.relative, &difference));
     if (difference.elements == 0 && our_form == their_form) return;
     if (our_form != their_form) {
       differ(place, "it is " + our_form + ", and the model's is " + their_form);
@@ -275,15 +295,16 @@ class Verifier {
     for (std::size_t run = 0; run <= run_; ++run) {
       const std::vector<RunValue> inputs = copies(run);
       seed(run);
-      run_graph(engine_, graph_, inputs, *model, [&](const ModuleGraph& graph, const Node& node, const RunValue& value) {
-        if (run != run_ || !is_checked(node) || !differs(value, seen)) return;
-        if (first) {
-          ++others;
-          return;
-        }
-        first = fault_at(Fault::Kind::kValue, graph, node);
-        if (engine_.is_tensor(value)) first->ours = statistics(value);
-      });
+      run_graph(engine_, graph_, inputs, *model,
+                [&](const ModuleGraph& graph, const Node& node, const RunValue& value) {
+                  if (run != run_ || !is_checked(node) || !differs(value, seen)) return;
+                  if (first) {
+                    ++others;
+                    return;
+                  }
+                  first = fault_at(Fault::Kind::kValue, graph, node);
+                  if (engine_.is_tensor(value)) first->ours = statistics(value);
+                });
     }
     if (!first) return;
     Fault& fault = *done_.fault;
@@ -329,8 +350,6 @@ const char* to_string(Fault::Kind kind) {
   switch (kind) {
     case Fault::Kind::kValue:
       return "value";
-    case Fault::Kind::kForm:
-      return "form";
     case Fault::Kind::kMeta:
       return "meta";
     case Fault::Kind::kGuard:

@@ -22,8 +22,7 @@ struct VerifyOptions {
 // What is not as it should be.
 struct Fault {
   enum class Kind {
-    kValue,  // other numbers
-    kForm,   // another shape or dtype than the model's
+    kValue,  // other numbers, or another shape or dtype than the model's
     kMeta,   // another shape or dtype than the graph says
     kGuard,  // a guard of the graph does not hold for the inputs
     kFails   // the graph cannot be run
@@ -41,17 +40,17 @@ struct Fault {
 const char* to_string(Fault::Kind kind);  // "value"
 
 struct Verification {
-  std::int64_t runs = 0;  // that were compared
+  std::int64_t runs = 0;                            // that were compared
   std::int64_t nodes = 0, tensors = 0, guards = 0;  // looked at in one run, and guards that inputs decide
-  std::vector<std::string> sizes;  // of each run, "batch=3, seq=8"
+  std::vector<std::string> sizes;                   // of each run, "batch=3, seq=8"
   std::optional<Fault> fault;
 };
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
-// `graph` is the graph of the model's root.  `load` makes the model anew.  Throws RunError where the model itself
-// cannot be run, and MissingInput.
-Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options, const Load& load,
-                          const VerifyOptions& options);
+// `graph` is the graph of the model's root.  `load` makes the model anew.  Throws RunError where the model
+// itself cannot be run, and MissingInput.
+Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
+                          const Load& load, const VerifyOptions& options);
 
 }  // namespace fxtrace::verify

@@ -13,7 +13,7 @@ import time
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-COMMANDS = ["trace", "summary", "inspect", "render"]
+COMMANDS = ["trace", "summary", "inspect", "render", "verify"]
 
 
 @pytest.fixture(scope="session")

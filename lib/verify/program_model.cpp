@@ -1,0 +1,429 @@
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "exported/exported_program.h"
+#include "symbolic/sym_int.h"
+#include "verify/constants.h"
+#include "verify/functions.h"
+#include "verify/mapped_weights.h"
+#include "verify/runnable_model.h"
+
+namespace fxtrace::verify {
+namespace {
+
+using Values = std::unordered_map<std::uint32_t, RunValue>;  // by place in ProgramGraph::values
+
+bool is_user_output(SignatureRole role) {
+  return role == SignatureRole::kUserOutput || role == SignatureRole::kLossOutput;
+}
+
+class ProgramModel : public RunnableModel {
+ public:
+  ProgramModel(const ModelSource& source, const ExportedProgram& program, const ModuleGraph& traced)
+      : source_(source),
+        engine_(source.engine),
+        program_(program),
+        weights_(source.engine, source.file, program.archive()),
+        constants_(source.engine, source.file, source.root) {
+    const std::string model = source.options.model.value_or(program.archive().models().front());
+    records_ = program.archive().tensors(model);
+    match(source.collection.graphs.front(), traced, program.graph());
+    note_written();
+  }
+
+  RunValue run_file(const std::vector<RunValue>& inputs) override {
+    const ProgramGraph& graph = program_.graph();
+    const GraphSignature& signature = program_.signature();
+    std::map<std::string, RunValue> given;
+    const Graph& placeholders = source_.collection.graphs.front().graph;
+    std::size_t next = 0;
+    for (NodeId id = placeholders.first(); id.valid(); id = placeholders.next(id)) {
+      const Node& node = placeholders.node(id);
+      if (node.op == Opcode::kPlaceholder && next < inputs.size())
+        given.emplace(*node.target, inputs[next++]);
+    }
+    std::vector<RunValue> values;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const GraphSignature::Entry& entry = signature.inputs[i];
+      if (const LiftedInput* lifted = program_.find_lifted(graph.inputs[i].value)) {
+        values.push_back(state(lifted->target));
+        continue;
+      }
+      const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
+      values.push_back(user_input(name, entry, given));
+    }
+    Values made;
+    const std::vector<RunValue> outputs = run_program(graph, values, made);
+    std::vector<Argument> leaves;
+    std::vector<RunValue> results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const GraphSignature::Entry& entry = signature.outputs[i];
+      if (is_user_output(entry.role)) {
+        leaves.emplace_back(NodeId{static_cast<std::uint32_t>(results.size())});
+        results.push_back(outputs[i]);
+      } else if (entry.role == SignatureRole::kBufferMutation ||
+                 entry.role == SignatureRole::kParameterMutation) {
+        write(state(entry.target.value_or("")), outputs[i]);
+      } else if (entry.role == SignatureRole::kUserInputMutation) {
+        write(given.at(entry.target.value_or("")), outputs[i]);
+      }
+    }
+    const auto& spec = program_.out_spec();
+    const Argument result = spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{leaves});
+    return engine_.evaluate(result, [&](NodeId id) { return results.at(id.index); });
+  }
+
+  std::vector<std::pair<std::string, RunValue>> buffers() override {
+    std::vector<std::pair<std::string, RunValue>> found;
+    for (const ParameterRecord& parameter : program_.parameters()) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of &&
+          records_.contains(parameter.name))
+        found.emplace_back(parameter.name, state(parameter.name));
+    }
+    return found;
+  }
+
+  RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
+    if (states_.contains(target) || records_.contains(target)) return state(target);
+    for (const auto& [name, constant] : graph.constants) {
+      if (name == target) return constants_.read(constant);
+    }
+    return state(target);
+  }
+
+  // The operators of the program that the call stands for, on what it is given.
+  RunValue call_module(const ModuleCall& call) override {
+    const auto place = places_.find(&call.graph);
+    const Known* known = place == places_.end() ? nullptr : find(*place->second, call.node);
+    if (known == nullptr) throw RunError("the program has no call that stands for these nodes");
+    const ProgramGraph& graph = *known->graph;
+    if (known->values->inputs.size() != call.inputs.size())
+      throw RunError("the call has not as many inputs as the program's");
+    Values values;
+    std::map<std::string, std::int64_t> sizes;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      const std::uint32_t value = known->values->inputs[i];
+      values[value] = call.inputs[i];
+      note_sizes(graph.values[value].meta, call.inputs[i], sizes);
+    }
+    const Origins origin = origins(graph);
+    std::unordered_set<std::string> names(call.node.program_nodes->begin(), call.node.program_nodes->end());
+    for (const Operation& operation : graph.operations) {
+      if (!names.contains(name_of(graph, operation))) continue;
+      bind(graph, operation, origin, sizes, values);
+      run(graph, operation, values);
+    }
+    if (&graph == &program_.graph()) write_absorbed(values);
+    return result_of(*known->values, values);
+  }
+
+  std::optional<RunValue> call_model_function(const std::string&, const RunArguments&) override {
+    return std::nullopt;
+  }
+
+ private:
+  using Origins = std::vector<ValueId>;
+
+  // Leaf calls of one graph, by the first of the program's nodes.
+  struct Known {
+    const ProgramGraph* graph;
+    const ProgramValues* values;
+  };
+  using Calls = std::unordered_map<std::string, Known>;
+
+  // --- which graph is which ---
+
+  void match(const ModuleGraph& graph, const ModuleGraph& traced, const ProgramGraph& program) {
+    Calls& calls = calls_[&graph];
+    for (NodeId id = traced.graph.first(); id.valid(); id = traced.graph.next(id)) {
+      const Node& node = traced.graph.node(id);
+      if (!node.program_nodes->empty())
+        calls.emplace(node.program_nodes->front(), Known{&program, node.program_values.operator->()});
+    }
+    places_[&graph] = &calls;
+    for (const Operation& operation : program.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+        note_lasting(program, operation, subgraph.graph);
+        const Subgraph* ours = find_subgraph(graph, subgraph.name);
+        const Subgraph* theirs = find_subgraph(traced, subgraph.name);
+        if (ours != nullptr && theirs != nullptr) match(ours->graph, theirs->graph, subgraph.graph);
+      }
+    }
+  }
+
+  static const Subgraph* find_subgraph(const ModuleGraph& graph, const std::string& name) {
+    for (const Subgraph& subgraph : graph.subgraphs) {
+      if (subgraph.name == name) return &subgraph;
+    }
+    return nullptr;
+  }
+
+  static const Known* find(const Calls& calls, const Node& node) {
+    if (node.program_nodes->empty()) return nullptr;
+    const auto found = calls.find(node.program_nodes->front());
+    return found == calls.end() ? nullptr : &found->second;
+  }
+
+  // Inputs of a subgraph that are the model's own tensors in every run of it.
+  void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
+    const Origins origin = origins(outer);
+    for_each_lasting_operand(operation, inner, [&](ValueId input, const Operand& operand) {
+      const auto* value = operand.get_if<ValueId>();
+      if (value == nullptr) return;
+      if (const std::string name = own_name(outer, origin[value->index]); !name.empty())
+        lasting_[&inner][input.index] = name;
+    });
+  }
+
+  // Of a value that is one of the model's own tensors; empty for others.
+  std::string own_name(const ProgramGraph& graph, ValueId value) const {
+    if (&graph == &program_.graph()) {
+      const LiftedInput* lifted = program_.find_lifted(value);
+      if (lifted != nullptr) return lifted->target;
+    }
+    const auto known = lasting_.find(&graph);
+    if (known != lasting_.end()) {
+      const auto name = known->second.find(value.index);
+      if (name != known->second.end()) return name->second;
+    }
+    for (const auto& [name, object] : graph.objects) {
+      if (object == value) return name;
+    }
+    return {};
+  }
+
+  // --- state ---
+
+  const RunValue& state(const std::string& name) {
+    const auto [place, is_new] = states_.try_emplace(name);
+    if (!is_new) return place->second;
+    const auto record = records_.find(name);
+    if (record == records_.end()) {
+      states_.erase(place);
+      throw RunError("the archive does not tell what " + name + " holds");
+    }
+    place->second = weights_.tensor(record->second);
+    return place->second;
+  }
+
+  RunValue user_input(const std::string& name, const GraphSignature::Entry& entry,
+                      const std::map<std::string, RunValue>& given) const {
+    if (const auto value = given.find(name); value != given.end()) return value->second;
+    for (const ConcreteArg& fixed : source_.options.concrete) {
+      if (fixed.name == name) return engine_.constant(fixed.value);
+    }
+    if (entry.value) return engine_.constant(*entry.value);
+    throw RunError("nothing is given for the input " + name);
+  }
+
+  void write(const RunValue& to, const RunValue& from) const {
+    engine_.call("aten::copy_", "", {{to, from}, {}});
+  }
+
+  // --- running ---
+
+  std::vector<RunValue> run_program(const ProgramGraph& graph, const std::vector<RunValue>& inputs,
+                                    Values& values) {
+    if (inputs.size() != graph.inputs.size())
+      throw RunError("a graph of the program gets another number of inputs");
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i].value.index] = inputs[i];
+    for (const auto& [name, value] : graph.objects) {
+      if (records_.contains(name)) values[value.index] = state(name);
+    }
+    std::vector<std::uint32_t> uses = count_uses(graph);
+    for (const Operation& operation : graph.operations) {
+      run(graph, operation, values);
+      for_each_input(operation, [&](ValueId used) {
+        if (--uses[used.index] == 0) values.erase(used.index);
+      });
+    }
+    std::vector<RunValue> outputs;
+    for (const Operand& output : graph.outputs) outputs.push_back(value_of(graph, output, values));
+    return outputs;
+  }
+
+  RunValue value_of(const ProgramGraph& graph, const Operand& operand, const Values& values) const {
+    return engine_.evaluate(operand, [&](ValueId value) {
+      const auto found = values.find(value.index);
+      if (found != values.end()) return found->second;
+      const ProgramValue& known = graph.values[value.index];
+      if (known.fixed) return engine_.constant(*known.fixed);
+      throw RunError("the program uses " + known.name + ", which is not there");
+    });
+  }
+
+  void run(const ProgramGraph& graph, const Operation& operation, Values& values) {
+    FunctionCall call;
+    call.target = operation.target.text();
+    for (const Operand& operand : operation.args) {
+      if (const auto* body = operand.get_if<argument::GraphRef>()) {
+        call.args.emplace_back(body_of(operation, body->name));
+      } else {
+        call.args.emplace_back(value_of(graph, operand, values));
+      }
+    }
+    for (const auto& [name, operand] : operation.kwargs)
+      call.kwargs.emplace_back(name, value_of(graph, operand, values));
+    const RunValue result = run_function(engine_, call);
+    for (const Operation::Output& output : operation.outputs) {
+      RunValue value = result;
+      for (const std::int64_t index : output.path)
+        value = engine_.item(value, static_cast<std::size_t>(index));
+      values[output.value.index] = std::move(value);
+    }
+  }
+
+  Body body_of(const Operation& operation, const std::string& name) {
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      if (subgraph.name != name) continue;
+      return [this, &subgraph](const std::vector<RunValue>& inputs) {
+        Values values;
+        std::vector<RunValue> outputs = run_program(subgraph.graph, inputs, values);
+        return subgraph.graph.single_output ? outputs.at(0) : engine_.tuple(outputs);
+      };
+    }
+    throw RunError("the program has no graph " + name);
+  }
+
+  // --- leaves ---
+
+  static std::string name_of(const ProgramGraph& graph, const Operation& operation) {
+    if (!operation.name.empty()) return operation.name;
+    if (operation.outputs.empty()) return operation.target.text();
+    return graph.values[operation.outputs.front().value.index].name;
+  }
+
+  void note_sizes(const Meta& meta, const RunValue& value, std::map<std::string, std::int64_t>& sizes) const {
+    if (meta.shape && engine_.is_tensor(value)) {
+      const std::vector<std::int64_t> shape = engine_.shape(value);
+      for (std::size_t i = 0; i < shape.size() && i < meta.shape->size(); ++i)
+        note_size((*meta.shape)[i], shape[i], sizes);
+    }
+    const auto number = engine_.integer_of(value);
+    if (number && meta.value) note_size(*meta.value, *number, sizes);
+  }
+  static void note_size(const Expression& said, std::int64_t actual,
+                        std::map<std::string, std::int64_t>& sizes) {
+    const SymInt* size = said.size();
+    const auto name = size == nullptr ? std::nullopt : size->symbol_name();
+    if (name) sizes.emplace(*name, actual);
+  }
+
+  // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
+  // and what an input was changed into, which is that input.
+  void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin,
+            const std::map<std::string, std::int64_t>& sizes, Values& values) {
+    for_each_input(operation, [&](ValueId used) {
+      if (values.contains(used.index)) return;
+      const ValueId first = origin[used.index];
+      if (const auto same = values.find(first.index); same != values.end()) {
+        values[used.index] = same->second;
+        return;
+      }
+      if (const std::string name = own_name(graph, first); !name.empty()) {
+        values[used.index] = state(name);
+        return;
+      }
+      const Meta& meta = graph.values[used.index].meta;
+      const SymInt* size = meta.value ? meta.value->size() : nullptr;
+      if (const auto number = size == nullptr ? std::nullopt : size->evaluate(sizes))
+        values[used.index] = engine_.integer(*number);
+    });
+  }
+
+  // Changes of buffers that a functional program has among its outputs, and that no node of the graph writes.
+  void note_written() {
+    const Graph& graph = source_.collection.graphs.front().graph;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+      const Node& node = graph.node(id);
+      if (*node.target != "aten.copy_.default" || node.args.empty()) continue;
+      const auto* to = node.args[0].get_if<NodeId>();
+      if (to != nullptr) written_.insert(*graph.node(*to).target);
+    }
+  }
+  void write_absorbed(const Values& values) {
+    const auto& outputs = program_.signature().outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto role = outputs[i].role;
+      if (role != SignatureRole::kBufferMutation && role != SignatureRole::kParameterMutation) continue;
+      const auto* value = program_.graph().outputs[i].get_if<ValueId>();
+      const std::string target = outputs[i].target.value_or("");
+      if (value == nullptr || written_.contains(target)) continue;
+      const auto made = values.find(value->index);
+      if (made != values.end() && program_.find_lifted(*value) == nullptr) write(state(target), made->second);
+    }
+  }
+
+  RunValue result_of(const ProgramValues& known, const Values& values) const {
+    std::vector<std::pair<const std::vector<Argument>*, RunValue>> results;
+    for (const ProgramValues::Result& result : known.results) {
+      const auto made = values.find(result.value);
+      if (made == values.end()) throw RunError("the call does not make all of its results");
+      results.emplace_back(&result.path, made->second);
+    }
+    return nested(results, 0);
+  }
+
+  RunValue nested(const std::vector<std::pair<const std::vector<Argument>*, RunValue>>& results,
+                  std::size_t depth) const {
+    if (results.empty()) return engine_.none();
+    if (results.size() == 1 && results[0].first->size() == depth) return results[0].second;
+    std::vector<RunValue> keys;
+    std::vector<RunValue> items;
+    std::vector<bool> seen(results.size());
+    std::vector<std::pair<Argument, RunValue>> parts;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (seen[i] || results[i].first->size() <= depth) continue;
+      const Argument& key = (*results[i].first)[depth];
+      std::vector<std::pair<const std::vector<Argument>*, RunValue>> below;
+      for (std::size_t j = i; j < results.size(); ++j) {
+        if (results[j].first->size() <= depth || (*results[j].first)[depth] != key) continue;
+        seen[j] = true;
+        below.push_back(results[j]);
+      }
+      parts.emplace_back(key, nested(below, depth + 1));
+    }
+    const bool by_position =
+        std::ranges::all_of(parts, [](const auto& part) { return part.first.template is<std::int64_t>(); });
+    if (!by_position) {
+      for (const auto& [key, value] : parts) {
+        keys.push_back(engine_.constant(key));
+        items.push_back(value);
+      }
+      return engine_.dict(keys, items);
+    }
+    constexpr std::int64_t kMost = 100'000;
+    for (const auto& [key, value] : parts) {
+      const std::int64_t at = *key.get_if<std::int64_t>();
+      if (at < 0 || at > kMost) throw RunError("a result has no such place");
+      if (items.size() <= static_cast<std::size_t>(at))
+        items.resize(static_cast<std::size_t>(at) + 1, engine_.none());
+      items[static_cast<std::size_t>(at)] = value;
+    }
+    return engine_.tuple(items);
+  }
+
+  ModelSource source_;
+  const Engine& engine_;
+  const ExportedProgram& program_;
+  MappedWeights weights_;
+  ConstantReader constants_;
+  std::map<std::string, TensorRecord> records_;
+  std::unordered_map<std::string, RunValue> states_;
+  std::unordered_map<const ModuleGraph*, Calls> calls_;
+  std::unordered_map<const ModuleGraph*, const Calls*> places_;
+  std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
+  std::unordered_set<std::string> written_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program,
+                                                  const ModuleGraph& traced) {
+  return std::make_unique<ProgramModel>(source, program, traced);
+}
+
+}  // namespace fxtrace::verify
