@@ -31,13 +31,13 @@ class Reader : public caffe2::serialize::ReadAdapterInterface {
 
 // "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net"
 std::string demangled(const std::string& name) {
-  static const std::regex mangle("(^__torch__\\.)|(___torch_mangle_\\d+\\.)");
+  static const std::regex mangle(R"((^__torch__\.)|(___torch_mangle_\d+\.))");
   return std::regex_replace(name, mangle, "");
 }
 
 // What is forked runs at once: there are no threads.
 c10::IValue run(torch::jit::Function& function, torch::jit::Stack stack) {
-  const auto done = function.runAsync(stack, [](std::function<void()> task) { task(); });
+  const auto done = function.runAsync(stack, [](const std::function<void()>& task) { task(); });
   done->wait();
   if (done->hasError()) std::rethrow_exception(done->exception_ptr());
   return done->value();

@@ -125,7 +125,7 @@ FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double
   is_close = is_close.logical_or(distance.le(numbers_of(b).abs() * relative + absolute));
   const at::Tensor far = distance.masked_select(is_close.logical_not());
   if (far.numel() == 0) return {0, 0};
-  const double greatest = far.max().item<double>();
+  const auto greatest = far.max().item<double>();
   return {far.numel(), std::isfinite(greatest) ? greatest : infinity};
 }
 

@@ -198,14 +198,16 @@ struct ModuleGraph;
 // same time however many there are, and gives the first of those that share a name.
 class SubgraphList {
  public:
-  auto begin() { return list_.begin(); }
-  auto end() { return list_.end(); }
-  auto begin() const { return list_.begin(); }
-  auto end() const { return list_.end(); }
-  std::size_t size() const { return list_.size(); }
-  bool empty() const { return list_.empty(); }
-  Subgraph& operator[](std::size_t i) { return list_[i]; }
-  const Subgraph& operator[](std::size_t i) const { return list_[i]; }
+  using Iterator = std::vector<Subgraph>::iterator;
+  using ConstIterator = std::vector<Subgraph>::const_iterator;
+  Iterator begin();
+  Iterator end();
+  ConstIterator begin() const;
+  ConstIterator end() const;
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+  Subgraph& operator[](std::size_t i);
+  const Subgraph& operator[](std::size_t i) const;
   const ModuleGraph* find(std::string_view name) const;  // null where there is none
   ModuleGraph* find(std::string_view name);
   void add(Subgraph subgraph);
@@ -233,5 +235,13 @@ struct Subgraph {
   std::string name;
   ModuleGraph graph;
 };
+
+inline SubgraphList::Iterator SubgraphList::begin() { return list_.begin(); }
+inline SubgraphList::Iterator SubgraphList::end() { return list_.end(); }
+inline SubgraphList::ConstIterator SubgraphList::begin() const { return list_.begin(); }
+inline SubgraphList::ConstIterator SubgraphList::end() const { return list_.end(); }
+inline std::size_t SubgraphList::size() const { return list_.size(); }
+inline Subgraph& SubgraphList::operator[](std::size_t i) { return list_[i]; }
+inline const Subgraph& SubgraphList::operator[](std::size_t i) const { return list_[i]; }
 
 }  // namespace fxtrace

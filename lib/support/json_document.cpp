@@ -208,17 +208,21 @@ JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules ru
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     source_ = text;
   }
-  if (rules.strict || !parse_fast(JsonText{std::string(text)})) parse(text);
+  if (!rules.strict) {
+    JsonText copy{std::string(text)};
+    if (parse_fast(copy)) return;
+  }
+  parse(text);
 }
 
 JsonDocument::JsonDocument(JsonText text, std::string name, JsonRules rules)
     : name_(std::move(name)), rules_(rules) {
-  if (!parse_fast(std::move(text))) parse(text.text);
+  if (!parse_fast(text)) parse(text.text);
 }
 
 // Whether simdjson took it, which says neither what is wrong nor where.  It takes what nlohmann's parser
 // takes, except for integers of more than 64 bits.
-bool JsonDocument::parse_fast(JsonText&& text) {
+bool JsonDocument::parse_fast(JsonText& text) {
   const std::size_t size = text.text.size();
   if (size > kMaxText) return false;
   // simdjson reserves 14 bytes for each of the text, of which graphs take one or two.  Where a limit on

@@ -144,7 +144,7 @@ class JsonDocument {
   }
   std::string_view text(std::uint32_t at) const;
 
-  bool parse_fast(JsonText&& text);
+  bool parse_fast(JsonText& text);
   void parse(std::string_view text);
   void use_own();
   std::size_t values_before(std::uint32_t at) const;
