@@ -35,7 +35,7 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
   if (bytes.size == 0) return storage;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t start = *bytes.offset / page * page;
-  const std::size_t ahead = static_cast<std::size_t>(*bytes.offset - start);
+  const auto ahead = static_cast<std::size_t>(*bytes.offset - start);
   storage.mapped = ahead + static_cast<std::size_t>(bytes.size);
   storage.mapping = ::mmap(nullptr, storage.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor(),
                            static_cast<off_t>(start));
