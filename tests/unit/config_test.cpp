@@ -259,7 +259,8 @@ TEST_CASE("config: README has a row for every option of the table", "[config]") 
                               "--list-passes",
                               "--max-memory MB",
                               "--max-time SECONDS",
-                              "--no-isolation", "--timings"};
+                              "--no-isolation",
+                              "--timings"};
   for (const OptionRow& row : option_table()) {
     if (row.name == nullptr) continue;
     CHECK(known.insert(row.name + (row.type == nullptr ? "" : std::string(" ") + row.type)).second);
