@@ -114,7 +114,7 @@ def test_every_option_is_a_keyword(program):
     text = program.stdout("trace", "--help").decode()
     options = set(re.findall(r"^ +(?:-[a-z], )?--([a-z-]+)", text, re.MULTILINE))
     of_pictures = {"depth", "focus", "no-fold", "show-plumbing", "show-parameters", "order", "max-label"}
-    of_output = {"output", "format", "verbose", "help", "list-passes"} | of_pictures
+    of_output = {"output", "format", "verbose", "help", "list-passes", "timings"} | of_pictures
     expected = {option.replace("-", "_") for option in options - of_output - {"pass"}} | {"passes"}
     import inspect
 
