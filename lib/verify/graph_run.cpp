@@ -113,13 +113,11 @@ class GraphRun {
   }
 
   Body body_of(const std::string& name) {
-    for (const Subgraph& subgraph : graph_.subgraphs) {
-      if (subgraph.name != name) continue;
-      return [this, &subgraph](const std::vector<RunValue>& inputs) {
-        return GraphRun(engine_, subgraph.graph, parts_, watcher_).run(inputs);
-      };
-    }
-    throw RunError("there is no graph " + name);
+    const ModuleGraph* body = graph_.subgraphs.find(name);
+    if (body == nullptr) throw RunError("there is no graph " + name);
+    return [this, body](const std::vector<RunValue>& inputs) {
+      return GraphRun(engine_, *body, parts_, watcher_).run(inputs);
+    };
   }
 
   RunArguments arguments_of(const Node& node) {

@@ -96,8 +96,8 @@ class ProgramModel : public RunnableModel {
 
   // The operators of the program that the call stands for, on what it is given.
   RunValue call_module(const ModuleCall& call) override {
-    const auto place = places_.find(&call.graph);
-    const Known* known = place == places_.end() ? nullptr : find(*place->second, call.node);
+    const auto calls = calls_.find(&call.graph);
+    const Known* known = calls == calls_.end() ? nullptr : find(calls->second, call.node);
     if (known == nullptr) throw RunError("the program has no call that stands for these nodes");
     const ProgramGraph& graph = *known->graph;
     if (known->values->inputs.size() != call.inputs.size())
@@ -109,7 +109,7 @@ class ProgramModel : public RunnableModel {
       values[value] = call.inputs[i];
       note_sizes(graph.values[value].meta, call.inputs[i], sizes);
     }
-    const Origins origin = origins(graph);
+    const Origins& origin = origins_of(graph);
     std::unordered_set<std::string> names(call.node.program_nodes->begin(), call.node.program_nodes->end());
     for (const Operation& operation : graph.operations) {
       if (!names.contains(name_of(graph, operation))) continue;
@@ -143,22 +143,14 @@ class ProgramModel : public RunnableModel {
       if (!node.program_nodes->empty())
         calls.emplace(node.program_nodes->front(), Known{&program, node.program_values.operator->()});
     }
-    places_[&graph] = &calls;
     for (const Operation& operation : program.operations) {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) {
         note_lasting(program, operation, subgraph.graph);
-        const Subgraph* ours = find_subgraph(graph, subgraph.name);
-        const Subgraph* theirs = find_subgraph(traced, subgraph.name);
-        if (ours != nullptr && theirs != nullptr) match(ours->graph, theirs->graph, subgraph.graph);
+        const ModuleGraph* ours = graph.subgraphs.find(subgraph.name);
+        const ModuleGraph* theirs = traced.subgraphs.find(subgraph.name);
+        if (ours != nullptr && theirs != nullptr) match(*ours, *theirs, subgraph.graph);
       }
     }
-  }
-
-  static const Subgraph* find_subgraph(const ModuleGraph& graph, const std::string& name) {
-    for (const Subgraph& subgraph : graph.subgraphs) {
-      if (subgraph.name == name) return &subgraph;
-    }
-    return nullptr;
   }
 
   static const Known* find(const Calls& calls, const Node& node) {
@@ -169,13 +161,19 @@ class ProgramModel : public RunnableModel {
 
   // Inputs of a subgraph that are the model's own tensors in every run of it.
   void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
-    const Origins origin = origins(outer);
+    const Origins& origin = origins_of(outer);
     for_each_lasting_operand(operation, inner, [&](ValueId input, const Operand& operand) {
       const auto* value = operand.get_if<ValueId>();
       if (value == nullptr) return;
       if (const std::string name = own_name(outer, origin[value->index]); !name.empty())
         lasting_[&inner][input.index] = name;
     });
+  }
+
+  const Origins& origins_of(const ProgramGraph& graph) {
+    const auto [place, is_new] = origins_.try_emplace(&graph);
+    if (is_new) place->second = origins(graph);
+    return place->second;
   }
 
   // Of a value that is one of the model's own tensors; empty for others.
@@ -414,7 +412,7 @@ class ProgramModel : public RunnableModel {
   std::map<std::string, TensorRecord> records_;
   std::unordered_map<std::string, RunValue> states_;
   std::unordered_map<const ModuleGraph*, Calls> calls_;
-  std::unordered_map<const ModuleGraph*, const Calls*> places_;
+  std::unordered_map<const ProgramGraph*, Origins> origins_;  // of graphs that were asked for
   std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
   std::unordered_set<std::string> written_;
 };
