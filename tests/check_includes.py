@@ -31,7 +31,7 @@ ALLOWED = {
     "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
     "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
     "execute": set(),
-    "verify": {"support", "symbolic", "operators", "graph", "archive", "trace", "exported", "writers", "execute"},
+    "verify": {"support", "symbolic", "operators", "graph", "archive", "trace", "exported", "summaries", "writers", "execute"},
 }
 ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "execute"}
 ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}

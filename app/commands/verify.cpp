@@ -1,7 +1,9 @@
 #include "app/commands/verify.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +20,10 @@
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "exported/exported_program.h"
+#include "verify/given_inputs.h"
 #include "verify/inputs.h"
 #include "verify/report.h"
+#include "writers/summary_text.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -28,6 +32,7 @@ struct Arguments {
   TraceArguments trace;
   std::string model;
   std::optional<std::string> collection;
+  std::vector<std::string> inputs;
   verify::VerifyOptions options;
   bool json = false;
   std::string output = "-";
@@ -36,21 +41,81 @@ struct Arguments {
 };
 
 constexpr int kNotEqual = 1;
+constexpr std::size_t kMostRows = 100;  // of a profile's table
+
+// What is read besides the model.
+struct Files {
+  std::optional<InputFile> collection;
+  std::vector<InputFile> inputs;
+};
 
 Error cannot_run(const InputFile& input, const std::string& what, std::vector<std::string> hints = {}) {
   return input.with_display(input_error(what, std::move(hints)));
 }
 
-int verify_model(const Arguments& arguments, const Config& config, const InputFile& input,
-                 const std::optional<InputFile>& saved, Output& output, Isolated& isolated, Console& console,
+// What is given instead of drawn.
+verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector<InputFile>& files,
+                                 const TraceOptions& options, const ModuleGraph& graph,
+                                 const ExportedProgram* program) {
+  verify::GivenInputs given;
+  if (files.empty()) {
+    if (program == nullptr || !options.inputs.empty()) return given;
+    given.origin = verify::InputOrigin::kSample;
+    try {
+      given.values = values_for_program(engine, read_sample_inputs(engine, *program), *program);
+    } catch (const verify::RunError&) {
+      given.values.clear();
+    }
+    return given;
+  }
+  given.origin = verify::InputOrigin::kFile;
+  verify::CallInputs inputs;
+  for (const InputFile& file : files) {
+    try {
+      verify::CallInputs read = verify::read_inputs(engine, file.file());
+      std::ranges::move(read.positional, std::back_inserter(inputs.positional));
+      std::ranges::move(read.named, std::back_inserter(inputs.named));
+    } catch (const verify::RunError& error) {
+      throw file.with_display(input_error(error.what()));
+    }
+  }
+  try {
+    std::vector<std::string> fixed;
+    for (const ConcreteArg& argument : options.concrete) fixed.push_back(argument.name);
+    given.values = program == nullptr ? values_for_graph(inputs, graph, fixed)
+                                      : values_for_program(engine, inputs, *program);
+  } catch (const verify::RunError& error) {
+    throw files.back().with_display(input_error(error.what()));
+  }
+  return given;
+}
+
+void write(const verify::Verification& verification, verify::Subject subject, const Arguments& arguments,
+           const GraphCollection& collection, const SummaryLayout& layout, Output& output) {
+  std::optional<ModelSummary> measured;
+  if (verification.profile) measured = measured_summary(collection, *verification.profile);
+  subject.measured = measured ? &*measured : nullptr;
+  output.write([&](std::ostream& out) {
+    if (arguments.json) return write_json(verification, subject, out);
+    write_text(verification, subject, out);
+    if (!measured) return;
+    limit_rows(*measured, kMostRows);
+    fold_repeats(*measured);
+    out << "\n";
+    write_measured_table(*measured, out, layout);
+  });
+}
+
+int verify_model(const Arguments& arguments, const Config& config, const InputFile& input, const Files& files,
+                 const SummaryLayout& layout, Output& output, Isolated& isolated, Console& console,
                  const FxtraceEngine& api) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   Config traced = config;
   std::optional<GraphCollection> given;
-  if (saved) {
-    given = read_collection_file(*saved, console);
-    read_config(given->options_json, saved->display(), traced);
+  if (files.collection) {
+    given = read_collection_file(*files.collection, console);
+    read_config(given->options_json, files.collection->display(), traced);
     traced.passes.clear();
   }
   Wanted wanted;
@@ -70,18 +135,17 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
     return program == nullptr ? verify::load_script_model(source)
                               : verify::load_program_model(source, *program, traced_graph);
   };
+  const verify::GivenInputs inputs =
+      given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);
   try {
     const verify::Verification verification =
-        verify_graph(engine, collection.graphs.front(), traced.options, load, arguments.options);
-    const verify::Subject subject{input.base_name(), arguments.options};
-    output.write([&](std::ostream& out) {
-      if (arguments.json) return write_json(verification, subject, out);
-      write_text(verification, subject, out);
-    });
+        verify_graph(engine, collection, traced.options, load, arguments.options, inputs);
+    write(verification, {input.base_name(), arguments.options}, arguments, collection, layout, output);
     return verification.fault ? kNotEqual : kDone;
   } catch (const verify::MissingInput& missing) {
     std::vector<std::string> hints;
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
+    hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");
     throw cannot_run(input, missing.what(), std::move(hints));
   } catch (const verify::RunError& error) {
     throw cannot_run(input, std::string("the model cannot be run: ") + error.what());
@@ -94,14 +158,23 @@ int run(const Arguments& arguments, Console& console) {
   if (arguments.collection && arguments.trace.any_but_passes())
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   const InputFile input(arguments.model, console.in());
-  std::optional<InputFile> saved;
-  if (arguments.collection) saved.emplace(*arguments.collection, console.in());
+  Files files;
+  std::vector<int> also_open;
+  if (arguments.collection) {
+    files.collection.emplace(*arguments.collection, console.in());
+    also_open.push_back(files.collection->file().descriptor());
+  }
+  for (const std::string& name : arguments.inputs) {
+    files.inputs.emplace_back(name, console.in());
+    also_open.push_back(files.inputs.back().file().descriptor());
+  }
   Output output(arguments.output, input, console);
-  return run_isolated_with_engine(arguments.isolation, input, output, console, config.options,
-                                  saved ? std::vector<int>{saved->file().descriptor()} : std::vector<int>(),
+  SummaryLayout layout;
+  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  return run_isolated_with_engine(arguments.isolation, input, output, console, config.options, also_open,
                                   [&](Isolated& isolated, const FxtraceEngine& engine) {
-                                    return verify_model(arguments, config, input, saved, output, isolated,
-                                                        console, engine);
+                                    return verify_model(arguments, config, input, files, layout, output,
+                                                        isolated, console, engine);
                                   });
 }
 
@@ -148,6 +221,16 @@ Command make_verify_command(CLI::App& parent) {
          "--collection", arguments->collection,
          "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
       ->type_name("FILE")
+      ->group(group);
+  app->add_option(
+         "--inputs", arguments->inputs,
+         "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
+         "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
+         "other. Default: the sample inputs of an exported program in the first run, else random values")
+      ->type_name("FILE")
+      ->group(group);
+  app->add_flag("--profile", arguments->options.profiles,
+                "measure how long each module of the graph runs, and what memory it takes, beside its costs")
       ->group(group);
   const char* output_group = "Output";
   app->add_option("-o,--output", arguments->output, "write to FILE instead of stdout")

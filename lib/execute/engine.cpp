@@ -201,6 +201,7 @@ FxtraceEngine make_engine() {
   add_tensors(engine);
   add_calls(engine);
   add_scripts(engine);
+  add_memory(engine);
   return engine;
 }
 

@@ -54,6 +54,12 @@ struct FxtraceDifference {
   double greatest;   // absolute difference; infinity where one is not finite
 };
 
+// Of tensors on the CPU, in bytes, since counting began.
+struct FxtraceMemory {
+  int64_t allocated, held;  // all together, and what is not released yet
+  int64_t peak;             // the most that was held at a time since the last question
+};
+
 // Reads `size` bytes at `offset` into `to`; gives back how many there were.
 using FxtraceRead = size_t (*)(void* context, uint64_t offset, void* to, size_t size);
 // The digest of a tensor that an operator has made.
@@ -118,6 +124,8 @@ struct FxtraceEngine {
   FxtraceValue* (*call)(const char* name, const char* overload, const FxtraceArguments* arguments);
   // Calls `made` for every tensor that operators make, until it is called with null.
   void (*watch)(FxtraceMade made, void* context);
+  void (*count_memory)(bool on);
+  FxtraceMemory (*memory)();
 
   // --- TorchScript ---
   FxtraceValue* (*load)(FxtraceRead read, void* context, uint64_t size);

@@ -42,6 +42,7 @@ FxtraceValue* value_of(F&& f) {
 void add_tensors(FxtraceEngine& engine);
 void add_calls(FxtraceEngine& engine);
 void add_scripts(FxtraceEngine& engine);
+void add_memory(FxtraceEngine& engine);
 
 at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 

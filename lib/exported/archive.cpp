@@ -199,6 +199,13 @@ ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) c
   throw input_error(tensor.record + " has no record that ends in " + suffix);
 }
 
+std::string ExportedArchive::sample_inputs(const std::string& model) const {
+  const std::string record = prefix_ + (old_layout_ ? std::string("serialized_example_inputs.pt")
+                                                    : "data/sample_inputs/" + model + ".pt");
+  if (!zip_.contains(record)) return {};
+  return zip_.read(record, static_cast<std::size_t>(zip_.size(record)));
+}
+
 Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   Constant constant;
   constant.dtype = tensor.dtype;

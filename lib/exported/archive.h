@@ -48,6 +48,9 @@ class ExportedArchive {
     std::string content;
   };
   Bytes storage_of(const TensorRecord& tensor) const;
+  // What torch.save wrote of the inputs with which the program was exported; empty where the archive has
+  // none.  Throws Error(kInput) where it is damaged.
+  std::string sample_inputs(const std::string& model) const;
   // The value of a tensor, with data when it is small enough.
   Constant read_constant(const TensorRecord& tensor) const;
 

@@ -283,9 +283,8 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   const auto in_spec = signature.find("in_spec");
   if (in_spec && !in_spec->string().empty()) {
     const TreeSpec spec = TreeSpec::parse(in_spec->string(), "in_spec");
-    std::vector<Argument> names;
     if (const auto list = signature.find("forward_arg_names")) {
-      for (const JsonValue name : list->items()) names.emplace_back(std::string(name.string()));
+      for (const JsonValue name : list->items()) argument_names_.emplace_back(name.string());
     }
     const bool has_kwargs = spec.children.size() == 2 && spec.leaves == user_inputs.size();
     auto paths = has_kwargs ? spec.paths() : std::vector<std::vector<Argument>>();
@@ -295,8 +294,9 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
       // (args, kwargs): the first step says which of the two.
       const bool by_position = path.front() == Argument(0);
       const auto* position = path[1].get_if<std::int64_t>();
-      if (by_position && position != nullptr && static_cast<std::size_t>(*position) < names.size()) {
-        path[1] = names[static_cast<std::size_t>(*position)];
+      if (by_position && position != nullptr &&
+          static_cast<std::size_t>(*position) < argument_names_.size()) {
+        path[1] = argument_names_[static_cast<std::size_t>(*position)];
       }
       path.erase(path.begin());
       user_inputs[i]->path = std::move(path);

@@ -55,10 +55,13 @@ class ExportedProgram : public Program {
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }
+  const std::string& name() const { return model_; }  // among the archive's
   // By value of graph(); none for what is no lifted input.
   const LiftedInput* find_lifted(ValueId value) const;
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
+  // Of forward's positional arguments, where the file tells them.
+  const std::vector<std::string>& argument_names() const { return argument_names_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
   // What holds of the inputs besides the ranges of their dimensions.
   const std::vector<Expression>& conditions() const { return conditions_; }
@@ -81,6 +84,7 @@ class ExportedProgram : public Program {
   std::string version_, producer_;
 
   GraphSignature signature_;  // without nodes
+  std::vector<std::string> argument_names_;
   std::unordered_map<std::uint32_t, LiftedInput> lifted_;
   std::unordered_map<std::string, CallSignature> call_signatures_;  // by path, "path@1"
   std::optional<TreeSpec> out_spec_;

@@ -520,6 +520,16 @@ bool ModelSummary::has_shapes() const {
   });
 }
 
+bool ModelSummary::has_measurements() const {
+  return std::ranges::any_of(rows, [](const SummaryRow& row) { return row.measured.has_value(); });
+}
+
+std::optional<double> flops_per_second(const SummaryRow& row) {
+  const auto macs = row.macs ? row.macs->number() : std::nullopt;
+  if (!macs || *macs == 0 || !row.measured || row.measured->seconds <= 0) return std::nullopt;
+  return 2 * static_cast<double>(*macs) / row.measured->seconds;
+}
+
 ModelSummary summarize_model(const GraphCollection& collection) { return Summarizer(collection).run(); }
 
 void limit_depth(ModelSummary& summary, std::int64_t depth) {
@@ -541,6 +551,24 @@ void fold_repeats(ModelSummary& summary) {
   std::vector<std::size_t> class_of(rows.size());
   std::vector<std::size_t> last(rows.size(), kNone);
   std::vector<std::int64_t> repeats(rows.size(), 1);
+  std::vector<std::optional<Measured>> measured;
+  for (const SummaryRow& row : rows) measured.push_back(row.measured);
+  // Of one tree of rows into another one that is alike.
+  const auto add_measured = [&](std::size_t to, std::size_t from) {
+    std::vector<std::pair<std::size_t, std::size_t>> pending{{to, from}};
+    while (!pending.empty()) {
+      const auto [sum, part] = pending.back();
+      pending.pop_back();
+      if (measured[part]) {
+        Measured& total = measured[sum] ? *measured[sum] : measured[sum].emplace();
+        total.seconds += measured[part]->seconds;
+        add_saturated(total.allocated_bytes, measured[part]->allocated_bytes);
+        total.peak_bytes = std::max(total.peak_bytes, measured[part]->peak_bytes);
+      }
+      for (std::size_t i = 0; i < tree.children[sum].size(); ++i)
+        pending.emplace_back(tree.children[sum][i], tree.children[part][i]);
+    }
+  };
   for (std::size_t i = rows.size(); i-- > 0;) {
     std::vector<std::size_t> kept;
     for (const std::size_t child : tree.children[i]) {
@@ -548,6 +576,7 @@ void fold_repeats(ModelSummary& summary) {
           counts_up(rows[kept.back()].name, rows[child].name, repeats[kept.back()])) {
         ++repeats[kept.back()];
         last[kept.back()] = child;
+        add_measured(kept.back(), child);
       } else {
         kept.push_back(child);
       }
@@ -563,6 +592,7 @@ void fold_repeats(ModelSummary& summary) {
   }
   summary.rows = tree.rows(rows, [&](std::size_t from, SummaryRow& row, const SummaryRow* parent) {
     if (last[from] != kNone) row.last = rows[last[from]].path;
+    row.measured = measured[from];
     row.repeats = repeats[from];
     row.modules = times(parent == nullptr ? 1 : parent->modules, row.repeats);
     for (TensorCount* size :

@@ -20,6 +20,13 @@ struct TensorCount {
   bool operator==(const TensorCount&) const = default;
 };
 
+// What running a module took, all its calls together, submodules included.
+struct Measured {
+  double seconds = 0;
+  std::int64_t allocated_bytes = 0;  // of everything that its operators allocated
+  std::int64_t peak_bytes = 0;  // the most that the model's run held meanwhile, without parameters and inputs
+};
+
 // A module that is called or has parameters or buffers, or has such modules below it; or, folded, several
 // equal ones in a row, of which the numbers are the sums.  What says "all" includes submodules.
 struct SummaryRow {
@@ -47,6 +54,8 @@ struct SummaryRow {
 
   // It runs in subgraphs alone, which count in the module of the node that runs them.
   bool is_in_body = false;
+
+  std::optional<Measured> measured;  // by who has run the model
 
   // What `parameters` adds to its parent's.
   TensorCount counted_parameters() const {
@@ -87,7 +96,11 @@ struct ModelSummary {
   bool has_closed() const;  // whether a module failed of whose calls nobody knows the cost
   bool has_costs() const;   // whether anything is known of what it costs to run
   bool has_shapes() const;  // whether any output of a module is known
+  bool has_measurements() const;
 };
+
+// Floating point operations, two for each of the row's MACs.  Nothing where MACs or time are not known, or 0.
+std::optional<double> flops_per_second(const SummaryRow& row);
 
 // Costs are those of the graphs that count (graphs_that_count()).  Of a module that failed, but whose calls
 // have a known cost, submodules have what their own graphs say, and its row does not add them up.  Nodes of

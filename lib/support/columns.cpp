@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace fxtrace {
@@ -47,6 +48,12 @@ std::string rounded(std::int64_t number) {
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array kUnits = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
   return in_units(bytes, 1024, kUnits.data(), kUnits.size());
+}
+
+std::string seconds_text(double seconds) {
+  constexpr std::array kUnits = {" ns", " µs", " ms", " s"};
+  constexpr double kNanoseconds = 1e9;
+  return in_units(std::llround(seconds * kNanoseconds), 1000, kUnits.data(), kUnits.size());
 }
 
 }  // namespace fxtrace

@@ -20,4 +20,7 @@ std::string rounded(std::int64_t number);
 // "160 B", "44.6 MiB", "1010 KiB"
 std::string bytes_text(std::int64_t bytes);
 
+// "1.24 ms", "83.2 µs", "2.31 s"
+std::string seconds_text(double seconds);
+
 }  // namespace fxtrace

@@ -38,6 +38,13 @@ struct NodeError : RunError {
   NodeId node;
 };
 
+template <class F>
+void for_each_placeholder(const Graph& graph, F&& f) {
+  for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+    if (graph.node(id).op == Opcode::kPlaceholder) f(graph.node(id));
+  }
+}
+
 // Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with
 // where control flow runs another.
 using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, const RunValue& value)>;

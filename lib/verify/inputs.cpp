@@ -7,6 +7,7 @@
 #include "symbolic/sym_int.h"
 #include "trace/input_spec.h"
 #include "verify/conditions.h"
+#include "verify/graph_run.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -27,27 +28,101 @@ void note_sizes(const Expression& expression, std::map<std::string, DimensionRan
 
 }  // namespace
 
-InputMaker::InputMaker(const Engine& engine, const ModuleGraph& graph, const TraceOptions& options,
-                       std::uint64_t seed)
-    : engine_(engine), graph_(graph), options_(options), seed_(seed) {
+const char* to_string(InputOrigin origin) {
+  switch (origin) {
+    case InputOrigin::kRandom:
+      return "random";
+    case InputOrigin::kSample:
+      return "sample";
+    case InputOrigin::kFile:
+      return "file";
+  }
+  return "";
+}
+
+InputMaker::InputMaker(const Engine& engine, const GraphCollection& collection, const TraceOptions& options,
+                       std::uint64_t seed, GivenInputs given)
+    : engine_(engine),
+      collection_(collection),
+      graph_(collection.graphs.front()),
+      options_(options),
+      seed_(seed),
+      given_(std::move(given)) {
   for (const InputSpec& spec : options.inputs) {
     const ParsedInputSpec parsed = parse_input_spec(spec);
     for (const SymInt& size : parsed.shape) note_sizes(size, ranges_);
     if (!parsed.dtype) note_sizes(parsed.value, ranges_);
   }
-  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
-    const Node& node = graph.graph.node(id);
-    if (node.op != Opcode::kPlaceholder) continue;
+  for_each_placeholder(graph_.graph, [&](const Node& node) {
     if (node.meta->shape) {
       for (const auto& size : *node.meta->shape) note_sizes(size, ranges_);
     }
     if (node.meta->value) note_sizes(*node.meta->value, ranges_);
-  }
+  });
   for (const DimensionRange& range : options.dimensions) {
     DimensionRange& known = ranges_.try_emplace(range.name, DimensionRange{range.name, {}, {}}).first->second;
     if (range.low) known.low = std::max(known.low.value_or(*range.low), *range.low);
     if (range.high) known.high = std::min(known.high.value_or(*range.high), *range.high);
   }
+}
+
+// The program's samples may lack what Python alone can read, and not be what a graph takes that passes have
+// changed.
+bool InputMaker::gives_all() const {
+  bool all = true;
+  for_each_placeholder(graph_.graph,
+                       [&](const Node& node) { all = all && given_.values.contains(*node.target); });
+  if (!all) return false;
+  try {
+    given_sizes();
+    return true;
+  } catch (const RunError&) {
+    return false;
+  }
+}
+
+void InputMaker::bind(const Expression& said, std::int64_t actual, Sizes& sizes) const {
+  const SymInt* size = said.size();
+  if (size == nullptr) return;
+  if (const auto name = size->symbol_name(); name && sizes.emplace(*name, actual).second) {
+    const auto range = ranges_.find(*name);
+    const bool fits = range == ranges_.end() || (actual >= range->second.low.value_or(actual) &&
+                                                 actual <= range->second.high.value_or(actual));
+    if (!fits) throw RunError(*name + " is " + std::to_string(actual) + ", which is out of its range");
+    return;
+  }
+  const auto number = size->evaluate(sizes);
+  if (number && *number != actual) {
+    throw RunError("a size is " + std::to_string(actual) + ", and the graph takes " + said.text() +
+                   (size->number() ? "" : ", which is " + std::to_string(*number)));
+  }
+}
+
+Sizes InputMaker::given_sizes() const {
+  Sizes sizes;
+  for_each_placeholder(graph_.graph, [&](const Node& node) {
+    const auto given = given_.values.find(*node.target);
+    if (given == given_.values.end()) return;
+    const Meta& meta = *node.meta;
+    try {
+      if (engine_.is_tensor(given->second)) {
+        if (meta.dtype && *meta.dtype != engine_.dtype(given->second))
+          throw RunError("it is " + engine_.dtype(given->second) + ", and the graph takes " + *meta.dtype);
+        const std::vector<std::int64_t> shape = engine_.shape(given->second);
+        if (!meta.shape) return;
+        if (meta.shape->size() != shape.size()) {
+          throw RunError("it has " + std::to_string(shape.size()) + " dimensions, and the graph takes " +
+                         std::to_string(meta.shape->size()));
+        }
+        for (std::size_t i = 0; i < shape.size(); ++i) bind((*meta.shape)[i], shape[i], sizes);
+      } else if (const auto number = engine_.integer_of(given->second); number && meta.value) {
+        bind(*meta.value, *number, sizes);
+      }
+    } catch (const RunError& error) {
+      throw RunError("the input " + *node.target + ": " + error.what());
+    }
+  });
+  return sizes;
 }
 
 Sizes InputMaker::draw(std::uint64_t seed) const {
@@ -71,18 +146,43 @@ bool InputMaker::fits(const Sizes& sizes) const {
 InputMaker::Inputs InputMaker::make(std::int64_t run) const {
   const std::uint64_t seed = mixed(seed_, static_cast<std::uint64_t>(run));
   Inputs inputs;
+  Sizes known;
+  if (given_.origin == InputOrigin::kFile ||
+      (given_.origin == InputOrigin::kSample && run == 0 && gives_all())) {
+    inputs.origin = given_.origin;
+    known = given_sizes();
+  }
   for (int i = 0; i < kTries; ++i) {
-    inputs.sizes = draw(mixed(seed, static_cast<std::uint64_t>(i)));
+    inputs.sizes = known;
+    inputs.sizes.merge(draw(mixed(seed, static_cast<std::uint64_t>(i))));
     if (fits(inputs.sizes)) break;
   }
   std::size_t position = 0;
-  for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
-    const Node& node = graph_.graph.node(id);
-    if (node.op != Opcode::kPlaceholder) continue;
-    inputs.values.push_back(make_value(node, position, inputs.sizes, mixed(seed, 1000 + position)));
+  for_each_placeholder(graph_.graph, [&](const Node& node) {
+    const auto given = given_.values.find(*node.target);
+    const bool is_given = inputs.origin != InputOrigin::kRandom && given != given_.values.end();
+    inputs.values.push_back(
+        is_given ? given->second : make_value(node, position, inputs.sizes, mixed(seed, 1000 + position)));
     ++position;
-  }
+  });
   return inputs;
+}
+
+// Of the table in which the node looks up its first or second argument.
+std::optional<std::int64_t> InputMaker::rows_of(const Node& lookup) const {
+  if (lookup.op == Opcode::kCallModule) {
+    const auto module = std::ranges::find(collection_.modules, *lookup.target, &ModuleRecord::path);
+    if (module == collection_.modules.end() || !module->type.ends_with("Embedding")) return std::nullopt;
+    const auto weight =
+        std::ranges::find(collection_.parameters, module->path + ".weight", &ParameterRecord::name);
+    if (weight == collection_.parameters.end() || weight->shape.empty()) return std::nullopt;
+    return weight->shape.front();
+  }
+  if (!lookup.target->starts_with("aten.embedding.") || lookup.args.empty()) return std::nullopt;
+  const auto* table = lookup.args[0].get_if<NodeId>();
+  if (table == nullptr) return std::nullopt;
+  const auto& shape = graph_.graph.node(*table).meta->shape;
+  return shape && !shape->empty() ? shape->front().number() : std::nullopt;
 }
 
 // Rows of the smallest embedding that the input, or a view of it, is looked up in; else 0 and 1.
@@ -94,13 +194,8 @@ std::int64_t InputMaker::greatest(NodeId input) const {
   for (std::size_t i = 0; i < pending.size() && i < kMostLookedAt; ++i) {
     for (const NodeId user : graph.node(pending[i]).users) {
       const Node& node = graph.node(user);
-      const bool is_lookup = node.target->starts_with("aten.embedding.");
-      if (is_lookup && !node.args.empty()) {
-        const auto* table = node.args[0].get_if<NodeId>();
-        if (table == nullptr || !graph.node(*table).meta->shape || graph.node(*table).meta->shape->empty())
-          continue;
-        if (const auto size = graph.node(*table).meta->shape->front().number())
-          rows = std::min(rows.value_or(*size), *size);
+      if (const auto size = rows_of(node)) {
+        rows = std::min(rows.value_or(*size), *size);
       } else if (node.op == Opcode::kCallFunction && node.meta->dtype == graph.node(input).meta->dtype) {
         pending.push_back(user);
       }

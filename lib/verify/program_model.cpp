@@ -28,8 +28,7 @@ class ProgramModel : public RunnableModel {
         program_(program),
         weights_(source.engine, source.file, program.archive()),
         constants_(source.engine, source.file, source.root) {
-    const std::string model = source.options.model.value_or(program.archive().models().front());
-    records_ = program.archive().tensors(model);
+    records_ = program.archive().tensors(program.name());
     match(source.collection.graphs.front(), traced, program.graph());
     note_written();
   }

@@ -1,6 +1,7 @@
 #include "verify/report.h"
 
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -98,6 +99,63 @@ void write_fault(JsonEmitter& json, const Fault& fault) {
   json.close('}');
 }
 
+void number_or_null(JsonEmitter& json, const char* name, const std::optional<std::int64_t>& value) {
+  json.key(name);
+  if (!value) return json.null();
+  json.integer(*value);
+}
+
+void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary& measured) {
+  json.open_lines('{');
+  json.key("runs");
+  json.integer(profile.runs);
+  json.key("modules");
+  json.open_lines('[');
+  const double all = profile.modules.at("").seconds;
+  for (const SummaryRow& row : measured.rows) {
+    if (!row.measured) continue;
+    json.item();
+    json.open('{');
+    json.key("path");
+    json.string(row.path);
+    json.key("type");
+    json.string(row.type);
+    json.key("calls");
+    json.integer(row.calls);
+    json.key("seconds");
+    real(json, row.measured->seconds);
+    json.key("share");
+    real(json, all > 0 ? row.measured->seconds / all : 0);
+    json.key("allocated_bytes");
+    json.integer(row.measured->allocated_bytes);
+    json.key("peak_bytes");
+    json.integer(row.measured->peak_bytes);
+    number_or_null(json, "macs", row.macs ? row.macs->number() : std::nullopt);
+    json.key("flops_per_second");
+    const auto rate = flops_per_second(row);
+    if (rate) {
+      real(json, *rate);
+    } else {
+      json.null();
+    }
+    json.close('}');
+  }
+  json.close(']');
+  json.close('}');
+}
+
+// "; 2 runs (batch=3) (batch=5)", and where their inputs are from.
+std::string runs_text(const Verification& verification,
+                      const std::function<std::string(std::size_t)>& with_sizes) {
+  std::string text = "; " + counted(verification.runs, "run", "runs");
+  for (std::size_t i = 0; i < verification.sizes.size(); ++i) text += with_sizes(i);
+  const InputOrigin first = verification.origins.front();
+  if (first == InputOrigin::kFile) return text + " on the given inputs";
+  if (first == InputOrigin::kRandom) return text;
+  return text + (verification.runs == 1 ? " on the file's sample inputs"
+                                        : ", the first on the file's sample inputs");
+}
+
 }  // namespace
 
 void write_text(const Verification& verification, const Subject& subject, std::ostream& out) {
@@ -111,9 +169,7 @@ void write_text(const Verification& verification, const Subject& subject, std::o
                        counted(verification.nodes, "node", "nodes") + ", " +
                        counted(verification.tensors, "tensor", "tensors") + " as the graph says";
     if (verification.guards != 0) text += ", " + counted(verification.guards, "guard holds", "guards hold");
-    text += "; " + counted(verification.runs, "run", "runs");
-    for (std::size_t i = 0; i < verification.sizes.size(); ++i) text += with_sizes(i);
-    return line(text);
+    return line(text + runs_text(verification, with_sizes));
   }
   const Fault& fault = *verification.fault;
   std::string where;
@@ -158,6 +214,13 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.string(sizes);
   }
   json.close(']');
+  json.key("inputs");
+  json.open('[');
+  for (const InputOrigin origin : verification.origins) {
+    json.item();
+    json.string(to_string(origin));
+  }
+  json.close(']');
   json.key("nodes");
   json.integer(verification.nodes);
   json.key("tensors");
@@ -167,6 +230,12 @@ void write_json(const Verification& verification, const Subject& subject, std::o
   json.key("fault");
   if (verification.fault) {
     write_fault(json, *verification.fault);
+  } else {
+    json.null();
+  }
+  json.key("profile");
+  if (verification.profile && subject.measured != nullptr) {
+    write_profile(json, *verification.profile, *subject.measured);
   } else {
     json.null();
   }

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 
+#include "summaries/model_summary.h"
 #include "verify/verification.h"
 
 namespace fxtrace::verify {
@@ -12,8 +13,10 @@ namespace fxtrace::verify {
 struct Subject {
   std::string model;  // name of the file
   VerifyOptions options;
+  const ModelSummary* measured = nullptr;  // measured_summary(), where there is a profile
 };
 
+// Without the profile.
 void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
 

@@ -26,23 +26,25 @@ struct Outcome {
 
 class Verifier {
  public:
-  Verifier(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
-           const Load& load, const VerifyOptions& options)
+  Verifier(const Engine& engine, const GraphCollection& collection, const TraceOptions& trace_options,
+           const Load& load, const VerifyOptions& options, const GivenInputs& given)
       : engine_(engine),
-        graph_(graph),
+        graph_(collection.graphs.front()),
         load_(load),
         options_(options),
-        maker_(engine, graph, trace_options, options.seed) {}
+        maker_(engine, collection, trace_options, options.seed, given) {}
 
   Verification run() {
     for (std::int64_t i = 0; i < options_.runs; ++i) {
       inputs_.push_back(maker_.make(i));
       done_.sizes.push_back(sizes_text(inputs_.back().sizes));
+      done_.origins.push_back(inputs_.back().origin);
     }
     const std::vector<Outcome> theirs = run_file(nullptr);
     check_guards();
     if (!done_.fault) check_graph(theirs);
     if (done_.fault && done_.fault->kind == Fault::Kind::kValue) find_node();
+    if (!done_.fault && options_.profiles) profile();
     return std::move(done_);
   }
 
@@ -125,15 +127,9 @@ class Verifier {
   std::map<std::string, RunValue> named_inputs(std::size_t run) const {
     std::map<std::string, RunValue> named;
     std::size_t next = 0;
-    for_each_placeholder([&](const Node& node) { named.emplace(*node.target, inputs_[run].values[next++]); });
+    for_each_placeholder(graph_.graph,
+                         [&](const Node& node) { named.emplace(*node.target, inputs_[run].values[next++]); });
     return named;
-  }
-
-  template <class F>
-  void for_each_placeholder(F&& f) const {
-    for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
-      if (graph_.graph.node(id).op == Opcode::kPlaceholder) f(graph_.graph.node(id));
-    }
   }
 
   // --- the graph ---
@@ -283,6 +279,15 @@ class Verifier {
     return found;
   }
 
+  void profile() {
+    const std::unique_ptr<RunnableModel> model = load_();
+    done_.profile = profile_graph(engine_, graph_, *model, [&] {
+      seed(0);
+      return copies(0);
+    });
+    done_.profile->sizes = inputs_.front().sizes;
+  }
+
   // --- where it begins ---
 
   // The first node whose value is none that the model has made, though all of its inputs are.
@@ -360,9 +365,10 @@ const char* to_string(Fault::Kind kind) {
   return "";
 }
 
-Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
-                          const Load& load, const VerifyOptions& options) {
-  return Verifier(engine, graph, trace_options, load, options).run();
+Verification verify_graph(const Engine& engine, const GraphCollection& collection,
+                          const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
+                          const GivenInputs& given) {
+  return Verifier(engine, collection, trace_options, load, options, given).run();
 }
 
 }  // namespace fxtrace::verify

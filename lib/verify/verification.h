@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "verify/inputs.h"
+#include "verify/profile.h"
 #include "verify/runnable_model.h"
 
 namespace fxtrace::verify {
@@ -17,6 +19,7 @@ struct VerifyOptions {
   std::int64_t runs = 1;
   std::uint64_t seed = 0;
   double absolute = 0, relative = 0;  // tolerance; 0 and 0: bit for bit
+  bool profiles = false;
 };
 
 // What is not as it should be.
@@ -43,14 +46,17 @@ struct Verification {
   std::int64_t runs = 0;                            // that were compared
   std::int64_t nodes = 0, tensors = 0, guards = 0;  // looked at in one run, and guards that inputs decide
   std::vector<std::string> sizes;                   // of each run, "batch=3, seq=8"
+  std::vector<InputOrigin> origins;                 // of each run
   std::optional<Fault> fault;
+  std::optional<Profile> profile;  // of the graph on the inputs of the first run, where that was asked for
 };
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
-// `graph` is the graph of the model's root.  `load` makes the model anew.  Throws RunError where the model
-// itself cannot be run, and MissingInput.
-Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
-                          const Load& load, const VerifyOptions& options);
+// Of the collection's first graph, that of the model's root.  `load` makes the model anew.  A profile is made
+// of what is equal.  Throws RunError where the model itself cannot be run, and MissingInput.
+Verification verify_graph(const Engine& engine, const GraphCollection& collection,
+                          const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
+                          const GivenInputs& given);
 
 }  // namespace fxtrace::verify

@@ -57,15 +57,23 @@ class Table {
     add("Module", 22, false, [&](const SummaryRow& row) { return words::name(row, false); });
     for (std::size_t i = 0; i < lines_.size(); ++i) columns_.back().cells[i].insert(0, lines_[i]);
     add("Type", 12, false, words::type);
-    if (summary.has_shapes()) {
+    const bool is_measured = summary.has_measurements();
+    if (summary.has_shapes() && !is_measured) {
       add(output_title_.c_str(), 16, false,
           [&](const SummaryRow& row) { return words::outputs(row, dtype); });
     }
     parameters_ =
         add("Params", 0, true, [](const SummaryRow& row) { return words::parameters(row, Style::kExact); });
-    bytes_ = add("Bytes", 0, true, words::parameter_bytes);
+    if (!is_measured) bytes_ = add("Bytes", 0, true, words::parameter_bytes);
     if (summary.has_costs()) {
       macs_ = add("MACs", 0, true, [](const SummaryRow& row) { return words::macs(row, Style::kExact); });
+    }
+    if (is_measured) {
+      const double all = words::seconds(summary.rows.front());
+      add("Time", 0, true, words::time);
+      add("Share", 0, true, [&](const SummaryRow& row) { return words::share(row, all); });
+      add("Memory", 0, true, words::memory);
+      if (macs_ != 0) add("FLOP/s", 0, true, words::operations_per_second);
     }
     for (Column& column : columns_) column.fit();
     if (macs_ != 0 && !is_number(summary.macs)) columns_[macs_].least = 14;
@@ -142,11 +150,11 @@ class Table {
 
   // Rounds numbers, and cuts texts, as far as it takes.
   void lay_out() {
-    if (layout_.colour && macs_ != 0) bar_ = kLeastBar;
+    if (layout_.colour && (macs_ != 0 || summary_.has_measurements())) bar_ = kLeastBar;
     if (!fits() && macs_ != 0) round(macs_, words::macs);
     if (!fits() && !can_cut()) round(parameters_, words::parameters);
     if (!fits() && !can_cut()) bar_ = 0;
-    if (!fits() && !can_cut()) remove(bytes_);
+    if (!fits() && !can_cut() && bytes_ != 0) remove(bytes_);
     cut_widest(false);
     if (!fits()) cut_widest(true);
     if (bar_ != 0 && fits()) bar_ = std::min(kMostBar, bar_ + room_ - total());
@@ -212,12 +220,20 @@ class Table {
     if (!column.right) line += padding;
   }
 
-  std::string bar(const SummaryRow& row) const {
+  // Of the time, or else of the MACs.
+  double share(const SummaryRow& row) const {
+    const double time = words::seconds(summary_.rows.front());
+    if (time > 0) return words::seconds(row) / time;
     const auto all = typical_value(summary_.macs);
     const auto own = typical_value(row.macs);
-    if (!all || !own || *all <= 0 || *own <= 0) return "";
+    if (!all || !own || *all <= 0) return 0;
+    return static_cast<double>(*own) / static_cast<double>(*all);
+  }
+
+  std::string bar(const SummaryRow& row) const {
+    const double share = std::min(1.0, this->share(row));
+    if (share <= 0) return "";
     constexpr std::array kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    const double share = std::min(1.0, static_cast<double>(*own) / static_cast<double>(*all));
     const auto eighths = std::max(1L, std::lround(share * 8 * static_cast<double>(bar_)));
     std::string text(kGap, ' ');
     text += kCyan;
@@ -259,10 +275,13 @@ class Writer {
     ports("Outputs", outputs, names);
     out_ << "\n";
     if (!summary.rows.empty()) Table(summary, layout_).write(out_);
-    const auto notes = words::notes(summary);
-    for (const std::string& note : notes) wrap(note);
+    notes(summary);
     out_ << "\n";
     lines(words::totals(summary));
+  }
+
+  void notes(const ModelSummary& summary) {
+    for (const std::string& note : words::notes(summary)) wrap(note);
   }
 
  private:
@@ -312,6 +331,11 @@ class Writer {
 };
 
 }  // namespace
+
+void write_measured_table(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout) {
+  Table(summary, layout).write(out);
+  Writer(out, layout).notes(summary);
+}
 
 void write_summary_text(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout) {
   Writer(out, layout).document(summary);

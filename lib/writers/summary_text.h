@@ -10,8 +10,11 @@ namespace fxtrace {
 
 struct SummaryLayout {
   std::size_t width = 100;  // columns of the terminal; lines of notes and totals may be longer
-  bool colour = false;      // and bars of each row's share of the MACs
+  bool colour = false;      // and bars of each row's share of the MACs, or of the time
 };
+
+// Of a summary with measurements: what was measured, and the costs that it can be held against.
+void write_measured_table(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout);
 
 // Writes UTF-8; the same summary and layout give the same bytes.
 void write_summary_text(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout);

@@ -1,6 +1,9 @@
 #include "writers/summary_words.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
 #include <map>
 #include <string_view>
 
@@ -175,6 +178,24 @@ std::string parameter_bytes(const SummaryRow& row) {
   return counted == 0 ? "-" : bytes_text(counted);
 }
 
+double seconds(const SummaryRow& row) { return row.measured ? row.measured->seconds : 0; }
+
+std::string time(const SummaryRow& row) { return row.measured ? seconds_text(row.measured->seconds) : ""; }
+
+std::string share(const SummaryRow& row, double all) {
+  if (!row.measured || all <= 0) return "";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * row.measured->seconds / all);
+  return text.data();
+}
+
+std::string memory(const SummaryRow& row) { return row.measured ? bytes_text(row.measured->peak_bytes) : ""; }
+
+std::string operations_per_second(const SummaryRow& row) {
+  const auto rate = flops_per_second(row);
+  return rate ? rounded(std::llround(*rate)) : "";
+}
+
 std::vector<Line> inputs(const ModelSummary& summary) {
   std::vector<Line> lines;
   for (const auto& port : summary.inputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
@@ -222,8 +243,11 @@ std::vector<Line> totals(const ModelSummary& summary) {
 std::vector<std::string> notes(const ModelSummary& summary) {
   std::vector<std::string> lines;
   if (summary.hidden > 0) {
-    lines.push_back("... and " + number_of(summary.hidden, "module") + " further down (--depth " +
-                    std::to_string(summary.max_depth.value_or(0) + 1) + ")");
+    lines.push_back("... and " + number_of(summary.hidden, "module") + " further down (" +
+                    (summary.has_measurements()
+                         ? "--json has all"
+                         : "--depth " + std::to_string(summary.max_depth.value_or(0) + 1)) +
+                    ")");
   }
   if (std::ranges::any_of(summary.rows, is_shared_elsewhere))
     lines.emplace_back("(...) are shared with another module and counted there");

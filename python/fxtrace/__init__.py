@@ -43,6 +43,7 @@ from ._errors import (
 from ._program import Message, find_program
 from ._trace import PH, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
+from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 
 __all__ = [
     "PH",
@@ -54,6 +55,7 @@ __all__ = [
     "Error",
     "Execution",
     "Failure",
+    "Fault",
     "FunctionRef",
     "FxtraceWarning",
     "Graph",
@@ -69,6 +71,7 @@ __all__ = [
     "Meta",
     "Model",
     "Module",
+    "ModuleProfile",
     "ModuleUses",
     "ModulesFailed",
     "NamedItems",
@@ -76,6 +79,7 @@ __all__ = [
     "NodeRef",
     "NotFound",
     "Parameter",
+    "Profile",
     "ProgramNotFound",
     "RebuildError",
     "Scope",
@@ -83,9 +87,11 @@ __all__ = [
     "Source",
     "TensorInfo",
     "UsageError",
+    "Verification",
     "find_program",
     "load",
     "trace",
+    "verify",
 ]
 
 for _name in __all__:

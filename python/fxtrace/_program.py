@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ._errors import Error, InputError, InternalError, ProgramNotFound, UsageError
 
 STRICT_FAILED = 4
+NOT_EQUAL = 1  # of verify alone
 
 
 class Message(NamedTuple):
@@ -97,7 +98,7 @@ def _message(line: str) -> Message:
     return Message("info", line)
 
 
-def run(*arguments: str, stdin: bytes | None = None) -> Output:
+def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] = (0, STRICT_FAILED)) -> Output:
     """What the program gives for these arguments; wrong usage, bad input and defects are raised."""
     import subprocess
 
@@ -114,7 +115,7 @@ def run(*arguments: str, stdin: bytes | None = None) -> Output:
     except ValueError as error:  # a NUL character in an argument
         raise UsageError(str(error)) from None
     messages = tuple(map(_message, done.stderr.decode("utf-8", errors="replace").splitlines()))
-    if done.returncode not in (0, STRICT_FAILED):
+    if done.returncode not in expected:
         raise _error(done.returncode, messages)
     return Output(done.stdout, messages, done.returncode)
 

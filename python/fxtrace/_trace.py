@@ -129,6 +129,29 @@ def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -
             raise InputError(str(error).replace(path, "config"), error.hints) from None
 
 
+@contextlib.contextmanager
+def option_words(options: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The words of the command line for keywords of trace(), while what they name is there."""
+    words = [word for name, value in options.items() if name != "config" for word in _arguments(name, value)]
+    with _config_file(options.get("config"), options.get("op_library") is not None) as config_path:
+        yield words + _arguments("config", config_path)
+
+
+def model_argument(path: Path | bytes | IO[bytes]) -> tuple[str, bytes | None]:
+    """The MODEL of the command line, and what comes from stdin."""
+    if isinstance(path, bytes):
+        return "-", path
+    if isinstance(path, (str, os.PathLike)):
+        name = os.fspath(path)
+        return ("./" + name if name.startswith("-") else name), None  # neither stdin nor an option
+    if not hasattr(path, "read"):
+        raise UsageError(
+            f"a model is given by its file, not as {type(path).__name__}",
+            ["torch.export.save and torch.jit.save write files"],
+        )
+    return "-", path.read()
+
+
 def trace(
     path: Path | bytes | IO[bytes],
     *,
@@ -176,25 +199,11 @@ def trace(
     What the program says is in `messages` of the result; its warnings, and that modules failed, are warnings of
     Python too (FxtraceWarning). Errors are UsageError, InputError, InternalError, and with strict=True ModulesFailed.
     """
-    given = {name: value for name, value in locals().items() if name not in ("path", "config")}
-    arguments = [word for name, value in given.items() for word in _arguments(name, value)]
-    content: bytes | None = None
-    if isinstance(path, bytes):
-        content = path
-    elif not isinstance(path, (str, os.PathLike)):
-        if not hasattr(path, "read"):
-            raise UsageError(
-                f"a model is given by its file, not as {type(path).__name__}",
-                ["torch.export.save and torch.jit.save write files"],
-            )
-        content = path.read()
-    name = "-" if content is not None else os.fspath(path)  # type: ignore[arg-type]
+    options = {name: value for name, value in locals().items() if name != "path"}
+    name, content = model_argument(path)
+    with option_words(options) as words:
+        output = run("trace", "--format=json", *words, name, stdin=content)
     file = None if content is not None else os.path.abspath(name)
-    if file is not None and name.startswith("-"):  # neither stdin nor an option
-        name = "./" + name
-    with _config_file(config, op_library is not None) as config_path:
-        arguments += _arguments("config", config_path)
-        output = run("trace", "--format=json", *arguments, name, stdin=content)
     collection = Collection.from_json(parse(output.stdout), file, output.messages)
     if output.exit_code == STRICT_FAILED:
         raise _modules_failed(collection)

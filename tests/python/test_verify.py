@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import subprocess
 
 import harness
@@ -10,7 +11,7 @@ import jsonschema_rs
 import pytest
 
 SCHEMA = os.path.join(harness.ROOT, "schemas", "verification.schema.json")
-# What LibTorch has no operator for outside of Python, and models that always raise or take what no --input can say.
+# What LibTorch has no operator for outside of Python, and models that always raise.
 REFUSED = {
     "exported_map.pt2": "lazy_load_decompositions",
     "exported_vmap.pt2": "lazy_load_decompositions",
@@ -18,7 +19,7 @@ REFUSED = {
     "exported_objects.pt2": "the archive does not tell what foo holds",
     "raising.pt": "NotImplementedError",
 }
-NOT_GIVEN = {"structures.pt"}
+NOT_GIVEN = {"structures.pt"}  # takes what no --input can say: test_nested_inputs_of_a_script
 PASSES = ([], ["--no-default-leaves"], ["--pass", "functional"])
 
 with open(os.path.join(harness.ROOT, "sample_models", "manifest.json"), encoding="utf-8") as _file:
@@ -174,3 +175,197 @@ def test_an_input_that_nothing_tells(program):
 def test_it_says_that_the_model_runs(program):
     result = verify(program, os.path.join(harness.ROOT, "sample_models", "nested_exported.pt2"))
     assert result.stderr == "fxtrace: the model runs now, as its file says it\n"
+
+
+# --- inputs that somebody has ---
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A model of two inputs both ways, one of them nested in the exported program."""
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def forward(self, x, rows):
+            return x * 2, x[rows]
+
+    class Nested(nn.Module):
+        def forward(self, x, *, batch):
+            return x + batch["b"][0] * batch["a"]
+
+    folder = tmp_path_factory.mktemp("pair")
+    torch.jit.script(Net()).save(str(folder / "net.pt"))
+    a, b = torch.rand(3), torch.rand(3)
+    batch = torch.export.Dim("batch", min=2, max=6)
+    keywords = {"batch": {"b": [torch.rand(4, 3)], "a": b}}
+    shapes = {"x": None, "batch": {"b": [{0: batch}], "a": None}}
+    torch.export.save(
+        torch.export.export(Nested(), (a,), keywords, dynamic_shapes=shapes), str(folder / "nested.pt2")
+    )
+    return folder
+
+
+def written(folder, inputs, how: str) -> list[str]:
+    import numpy
+    import torch
+
+    if how == "npy":
+        names = [str(folder / f"{i}.npy") for i in range(len(inputs))]
+        for name, value in zip(names, inputs.values(), strict=True):
+            numpy.save(name, numpy.asfortranarray(value.numpy()))
+        return [word for name in names for word in ("--inputs", name)]
+    name = str(folder / f"inputs.{how}")
+    if how == "npz":
+        numpy.savez(name, **{key: value.numpy() for key, value in inputs.items()})
+    elif how == "dict":
+        torch.save(inputs, name)
+    elif how == "call":
+        torch.save(((inputs["x"],), {"rows": inputs["rows"]}), name)
+    else:
+        torch.save(list(inputs.values()), name)
+    return ["--inputs", name]
+
+
+@pytest.mark.parametrize("how", ["npy", "npz", "dict", "call", "list"])
+def test_inputs_of_files(program, pair, tmp_path, how):
+    import torch
+
+    inputs = {"x": torch.rand(5, 3), "rows": torch.tensor([4, 0, 4])}  # 4: no number that would be drawn
+    options = written(tmp_path, inputs, how)
+    result = verify(program, str(pair / "net.pt"), *options)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("; 1 run on the given inputs\n")
+
+
+def test_inputs_of_an_exported_program(program, pair, tmp_path):
+    import torch
+
+    model = str(pair / "nested.pt2")
+    answer = json.loads(verify(program, model, "--json", "--runs", "3").stdout)
+    assert (answer["equal"], answer["inputs"]) == (True, ["sample", "random", "random"])
+    assert answer["sizes"][0].endswith("=4")
+    path = str(tmp_path / "inputs.pt")
+    for rows in (3, 5):
+        batch = {"a": torch.rand(3), "b": [torch.rand(rows, 3)]}
+        torch.save({"x": torch.rand(3), "batch": batch}, path)
+        answer = json.loads(verify(program, model, "--inputs", path, "--json").stdout)
+        assert (answer["equal"], answer["inputs"]) == (True, ["file"])
+        assert answer["sizes"][0].endswith(f"={rows}")
+    torch.save({"x": torch.rand(3), "batch": {"a": torch.rand(3), "b": [torch.rand(7, 3)]}}, path)
+    result = verify(program, model, "--inputs", path)
+    assert result.returncode == 1
+    assert re.match(r"  the guard 2 <= s\d+ <= 6 does not hold", result.stdout.splitlines()[1])
+    for inputs, message in [
+        ({"x": torch.rand(4), "batch": {"a": torch.rand(3), "b": [torch.rand(3, 3)]}}, "the input x: a size is 4, and the graph takes 3"),
+        ({"x": torch.rand(3).double(), "batch": {"a": torch.rand(3), "b": [torch.rand(3, 3)]}}, "it is float64, and the graph takes float32"),
+        ({"x": torch.rand(3), "batch": {"a": torch.rand(3)}}, "it is not nested as the model's input is"),
+        ({"y": torch.rand(3)}, "the program has no input 'y'"),
+    ]:
+        torch.save(inputs, path)
+        result = verify(program, model, "--inputs", path)
+        assert (result.returncode, message in result.stderr) == (3, True), result.stderr
+
+
+def test_nested_inputs_of_a_script(program, tmp_path):
+    """Tuples and lists inside of tuples, which no --input can say."""
+    import torch
+
+    path = str(tmp_path / "inputs.pt")
+    torch.save([torch.rand(2, 4), (torch.rand(2, 3), [torch.rand(1, 3), torch.rand(2, 3)])], path)
+    for options in PASSES:
+        result = verify(program, os.path.join(harness.SAMPLES, "structures.pt"), "--inputs", path, *options)
+        assert result.returncode == 0, result.stderr
+
+
+def numpy_file(header: str, data: bytes = b"\0" * 64) -> bytes:
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"text", "it is neither an array of numpy (.npy, .npz) nor what torch.save writes"),
+        (numpy_file("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"), "its numbers are big-endian"),
+        (numpy_file("{'descr': '<U4', 'fortran_order': False, 'shape': (2,), }"), "torch has no dtype 'U4' of numpy"),
+        (numpy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (20,), }"), "it reaches beyond its storage"),
+        (numpy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 3), }"), "the array is too large"),
+        (numpy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }"), "a size is too large"),
+        (numpy_file("{'descr': [('a', '<f4')], 'shape': (2,)}"), "it is no array of plain numbers"),
+        (b"\x93NUMPY\1\0\xff\xff{}", "the header of the array is cut off"),
+        (b"\x93NUMPY", "it is no array of numpy"),
+    ],
+)
+def test_inputs_that_cannot_be_read(program, pair, tmp_path, content, message):
+    path = tmp_path / "inputs.npy"
+    path.write_bytes(content)
+    result = verify(program, str(pair / "net.pt"), "--inputs", str(path))
+    assert result.returncode == 3
+    assert f"{path}: {message}" in result.stderr
+
+
+# --- what running takes ---
+
+
+def test_profile(program, archives):
+    model = str(archives / "net.pt2")
+    answer = json.loads(verify(program, model, "--profile", "--json").stdout)
+    with open(SCHEMA, encoding="utf-8") as file:
+        jsonschema_rs.validate(json.load(file), answer)
+    root, linear = answer["profile"]["modules"]
+    assert (root["path"], linear["path"], linear["type"]) == ("", "linear", "torch.nn.modules.linear.Linear")
+    assert 0 < linear["seconds"] < root["seconds"]
+    assert linear["share"] == pytest.approx(linear["seconds"] / root["seconds"])
+    assert root["macs"] == linear["macs"] == 2 * 4 * 4
+    assert linear["flops_per_second"] == pytest.approx(2 * 32 / linear["seconds"])
+    floats = 4 * 2 * 4  # bytes of one of the tensors
+    assert floats <= linear["allocated_bytes"] < root["allocated_bytes"]
+    assert floats <= root["peak_bytes"] <= root["allocated_bytes"]
+    lines = verify(program, model, "--profile").stdout.splitlines()
+    assert lines[2].split() == ["Module", "Type", "Params", "MACs", "Time", "Share", "Memory", "FLOP/s"]
+    assert lines[3].split()[:4] == ["(root)", "Net", "20", "32"]
+    assert "100.0 %" in lines[3]
+
+
+def test_profile_folds_equal_blocks(program, tmp_path):
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.ReLU()) for _ in range(5)])
+    path = str(tmp_path / "blocks.pt")
+    torch.jit.script(model).save(path)
+    options = ("--input", "float32[n,8]", "--dim", "n=4", "--profile")
+    rows = [line.split() for line in verify(program, path, *options).stdout.splitlines()[3:]]
+    assert [row[:1] for row in rows] == [["(root)"], ["└"], ["├"], ["└"]]
+    assert rows[1][1:6] == ["0", "-", "4", "5", "x"]
+    modules = json.loads(verify(program, path, *options, "--json").stdout)["profile"]["modules"]
+    assert len(modules) == 16
+    assert modules[0]["macs"] == 5 * 4 * 8 * 8
+
+
+# --- in Python ---
+
+
+def test_in_python(program, pair, archives, monkeypatch):
+    import fxtrace
+    import torch
+
+    monkeypatch.setenv("FXTRACE", program.path)
+    inputs = (torch.rand(5, 3), torch.tensor([4, 0, 4]))
+    done = fxtrace.verify(pair / "net.pt", inputs=inputs, runs=2, no_default_leaves=True)
+    assert done and done.equal and done.inputs == ("file", "file") and done.fault is None and done.profile is None
+    done = fxtrace.verify(pair / "net.pt", inputs=dict(zip(("x", "rows"), inputs, strict=True)), profile=True)
+    assert done.profile is not None and done.profile.modules[0].path == ""
+
+    collection = fxtrace.trace(archives / "net.pt2", no_default_leaves=True)
+    assert fxtrace.verify(archives / "net.pt2", collection=collection)
+    graph = collection.to_json()
+    other_argument(graph["graphs"][0])
+    wrong = fxtrace.verify((archives / "net.pt2").read_bytes(), collection=fxtrace.Collection.from_json(graph))
+    assert not wrong
+    assert wrong.fault is not None and (wrong.fault.kind, wrong.fault.node) == ("value", "add")
+    assert wrong.fault.graph_statistics is not None and wrong.fault.graph_statistics.elements == 8
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_deep'"):
+        fxtrace.verify(archives / "net.pt2", max_deep=2)
+    with pytest.raises(fxtrace.InputError, match="has no input 'y'"):
+        fxtrace.verify(archives / "net.pt2", inputs={"y": torch.rand(2)})

@@ -1,0 +1,164 @@
+"""fxtrace.verify: whether a graph computes what its model computes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ._collection import Collection
+from ._program import NOT_EQUAL, Message, run
+from ._trace import Path, model_argument, option_words, trace
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of a tensor's elements; `least`, `greatest` and `mean` of the finite ones."""
+
+    elements: int
+    not_finite: int
+    least: float | None
+    greatest: float | None
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What differs, and the node where that begins; schemas/verification.schema.json says more of each field."""
+
+    kind: str  # "value", "meta", "guard" or "fails"
+    run: int
+    message: str
+    place: str | None
+    node: str | None
+    text: str | None
+    module: str | None
+    source: str | None
+    graph_statistics: Statistics | None
+    model_statistics: Statistics | None
+    different_elements: int | None
+    greatest_difference: float | None
+    nodes_after: int
+
+
+@dataclass(frozen=True)
+class ModuleProfile:
+    """What a module took in one run, with its submodules."""
+
+    path: str
+    type: str
+    calls: int
+    seconds: float
+    share: float
+    allocated_bytes: int
+    peak_bytes: int
+    macs: int | None
+    flops_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    runs: int
+    modules: tuple[ModuleProfile, ...]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """True where the graph is right."""
+
+    equal: bool
+    runs: int
+    sizes: tuple[str, ...]  # by run: "batch=3"
+    inputs: tuple[str, ...]  # by run: "random", "sample" or "file"
+    nodes: int
+    tensors: int
+    guards: int
+    fault: Fault | None
+    profile: Profile | None
+    messages: tuple[Message, ...]
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+
+def verify(
+    path: Path | bytes | IO[bytes],
+    *,
+    inputs: Any = None,
+    runs: int = 1,
+    seed: int = 0,
+    atol: float = 0,
+    rtol: float = 0,
+    collection: Collection | Path | None = None,
+    profile: bool = False,
+    **options: Any,
+) -> Verification:
+    """Runs the model in a file, and the graph that is traced of it, on the same inputs, as `fxtrace verify` does.
+
+    - inputs: tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote;
+    - collection: the graph, where it is not to be traced now;
+    - options: the keywords of trace().
+
+    The model runs in a process that can open nothing; FXTRACE_LIBTORCH names the LibTorch, this Python's by default.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"verify() got an unexpected keyword argument '{min(unknown)}'")
+    name, content = model_argument(path)
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+        words += [f"--{key}={value}" for key, value in (("runs", runs), ("seed", seed), ("atol", atol), ("rtol", rtol))]
+        if profile:
+            words.append("--profile")
+        if inputs is not None:
+            words.append("--inputs=" + _inputs_file(inputs, folder))
+        if collection is not None:
+            words.append("--collection=" + _collection_file(collection, folder))
+        output = run("verify", "--json", *words, name, stdin=content, expected=(0, NOT_EQUAL))
+    return _verification(json.loads(output.stdout), output.messages)
+
+
+def _inputs_file(inputs: Any, folder: str) -> str:
+    if isinstance(inputs, (str, os.PathLike)):
+        return os.fspath(inputs)
+    import torch
+
+    name = os.path.join(folder, "inputs.pt")
+    torch.save(dict(inputs) if isinstance(inputs, Mapping) else inputs, name)
+    return name
+
+
+def _collection_file(collection: Collection | Path, folder: str) -> str:
+    if not isinstance(collection, Collection):
+        return os.fspath(collection)
+    name = os.path.join(folder, "collection.json")
+    with open(name, "wb") as file:
+        file.write(collection._content())
+    return name
+
+
+def _verification(data: Mapping[str, Any], messages: Sequence[Message]) -> Verification:
+    fault = data["fault"]
+    if fault is not None:
+        statistics = {
+            key: Statistics(**fault[key]) for key in ("graph_statistics", "model_statistics") if fault[key] is not None
+        }
+        fault = Fault(**{**fault, **statistics})
+    profile = data["profile"]
+    if profile is not None:
+        profile = Profile(profile["runs"], tuple(ModuleProfile(**module) for module in profile["modules"]))
+    return Verification(
+        equal=data["equal"],
+        runs=data["runs"],
+        sizes=tuple(data["sizes"]),
+        inputs=tuple(data["inputs"]),
+        nodes=data["nodes"],
+        tensors=data["tensors"],
+        guards=data["guards"],
+        fault=fault,
+        profile=profile,
+        messages=tuple(messages),
+    )
