@@ -18,7 +18,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, last - first + 1));
 }
 
-// All text of one record: what its pieces amount to is not bounded by the file.
+// All text of one record that is kept: what its pieces amount to is not bounded by the file.
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
 // Of what stands at a node: a longer line says no more.
 constexpr std::size_t kMaxLine = 1000;
@@ -67,22 +67,24 @@ class PlainHost final : public script::PickleValues::Host {
 
 }  // namespace
 
-DebugRecords::Source DebugRecords::read_source(const Value& value, const std::vector<std::string>& strings,
-                                               std::size_t max_text) {
+DebugRecords::Source DebugRecords::read_source(const Value& value, std::vector<std::string>& strings) {
   const auto& fields = value.items();
   Source source;
   if (fields.at(0).is_string()) {
-    source.text = fields[0].to_string();
+    source.pieces.push_back(static_cast<std::uint32_t>(strings.size()));
+    strings.push_back(fields[0].to_string());
     if (fields.at(1).is_string()) source.file = fields[1].to_string();
   } else {  // in pieces, as the table of strings has it
-    for (const Value& piece : fields.at(0).items()) {
-      source.text += strings.at(static_cast<std::size_t>(piece.to_int()));
-      if (source.text.size() > max_text) break;
+    const auto& pieces = fields.at(0).items();
+    source.pieces.reserve(pieces.size());
+    for (const Value& piece : pieces) {
+      const auto index = static_cast<std::size_t>(piece.to_int());
+      if (index >= strings.size()) throw std::out_of_range("a piece of a debug record");
+      source.pieces.push_back(static_cast<std::uint32_t>(index));
     }
     const std::int64_t file = fields.at(1).to_int();
     if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
   }
-  if (source.text.size() + source.file.size() > max_text) throw std::length_error("text of a debug record");
   source.first_line = fields.at(2).to_int();
   source.file = cut(std::move(source.file));
   return source;
@@ -92,25 +94,20 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
   PlainHost host;
   const Value root = script::PickleValues(pickle, host).run();
   const auto* fields = &root.items();
-  std::vector<std::string> strings;
+  Table table;
   Value lines_holder;
   if (!fields->empty() && (*fields)[0].is_string() &&
       (*fields)[0].to_string() == "FORMAT_WITH_STRING_TABLE") {
-    for (const auto& text : fields->at(1).items()) strings.push_back(text.to_string());
+    for (const auto& text : fields->at(1).items()) table.strings.push_back(text.to_string());
     lines_holder = fields->at(2);
     fields = &lines_holder.items();
   }
-  Table table;
   std::unordered_map<const void*, std::size_t> known;
-  std::size_t text = 0;
   for (const auto& line : *fields) {
     const auto& parts = line.items();
     const auto& range = parts.at(1).items();
     const auto [source, is_new] = known.try_emplace(range.at(0).identity(), table.sources.size());
-    if (is_new) {
-      table.sources.push_back(read_source(range.at(0), strings, kMaxText - text));
-      text += table.sources.back().text.size() + table.sources.back().file.size();
-    }
+    if (is_new) table.sources.push_back(read_source(range.at(0), table.strings));
     table.entries.push_back({parts.at(0).to_int(), source->second,
                              static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).to_int()))});
   }
@@ -118,21 +115,37 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
   return table;
 }
 
-SourceLocation DebugRecords::location(Source& source, std::size_t start) {
+std::string DebugRecords::Table::beginning(const Source& source, std::size_t most, bool line) const {
+  std::string text;
+  for (const std::uint32_t piece : source.pieces) {
+    text += strings[piece];
+    const std::size_t end = line ? text.find('\n') : std::string::npos;
+    if (end == std::string::npos && text.size() < most) continue;
+    text.resize(std::min(end, most));
+    break;
+  }
+  return text;
+}
+
+void DebugRecords::Table::keep_text(Source& source) {
+  if (!source.line_starts.empty()) return;
+  source.text = beginning(source, kMaxText - kept, false);
+  kept += source.text.size();
+  source.line_starts.push_back(0);
+  for (std::size_t at = source.text.find('\n'); at != std::string::npos; at = source.text.find('\n', at + 1))
+    source.line_starts.push_back(at + 1);
+}
+
+SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) {
   SourceLocation result{source.file, 0, "", ""};
-  const std::string_view text = source.text;
   if (source.file.empty()) {
-    parse_stack_line(text.substr(0, text.find('\n')), result.file, result.line, result.function);
+    parse_stack_line(beginning(source, kMaxStack, true), result.file, result.line, result.function);
     result.file = cut(std::move(result.file));
     result.function = cut(std::move(result.function));
     return result;
   }
-  if (source.line_starts.empty()) {
-    source.line_starts.push_back(0);
-    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-      source.line_starts.push_back(at + 1);
-    }
-  }
+  keep_text(source);
+  const std::string_view text = source.text;
   const auto after = std::ranges::upper_bound(source.line_starts, std::min(start, text.size()));
   const std::size_t from = *std::prev(after);
   const std::size_t end = text.find('\n', from);
@@ -150,7 +163,7 @@ SourceLocation DebugRecords::location(Source& source, std::size_t start) {
   return result;
 }
 
-std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(const script::SourceRange& range) {
+DebugRecords::Found DebugRecords::find_source(const script::SourceRange& range) {
   if (!range.is_known()) return {};
   const std::string& code_file = range.source->name();
   auto known = tables_.find(code_file);
@@ -168,23 +181,26 @@ std::pair<DebugRecords::Source*, std::size_t> DebugRecords::find_source(const sc
   const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
   if (after == table.entries.begin()) return {};
   const Entry& entry = *std::prev(after);
-  return {&table.sources[entry.source], entry.start};
+  return {&table, &table.sources[entry.source], entry.start};
 }
 
 std::optional<SourceLocation> DebugRecords::find(const script::SourceRange& range) {
-  const auto [source, start] = find_source(range);
+  const auto [table, source, start] = find_source(range);
   if (source == nullptr) return std::nullopt;
-  SourceLocation found = location(*source, start);
+  SourceLocation found = table->location(*source, start);
   if (found.file.empty()) return std::nullopt;
   return found;
 }
 
 std::vector<StackFrame> DebugRecords::stack(const script::SourceRange& range) {
   std::vector<StackFrame> frames;
-  const auto [source, start] = find_source(range);
+  const auto [table, source, start] = find_source(range);
   if (source == nullptr) return frames;
-  std::string_view text = source->text;
-  text = text.substr(std::min(source->file.empty() ? 0 : start, text.size())).substr(0, kMaxStack);
+  const bool is_stack = source->file.empty();
+  if (!is_stack) table->keep_text(*source);
+  const std::string whole = is_stack ? table->beginning(*source, kMaxStack, false) : "";
+  std::string_view text = is_stack ? std::string_view(whole) : source->text;
+  text = text.substr(std::min(is_stack ? 0 : start, text.size())).substr(0, kMaxStack);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     StackFrame frame;

@@ -31,10 +31,13 @@ class DebugRecords {
 
  private:
   struct Source {
-    std::string text;
-    std::string file;  // empty: the text is Python's stack
+    std::vector<std::uint32_t> pieces;  // of its text, in the table's strings
+    std::string file;                   // empty: the text is Python's stack
     std::int64_t first_line = 0;
-    std::vector<std::size_t> line_starts;  // filled at the first question
+    // From the first question on, of a file.  Stacks are put together anew: there is one for each operation
+    // of a traced model.
+    std::string text;
+    std::vector<std::size_t> line_starts;
   };
   struct Entry {
     std::int64_t offset = 0;  // in the archive's code file
@@ -42,15 +45,25 @@ class DebugRecords {
     std::size_t start = 0;    // in its text
   };
   struct Table {
+    std::vector<std::string> strings;
     std::vector<Source> sources;
     std::vector<Entry> entries;  // by offset
+    std::size_t kept = 0;        // bytes of texts
+
+    // Of the source's text at most `most` bytes; `line`: not beyond its first line.
+    std::string beginning(const Source& source, std::size_t most, bool line) const;
+    void keep_text(Source& source);
+    SourceLocation location(Source& source, std::size_t start);
   };
   static Table parse(const std::string& pickle);
-  static Source read_source(const script::Value& value, const std::vector<std::string>& strings,
-                            std::size_t max_text);
-  // The source of a position, and where it starts in there; null when none is known.
-  std::pair<Source*, std::size_t> find_source(const script::SourceRange& range);
-  static SourceLocation location(Source& source, std::size_t start);
+  static Source read_source(const script::Value& value, std::vector<std::string>& strings);
+  // The table of a position's file, its source, and where it starts in there; null when none is known.
+  struct Found {
+    Table* table = nullptr;
+    Source* source = nullptr;
+    std::size_t start = 0;
+  };
+  Found find_source(const script::SourceRange& range);
 
   ReadRecord read_;
   std::unordered_map<std::string, Table> tables_;  // by code file
