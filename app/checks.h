@@ -20,6 +20,16 @@ inline std::function<std::string(const std::string&)> integer_from(std::int64_t 
   };
 }
 
+inline std::function<std::string(const std::string&)> number_from_0() {
+  return [](const std::string& text) -> std::string {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && stop == end && value >= 0) return {};
+    return "expected a number of at least 0, got '" + text + "'";
+  };
+}
+
 inline std::function<std::string(const std::string&)> one_of(const std::vector<std::string>& words) {
   return [words](const std::string& text) -> std::string {
     std::string list;

@@ -46,8 +46,8 @@ include(${FXTRACE_TORCH_ROOT}/share/cmake/Torch/TorchConfigVersion.cmake)  # set
 set(FXTRACE_TORCH_VERSION ${PACKAGE_VERSION})
 unset(PACKAGE_VERSION)
 message(STATUS "LibTorch ${FXTRACE_TORCH_VERSION}: ${FXTRACE_TORCH_ROOT}")
-if(NOT FXTRACE_TORCH_VERSION MATCHES "^2\\.13\\.")
-  message(WARNING "fxtrace is tested with LibTorch 2.13, and this is ${FXTRACE_TORCH_VERSION}; FXTRACE_EXECUTE=OFF "
+if(NOT FXTRACE_TORCH_VERSION MATCHES "^2\\.1[34]\\.")
+  message(WARNING "fxtrace is tested with LibTorch 2.13 and 2.14, and this is ${FXTRACE_TORCH_VERSION}; FXTRACE_EXECUTE=OFF "
                   "leaves it out")
 endif()
 

@@ -194,7 +194,6 @@ Command make_verify_command(CLI::App& parent) {
       "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   const char* group = "Verification";
-  const CLI::Validator not_negative = CLI::Validator(CLI::NonNegativeNumber).description("");
   app->add_option("--runs", arguments->options.runs,
                   "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
       ->type_name("N")
@@ -211,12 +210,12 @@ Command make_verify_command(CLI::App& parent) {
                   "absolute difference that is no difference. Default 0")
       ->type_name("X")
       ->group(group)
-      ->check(not_negative);
+      ->check(number_from_0());
   app->add_option("--rtol", arguments->options.relative,
                   "likewise, relative to the model's value. Default 0: all bits are the same")
       ->type_name("X")
       ->group(group)
-      ->check(not_negative);
+      ->check(number_from_0());
   app->add_option(
          "--collection", arguments->collection,
          "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
