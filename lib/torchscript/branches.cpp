@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "support/qualified_name.h"
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
@@ -224,7 +225,7 @@ void Branches::raise(const IrNode* node) {
   std::string type = "Exception";
   if (node->inputs().size() > 1 && frames_.input(node, 1).is_string()) {
     type = frames_.input(node, 1).to_string();
-    type = type.substr(type.rfind('.') + 1);
+    type = std::string(QualifiedName(type).last());
   }
   std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {

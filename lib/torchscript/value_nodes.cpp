@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/qualified_name.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/run.h"
@@ -282,7 +283,7 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
     if (current.is_tensor()) return current;
     frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }
-  const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
+  const std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
   Meta known = meta_of(type);
   if (current.is_tensor()) {
     known.type = "Tensor";
