@@ -109,6 +109,8 @@ void Branches::run(const IrNode* node) {
   if (condition.is_bool()) return choose(node, condition.to_bool());
   if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
+  if (const Value* answer = run_.knowledge.find_answer(condition); answer != nullptr && answer->is_bool())
+    return choose(node, answer->to_bool());
   run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
