@@ -1,5 +1,5 @@
 // The options of a trace, each declared once: the command line, configuration files, the `options` of a
-// collection, and the tests of the schema and of README all read this table.
+// collection, and the tests of the schema and of docs/options.md all read this table.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
-"""What README and docs/python.md tell their readers to type, typed: Python runs, and commands print what stands there.
+"""What README and the pages of docs/ tell their readers to type, typed: Python runs, and commands print what stands there.
 
     test_readme.py FXTRACE     # writes what the program prints now into the pages
 
 A block of Python is run as a script; in a block of `console`, a line that begins with "$ " is a command and what
-follows is its output, on stdout and stderr.  A block of `pycon` is typed into one Python, line by line.  All run in
-one folder, in the order of the page.
+follows is its output, on stdout and stderr.  A block of `pycon` is typed into one Python, line by line.  In a block
+without a name, lines that begin with `fxtrace ` are run, and a block of JSON is a configuration or stands in a
+collection.  All of a page runs in one folder, in its order; README's first block of Python makes the models there.
 """
 
 import contextlib
@@ -12,7 +13,9 @@ import doctest
 import io
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import traceback
@@ -23,7 +26,10 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 README = os.path.join(ROOT, "README.md")
-PAGES = {"README": README, "python": os.path.join(ROOT, "docs", "python.md")}
+NAMES = ["formats", "json", "options", "passes", "pictures", "python", "summary", "tracing", "verify"]
+PAGES = {"README": README, **{name: os.path.join(ROOT, "docs", f"{name}.md") for name in NAMES}}
+OPTIONS = PAGES["options"]
+COMMANDS = ["trace", "summary", "inspect", "render", "verify"]
 PACKAGE = os.path.join(ROOT, "python")
 BLOCK = re.compile(r"^```(python|console|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -95,12 +101,25 @@ def run_session(text: str, scope: dict) -> str:
     return "".join(f"{line}\n" for line in shown)
 
 
-def prepare(folder: str) -> None:
+def read(page: str) -> str:
+    with open(page, encoding="utf-8") as file:
+        return file.read()
+
+
+def make_models(folder: str) -> None:
+    """The files that README's first block of Python makes."""
+    script = next(body for kind, body in BLOCK.findall(read(README)) if kind == "python")
+    run_python(script, "", folder, 0)
+
+
+def prepare(folder: str, models: str) -> None:
     for name in ("sample_models", "tests"):
         os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+    for name in ("model.pt", "model.pt2"):
+        shutil.copy(os.path.join(models, name), folder)
 
 
-def rerun(text: str, program: str, folder: str) -> str:
+def rerun(text: str, program: str, folder: str, models: str) -> str:
     """The page with the outputs of now."""
     number = 0
     scope: dict = {}
@@ -120,16 +139,8 @@ def rerun(text: str, program: str, folder: str) -> str:
         )
         return f"```console\n{now}```"
 
-    prepare(folder)
+    prepare(folder, models)
     return BLOCK.sub(replace, text)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_are_true(program, tmp_path, page):
-    with open(PAGES[page], encoding="utf-8") as file:
-        text = file.read()
-    assert len(BLOCK.findall(text)) >= 5 and "ImportError" not in text
-    assert rerun(text, program.path, str(tmp_path)).splitlines() == text.splitlines()
 
 
 def found_in(part: object, whole: object) -> bool:
@@ -144,20 +155,29 @@ def found_in(part: object, whole: object) -> bool:
     return isinstance(part, dict) and isinstance(whole, list) and any(found_in(part, item) for item in whole)
 
 
-def test_other_blocks_of_readme(program, tmp_path):
-    """Commands without output run; JSON is a configuration that is accepted, or stands in a collection."""
-    with open(README, encoding="utf-8") as file:
-        text = file.read()
-    rerun(text, program.path, str(tmp_path))  # makes the files
-    blocks = re.findall(r"^```(json)?\n(.*?)^```$", re.sub(BLOCK, "", text), re.MULTILINE | re.DOTALL)
-    ran = shown = 0
-    collections = [
-        program.trace(os.path.join(ROOT, "sample_models", f"{name}.pt")) for name in ("nested_scripted", "failing_nested")
-    ]
-    for kind, block in blocks:
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("models"))
+    make_models(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def collections(program) -> list[dict]:
+    samples = os.path.join(ROOT, "sample_models")
+    return [program.trace(os.path.join(samples, f"{name}.pt")) for name in ("nested_scripted", "failing_nested")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_true(program, collections, models, tmp_path, page):
+    text = read(PAGES[page])
+    assert BLOCK.search(text) or "\nfxtrace " in text
+    assert "ImportError" not in text
+    assert rerun(text, program.path, str(tmp_path), models).splitlines() == text.splitlines()
+
+    for kind, block in re.findall(r"^```(json)?\n(.*?)^```$", re.sub(BLOCK, "", text), re.MULTILINE | re.DOTALL):
         if kind == "json":
             value = json.loads(block)
-            shown += 1
             if "rules" in value:
                 (tmp_path / "rules.json").write_text(block)
                 program.stdout("trace", str(tmp_path / "model.pt"), "--config", str(tmp_path / "rules.json"))
@@ -169,13 +189,18 @@ def test_other_blocks_of_readme(program, tmp_path):
                 script = f"set -eo pipefail\nfxtrace() {{ '{program.path}' \"$@\"; }}\n{line}"
                 done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
                 assert done.returncode == 0, f"{line}\n{done.stderr}"
-                ran += 1
-    assert ran >= 8 and shown >= 3
+
+
+def test_every_page_with_commands_is_run():
+    for file in pathlib.Path(ROOT, "docs").glob("*.md"):
+        text = file.read_text(encoding="utf-8")
+        blocks = re.findall(r"^```.*?^```$", text, re.MULTILINE | re.DOTALL)
+        if any(re.match("```(console|pycon)$", block, re.MULTILINE) or "\nfxtrace " in block for block in blocks):
+            assert str(file) in PAGES.values()
 
 
 def test_demo(program):
-    with open(README, encoding="utf-8") as file:
-        (shown,) = re.findall(r"^```\n(\$ build/release/bin/fxtrace .*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```\n(\$ build/release/bin/fxtrace .*?)^```$", read(README), re.MULTILINE | re.DOTALL)
     environment = {**os.environ, "FXTRACE": program.path}
     done = subprocess.run(
         [os.path.join(ROOT, "scripts", "demo")], capture_output=True, text=True, timeout=120, env=environment
@@ -184,29 +209,51 @@ def test_demo(program):
     assert done.stdout.replace(program.path, "build/release/bin/fxtrace") == shown
 
 
-def test_options_of_readme_exist(program):
-    """Every option that the page names is one of a command."""
-    with open(README, encoding="utf-8") as file:
-        text = file.read()
-    known = "".join(program.stdout(command, "--help").decode() for command in ("trace", "inspect", "render"))
-    fxtrace = re.findall(r"fxtrace (?:trace|inspect|render) [^`|#\n]*", text) + re.findall(r"^\| `(-.*?)` \|", text, re.MULTILINE)
-    named = {option for line in fxtrace for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
+def test_options_of_pages_exist(program):
+    """Every option that a page names is one of a command, and docs/options.md names them all."""
+    known = "".join(program.stdout(command, "--help").decode() for command in COMMANDS)
+    named = set()
+    for page in PAGES.values():
+        text = read(page)
+        lines = re.findall(rf"fxtrace (?:{'|'.join(COMMANDS)}) [^`|#\n]*", text) + re.findall(r"^\| `(-.*?)` \|", text, re.MULTILINE)
+        named |= {option for line in lines for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
     assert len(named) > 20
     assert not {option for option in named if option not in known}
 
+    text = read(OPTIONS)
     known = re.sub(r"-h, --help.*", "", known)
     for names in re.findall(r"^ +((?:-[a-z], )?--[a-z][a-z-]+)", known, re.MULTILINE):
-        assert any(re.search(rf"`{option.strip()}\b", text) for option in names.split(",")), f"README says nothing of {names}"
+        assert any(re.search(rf"`{option.strip()}\b", text) for option in names.split(",")), f"docs/options.md says nothing of {names}"
+
+
+def anchors(text: str) -> set[str]:
+    """Those that a forge gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_somewhere():
+    root = pathlib.Path(ROOT)
+    folders = [root, root / "docs", root / "sample_models", root / "tests" / "python"]
+    for file in [file for folder in folders for file in sorted(folder.glob("*.md"))]:
+        text = re.sub(r"^```.*?^```$", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "``", text)):
+            if re.match(r"https?:", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (file.parent / path).resolve() if path else file
+            assert target.exists(), f"{file.relative_to(root)}: {link}"
+            assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{file.relative_to(root)}: {link}"
 
 
 if __name__ == "__main__":
     import tempfile
 
     sys.path.insert(0, PACKAGE)
-    for page in PAGES.values():
-        with open(page, encoding="utf-8") as file:
-            before = file.read()
-        with tempfile.TemporaryDirectory() as folder:
-            after = rerun(before, os.path.abspath(sys.argv[1]), folder)
-        with open(page, "w", encoding="utf-8") as file:
-            file.write(after)
+    with tempfile.TemporaryDirectory() as models:
+        make_models(models)
+        for page in PAGES.values():
+            with tempfile.TemporaryDirectory() as folder:
+                after = rerun(read(page), os.path.abspath(sys.argv[1]), folder, models)
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(after)

@@ -244,7 +244,7 @@ TEST_CASE("config: the schema has the options of the table, and the keys of a ru
   CHECK(rule == std::set<std::string>(known_rule.begin(), known_rule.end()));
 }
 
-TEST_CASE("config: README has a row for every option of the table", "[config]") {
+TEST_CASE("config: docs/options.md has a row for every option of the table", "[config]") {
   // Of the output, which has tables of its own (app/formats.cpp), of isolation, and what lists the passes.
   std::set<std::string> known{"-o FILE",
                               "-f json|svg|png|html|dot|mermaid|model-explorer|fx|text",
@@ -266,7 +266,7 @@ TEST_CASE("config: README has a row for every option of the table", "[config]") 
     CHECK(known.insert(row.name + (row.type == nullptr ? "" : std::string(" ") + row.type)).second);
   }
   std::set<std::string> rows;
-  std::ifstream file(FXTRACE_SOURCE_DIR "/README.md");
+  std::ifstream file(FXTRACE_SOURCE_DIR "/docs/options.md");
   std::string line;
   while (line != "| option | meaning |" && std::getline(file, line)) {
   }
