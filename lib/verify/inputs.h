@@ -36,7 +36,7 @@ class InputMaker {
   Inputs make(std::int64_t run) const;
 
  private:
-  Sizes draw(std::uint64_t seed) const;
+  Sizes draw(std::uint64_t seed, int tries) const;  // after so many that did not fit
   bool fits(const Sizes& sizes) const;
   RunValue make_value(const Node& node, std::size_t position, const Sizes& sizes, std::uint64_t seed) const;
   RunValue make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
