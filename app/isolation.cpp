@@ -253,6 +253,8 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
   }
   if (stage == Stage::kLoadOperators)
     return input_error("loading the libraries of --op-library crashed (" + name + ")");
+  if (stage == Stage::kRunModel)
+    return input_error("the model crashed while it ran in LibTorch (" + name + ")");
   // Too deep a recursion ends so; with a stack as is usual none is known.
   constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
   std::vector<std::string> hints;

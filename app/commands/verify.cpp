@@ -127,6 +127,7 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
   const ModuleGraph traced_graph = result.collection.graphs.front();  // without passes
   if (!given) run_passes(traced.passes, collection, console);
   console.note("the model runs now, as its file says it");
+  isolated.begins(Stage::kRunModel);
 
   const verify::Engine engine(api);
   const verify::ModelSource source{engine, input.file(), info.root, collection, traced.options};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/enum_type.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include "execute/value.h"
@@ -45,6 +46,15 @@ bool fit_list(IValue& value, const c10::ListType& type, bool convert) {
 }
 
 bool fit_tuple(IValue& value, const c10::TupleType& type, bool convert) {
+  if (convert && value.isGenericDict() && type.schema()) {  // a named tuple by its fields
+    std::vector<IValue> fields;
+    for (const c10::Argument& field : type.schema()->arguments()) {
+      const auto found = value.toGenericDict().find(field.name());
+      if (found == value.toGenericDict().end()) return false;
+      fields.push_back(found->value());
+    }
+    value = c10::ivalue::Tuple::create(std::move(fields));
+  }
   if (!value.isTuple()) return false;
   std::vector<IValue> items = value.toTupleRef().elements().vec();
   if (items.size() != type.elements().size()) return false;
@@ -110,7 +120,7 @@ bool fit(IValue& value, const TypePtr& type, bool convert) {
       return value.isComplexDouble();
     case TypeKind::NumberType:
       if (convert && value.isTensor()) value = value.toTensor().item();
-      return value.isScalar();
+      return value.isScalar() && (convert || !value.isBool());
     case TypeKind::StringType:
       return value.isString();
     case TypeKind::DeviceObjType:
@@ -122,6 +132,25 @@ bool fit(IValue& value, const TypePtr& type, bool convert) {
       return fit_tuple(value, type->expectRef<c10::TupleType>(), convert);
     case TypeKind::DictType:
       return fit_dict(value, type->expectRef<c10::DictType>(), convert);
+    case TypeKind::EnumType: {
+      if (value.isEnum()) return true;
+      const auto of = type->cast<c10::EnumType>();
+      for (const auto& [name, held] : of->enumNamesValues()) {
+        if (!(held == value)) continue;
+        value = IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(of, name, held));
+        return true;
+      }
+      return false;
+    }
+    case TypeKind::FutureType: {
+      if (value.isFuture()) return true;
+      const TypePtr& element = type->expectRef<c10::FutureType>().getElementType();
+      if (!fit(value, element, convert)) return false;
+      const auto done = c10::make_intrusive<c10::ivalue::Future>(element);
+      done->markCompleted(std::move(value));
+      value = done;
+      return true;
+    }
     default:
       return value.type()->isSubtypeOf(*type);
   }
@@ -209,6 +238,10 @@ IValue call(const std::string& name, const char* overload, const FxtraceArgument
     for (const auto& candidate : operators) {
       const c10::FunctionSchema& schema = candidate->schema();
       if (overload != nullptr && schema.overload_name() != overload) continue;
+      if (!candidate->hasOperation()) {  // made for a node of TorchScript, whose attributes say what it does
+        why = "it belongs to TorchScript's own graphs";
+        continue;
+      }
       auto stack = match(schema, arguments, convert, why);
       if (!stack) continue;
       candidate->getOperation()(*stack);

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/print_handler.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 #include <torch/version.h>
 
@@ -62,6 +63,7 @@ bool prepare() {
     at::set_num_threads(1);
     at::set_num_interop_threads(1);
     c10::GradMode::set_enabled(false);
+    torch::jit::setPrintHandler([](const std::string& /*text*/) {});  // stdout has the answer alone
     torch::jit::setGraphExecutorOptimize(false);
     at::manual_seed(0);
     const at::Tensor x = at::randn({1, 4, 8, 8});
@@ -72,6 +74,42 @@ bool prepare() {
     at::globalContext().qEngine();
     return true;
   });
+}
+
+at::Tensor copy_of(const at::Tensor& tensor) {
+  try {
+    return tensor.detach().clone();
+  } catch (const c10::Error&) {
+    // Types of a few bits, which nothing computes with.
+    if (tensor.layout() != at::kStrided || tensor.element_size() != 1) throw;
+    return tensor.detach().view(at::kByte).clone().view(tensor.scalar_type());
+  }
+}
+
+// Objects are not copied: what they hold is no part of a graph.
+c10::IValue copy_of(const c10::IValue& value, int depth) {
+  constexpr int kDeepest = 1000;
+  TORCH_CHECK(depth < kDeepest, "a value is nested too deep");
+  if (value.isTensor()) return value.toTensor().defined() ? copy_of(value.toTensor()) : at::Tensor();
+  if (value.isList()) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& item : value.toListRef()) list.push_back(copy_of(item, depth + 1));
+    return list;
+  }
+  if (value.isTuple()) {
+    std::vector<c10::IValue> items;
+    for (const c10::IValue& item : value.toTupleRef().elements()) items.push_back(copy_of(item, depth + 1));
+    return c10::ivalue::Tuple::create(std::move(items));
+  }
+  if (value.isGenericDict()) {
+    const auto held = value.toGenericDict();
+    c10::impl::GenericDict dict(held.keyType(), held.valueType());
+    for (const auto& item : held)
+      dict.insert(copy_of(item.key(), depth + 1), copy_of(item.value(), depth + 1));
+    return dict;
+  }
+  if (value.isFuture() && value.toFuture()->hasValue()) return copy_of(value.toFuture()->value(), depth + 1);
+  return value;
 }
 
 // Any where they are of several.
@@ -135,6 +173,11 @@ c10::IValue item_of(const c10::IValue& value, size_t index, bool key) {
 
 const char* text_of(FxtraceValue* value) {
   if (value->value.isString()) return value->value.toStringRef().c_str();
+  // An object has no text but its address.
+  if (value->value.isObject()) {
+    value->text = value->value.toObject()->name();
+    return value->text.c_str();
+  }
   std::ostringstream text;
   text << value->value;
   value->text = text.str();
@@ -178,7 +221,7 @@ FxtraceEngine make_engine() {
   engine.dict = [](FxtraceValue* const* keys, FxtraceValue* const* values, size_t count) {
     return value_of([&] { return dict_of(keys, values, count); });
   };
-  engine.deep_copy = [](FxtraceValue* value) { return value_of([&] { return value->value.deepcopy(); }); };
+  engine.deep_copy = [](FxtraceValue* value) { return value_of([&] { return copy_of(value->value, 0); }); };
   engine.kind = [](FxtraceValue* value) { return kind_of(value->value); };
   engine.as_bool = [](FxtraceValue* value) { return value->value.toBool(); };
   engine.as_int = [](FxtraceValue* value) { return value->value.toInt(); };
@@ -192,7 +235,9 @@ FxtraceEngine make_engine() {
     return value_of([&] { return item_of(value->value, index, true); });
   };
   engine.extent = [](FxtraceValue* tensor, size_t dimension) {
-    return tensor->value.toTensor().sizes()[dimension];
+    const at::Tensor& of = tensor->value.toTensor();
+    if (!of.is_nested()) return of.sizes()[dimension];
+    return dimension == 0 ? of.size(0) : -1;
   };
   engine.dtype_of = [](FxtraceValue* tensor) {
     tensor->text = c10::getDtypeNames(tensor->value.toTensor().scalar_type()).first;
@@ -202,6 +247,7 @@ FxtraceEngine make_engine() {
   add_calls(engine);
   add_scripts(engine);
   add_memory(engine);
+  add_python(engine);
   return engine;
 }
 

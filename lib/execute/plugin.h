@@ -109,7 +109,7 @@ struct FxtraceEngine {
   size_t (*size)(FxtraceValue* value);          // of a list, tuple or dict; the dimensions of a tensor
   FxtraceValue* (*item)(FxtraceValue* value, size_t index);
   FxtraceValue* (*key)(FxtraceValue* value, size_t index);
-  int64_t (*extent)(FxtraceValue* tensor, size_t dimension);
+  int64_t (*extent)(FxtraceValue* tensor, size_t dimension);  // -1 where a nested tensor has several
   const char* (*dtype_of)(FxtraceValue* tensor);
 
   // --- comparing tensors ---
@@ -135,6 +135,16 @@ struct FxtraceEngine {
   FxtraceValue* (*call_method)(FxtraceValue* object, const char* name, const FxtraceArguments* arguments);
   // A function of the code that `module` was loaded with: "pkg.ops.nms".
   FxtraceValue* (*call_function)(FxtraceValue* module, const char* name, const FxtraceArguments* arguments);
+
+  // --- what is no operator: vmap and autocast, which change how operators run, and some more ---
+  // A function that torch has in Python alone: "torch.amp.autocast_mode._enter_autocast".
+  FxtraceValue* (*call_python)(const char* name, const FxtraceArguments* arguments);
+  void (*leave_modes)();  // as if nothing had been entered
+
+  // --- objects of C++ classes ---
+  FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // as torch.export.save writes one
+  // The tuple of constants of a TorchScript archive.
+  FxtraceValue* (*constants)(FxtraceRead read, void* context, uint64_t size);
 };
 
 // The one there is.  `size` is what the caller takes sizeof(FxtraceEngine) for: null where that is another.

@@ -4,9 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/script_type_parser.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/import_read.h>
+#include <torch/custom_class.h>
 
 #include "execute/value.h"
 
@@ -29,14 +33,42 @@ class Reader : public caffe2::serialize::ReadAdapterInterface {
   uint64_t size_;
 };
 
+// Names of the classes that C++ has registered, which the code of an archive need not know.
+struct ClassResolver : torch::jit::Resolver {
+  c10::TypePtr resolveType(const std::string& name, const torch::jit::SourceRange& /*place*/) override {
+    return torch::getCustomClass(name);
+  }
+};
+
+c10::IValue constants_of(const std::shared_ptr<Reader>& file) {
+  caffe2::serialize::PyTorchStreamReader archive(file);
+  const auto type_named = [](const c10::QualifiedName& name) {
+    torch::jit::ScriptTypeParser parser(std::make_shared<ClassResolver>());
+    return c10::StrongTypePtr(nullptr, parser.parseType(name.qualifiedName()));
+  };
+  return torch::jit::readArchiveAndTensors("constants", "", "constants/", type_named,
+                                           torch::jit::ObjLoaderFunc, c10::Device(c10::kCPU), archive);
+}
+
 // "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net"
 std::string demangled(const std::string& name) {
   static const std::regex mangle(R"((^__torch__\.)|(___torch_mangle_\d+\.))");
   return std::regex_replace(name, mangle, "");
 }
 
-// What is forked runs at once: there are no threads.
-c10::IValue run(torch::jit::Function& function, torch::jit::Stack stack) {
+// Regions of autocast become casts where a graph is made ready for optimization, and nowhere else.
+void make_casts(torch::jit::Function& function, const torch::jit::CompilationUnit* code) {
+  if (code == nullptr || code->get_class("__torch__.torch.amp.autocast_mode.autocast") == nullptr) return;
+  torch::jit::GraphFunction* const graph = torch::jit::tryToGraphFunction(function);
+  if (graph == nullptr) return;
+  const torch::jit::GraphOptimizerEnabledGuard optimizes(true);
+  graph->get_executor();
+}
+
+// What is forked runs at once: there are no threads.  `code`: null for classes of C++.
+c10::IValue run(torch::jit::Function& function, const torch::jit::CompilationUnit* code,
+                torch::jit::Stack stack) {
+  make_casts(function, code);
   const auto done = function.runAsync(stack, [](const std::function<void()>& task) { task(); });
   done->wait();
   if (done->hasError()) std::rethrow_exception(done->exception_ptr());
@@ -47,6 +79,7 @@ c10::IValue run(torch::jit::Function& function, torch::jit::Stack stack) {
 c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& arguments) {
   const auto type = object.toObject()->type();
   torch::jit::Function& forward = type->getMethod("forward");
+  const std::shared_ptr<torch::jit::CompilationUnit> unit = object.toObject()->compilation_unit();
   const auto with_self = [&](std::vector<c10::IValue> values) {
     values.insert(values.begin(), object);
     return values;
@@ -62,16 +95,16 @@ c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& a
   inputs.erase(inputs.begin());
   const auto as_tuple = [&] { return c10::IValue(c10::ivalue::Tuple::create(inputs)); };
   for (torch::jit::Function* hook : type->getForwardPreHooks()) {
-    const c10::IValue changed = run(*hook, {object, as_tuple()});
+    const c10::IValue changed = run(*hook, unit.get(), {object, as_tuple()});
     if (changed.isTuple()) {
       inputs = changed.toTupleRef().elements().vec();
     } else if (!changed.isNone()) {
       inputs = {changed};
     }
   }
-  c10::IValue result = run(forward, with_self(inputs));
+  c10::IValue result = run(forward, unit.get(), with_self(inputs));
   for (torch::jit::Function* hook : type->getForwardHooks()) {
-    c10::IValue changed = run(*hook, {object, as_tuple(), result});
+    c10::IValue changed = run(*hook, unit.get(), {object, as_tuple(), result});
     if (!changed.isNone()) result = std::move(changed);
   }
   return result;
@@ -91,7 +124,7 @@ c10::IValue call_method(const c10::IValue& object, const std::string& name,
   FxtraceArguments with_self = arguments;
   with_self.positional = positional.data();
   with_self.positional_count = positional.size();
-  return run(method, bound(method.getSchema(), with_self));
+  return run(method, self->compilation_unit().get(), bound(method.getSchema(), with_self));
 }
 
 c10::IValue call_function(const c10::IValue& module, const std::string& name,
@@ -105,7 +138,7 @@ c10::IValue call_function(const c10::IValue& module, const std::string& name,
     found = function;
   }
   TORCH_CHECK(found != nullptr, why);
-  return run(*found, bound(found->getSchema(), arguments));
+  return run(*found, unit.get(), bound(found->getSchema(), arguments));
 }
 
 }  // namespace
@@ -117,6 +150,9 @@ void add_scripts(FxtraceEngine& engine) {
           std::make_shared<Reader>(read, context, size);
       return torch::jit::load(reader, c10::Device(c10::kCPU))._ivalue();
     });
+  };
+  engine.constants = [](FxtraceRead read, void* context, uint64_t size) {
+    return value_of([&] { return constants_of(std::make_shared<Reader>(read, context, size)); });
   };
   engine.attribute = [](FxtraceValue* object, const char* name) {
     return value_of([&] {

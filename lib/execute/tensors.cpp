@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -5,6 +6,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include "execute/value.h"
@@ -42,13 +44,53 @@ at::Tensor random_of(at::ScalarType dtype, at::IntArrayRef sizes, int64_t low, i
   return at::randint(low, high + 1, sizes, generator, at::TensorOptions().dtype(at::kLong)).to(dtype);
 }
 
-// Dense, on the CPU, one element behind the other.
-at::Tensor plain(const at::Tensor& tensor) {
-  at::Tensor result = tensor.detach();
-  if (result.is_quantized()) result = result.int_repr();
-  if (result.layout() != at::kStrided) result = result.to_dense();
-  if (result.is_conj() || result.is_neg()) result = result.resolve_conj().resolve_neg();
-  return result.cpu().contiguous();
+// What a tensor stands in: its elements, or indices and values of a sparse one.  Each dense, on the CPU, one
+// element behind the other.
+std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
+  at::Tensor whole = tensor.detach();
+  // Within a vmap: all samples.
+  while (const auto* batched = at::functorch::maybeGetBatchedImpl(whole)) whole = batched->value();
+  std::vector<at::Tensor> parts;
+  if (whole.is_meta()) return parts;
+  if (whole.is_nested()) {
+    for (const at::Tensor& part : whole.unbind()) {
+      for (at::Tensor& inner : parts_of(part)) parts.push_back(std::move(inner));
+    }
+    return parts;
+  }
+  switch (whole.layout()) {
+    case at::kSparse:
+      whole = whole.coalesce();
+      parts = {whole.indices(), whole.values()};
+      break;
+    case at::kSparseCsr:
+    case at::kSparseBsr:
+      parts = {whole.crow_indices(), whole.col_indices(), whole.values()};
+      break;
+    case at::kSparseCsc:
+    case at::kSparseBsc:
+      parts = {whole.ccol_indices(), whole.row_indices(), whole.values()};
+      break;
+    case at::kStrided:
+      parts = {whole};
+      break;
+    default:
+      parts = {whole.to_dense()};
+  }
+  for (at::Tensor& part : parts) {
+    if (part.is_quantized()) part = part.int_repr();
+    if (part.scalar_type() == at::kBool) part = part.view(at::kByte).ne(0);  // a file may have any byte there
+    part = part.resolve_conj().resolve_neg().cpu().contiguous();
+  }
+  return parts;
+}
+
+// All elements that it stands in, one behind the other, as numbers; of complex ones their absolute values.
+at::Tensor numbers_of(const at::Tensor& tensor) {
+  const std::vector<at::Tensor> parts = parts_of(tensor);
+  if (parts.empty()) return at::empty({0}, at::kDouble);
+  const at::Tensor values = tensor.is_quantized() ? tensor.dequantize() : parts.back();
+  return (values.is_complex() ? values.abs() : values).to(at::kDouble).flatten();
 }
 
 constexpr uint64_t kPrime = 0x9E3779B97F4A7C15;
@@ -59,28 +101,25 @@ uint64_t mix(uint64_t hash, uint64_t word) {
 
 uint64_t digest_of(const at::Tensor& tensor) {
   at::DisableRecordFunctionGuard quiet;
-  const at::Tensor values = plain(tensor);
   uint64_t hash = mix(kPrime, static_cast<uint64_t>(tensor.scalar_type()));
-  for (const int64_t size : values.sizes()) hash = mix(hash, static_cast<uint64_t>(size));
-  const char* bytes = static_cast<const char*>(values.data_ptr());
-  const size_t count = values.nbytes();
-  for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min(sizeof(word), count - at));
-    hash = mix(hash, word);
+  if (tensor.is_meta()) {
+    for (const int64_t size : tensor.sizes()) hash = mix(hash, static_cast<uint64_t>(size));
+  }
+  for (const at::Tensor& values : parts_of(tensor)) {
+    for (const int64_t size : values.sizes()) hash = mix(hash, static_cast<uint64_t>(size));
+    const char* bytes = static_cast<const char*>(values.data_ptr());
+    const size_t count = values.nbytes();
+    for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes + at, std::min(sizeof(word), count - at));
+      hash = mix(hash, word);
+    }
   }
   return hash;
 }
 
-at::Tensor numbers_of(const at::Tensor& tensor) {
-  at::Tensor values = tensor.detach();
-  if (values.is_quantized()) values = values.dequantize();
-  values = plain(values);
-  return values.is_complex() ? values.abs().to(at::kDouble) : values.to(at::kDouble);
-}
-
 FxtraceStatistics statistics_of(const at::Tensor& tensor) {
-  const at::Tensor values = numbers_of(tensor).flatten();
+  const at::Tensor values = numbers_of(tensor);
   const at::Tensor finite = values.masked_select(values.isfinite());
   FxtraceStatistics result{values.numel(), values.numel() - finite.numel(), 0, 0, 0};
   if (finite.numel() == 0) return result;
@@ -91,42 +130,52 @@ FxtraceStatistics statistics_of(const at::Tensor& tensor) {
 }
 
 bool same_form(const at::Tensor& a, const at::Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+  return a.scalar_type() == b.scalar_type() && a.layout() == b.layout() && a.is_nested() == b.is_nested() &&
+         (a.is_nested() || a.sizes() == b.sizes());
 }
 
-FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double absolute, double relative) {
+// Of dense tensors of one form.
+FxtraceDifference difference_of_part(const at::Tensor& a, const at::Tensor& b, double absolute,
+                                     double relative) {
   const double infinity = std::numeric_limits<double>::infinity();
-  if (!same_form(a, b)) return {std::max(a.numel(), b.numel()), infinity};
-  const at::Tensor left = plain(a);
-  const at::Tensor right = plain(b);
-  if (left.nbytes() == 0 || std::memcmp(left.data_ptr(), right.data_ptr(), left.nbytes()) == 0) return {0, 0};
-  at::Tensor distance;
-  if (left.is_complex()) {
-    distance = (left.to(at::kComplexDouble) - right.to(at::kComplexDouble)).abs();
-  } else {
-    distance = (numbers_of(a) - numbers_of(b)).abs();
-  }
-  at::Tensor is_close = left.eq(right);
-  const bool bits = absolute == 0 && relative == 0;
-  if (bits) {
-    const size_t item = left.element_size();
-    const char* one = static_cast<const char*>(left.data_ptr());
-    const char* other = static_cast<const char*>(right.data_ptr());
+  if (a.nbytes() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0) return {0, 0};
+  const auto wide = a.is_complex() ? at::kComplexDouble : at::kDouble;
+  const at::Tensor left = a.to(wide);
+  const at::Tensor right = b.to(wide);
+  const at::Tensor distance = (left - right).abs();
+  if (absolute == 0 && relative == 0) {
+    const size_t item = a.element_size();
+    const char* one = static_cast<const char*>(a.data_ptr());
+    const char* other = static_cast<const char*>(b.data_ptr());
     int64_t count = 0;
-    for (int64_t i = 0; i < left.numel(); ++i)
-      count += std::memcmp(one + i * item, other + i * item, item) != 0;
+    for (int64_t i = 0; i < a.numel(); ++i) count += std::memcmp(one + i * item, other + i * item, item) != 0;
     const at::Tensor finite = distance.masked_select(distance.isfinite());
     const bool all_finite = finite.numel() == distance.numel();
     return {count, all_finite ? finite.max().item<double>() : infinity};
   }
-  if (left.is_floating_point() || left.is_complex()) {
-    is_close = is_close.logical_or(left.isnan().logical_and(right.isnan()));
-  }
-  is_close = is_close.logical_or(distance.le(numbers_of(b).abs() * relative + absolute));
+  at::Tensor is_close = left.eq(right).logical_or(left.isnan().logical_and(right.isnan()));
+  is_close = is_close.logical_or(distance.le(right.abs() * relative + absolute));
   const at::Tensor far = distance.masked_select(is_close.logical_not());
   if (far.numel() == 0) return {0, 0};
   const auto greatest = far.max().item<double>();
   return {far.numel(), std::isfinite(greatest) ? greatest : infinity};
+}
+
+FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double absolute, double relative) {
+  const FxtraceDifference all{std::max<int64_t>({1, a.numel(), b.numel()}),
+                              std::numeric_limits<double>::infinity()};
+  if (!same_form(a, b)) return all;
+  const std::vector<at::Tensor> ours = a.is_quantized() ? std::vector{a.dequantize()} : parts_of(a);
+  const std::vector<at::Tensor> theirs = b.is_quantized() ? std::vector{b.dequantize()} : parts_of(b);
+  if (ours.size() != theirs.size()) return all;
+  FxtraceDifference sum{0, 0};
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (!same_form(ours[i], theirs[i])) return all;
+    const FxtraceDifference part = difference_of_part(ours[i], theirs[i], absolute, relative);
+    sum.elements += part.elements;
+    sum.greatest = std::max(sum.greatest, part.greatest);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -142,6 +191,9 @@ void add_tensors(FxtraceEngine& engine) {
   };
   engine.unpickle = [](const char* data, size_t size) {
     return value_of([&] { return torch::jit::pickle_load(std::vector<char>(data, data + size)); });
+  };
+  engine.unpickle_object = [](const char* data, size_t size) {
+    return value_of([&] { return torch::jit::pickle_load_obj({data, size}); });
   };
   engine.digest = [](FxtraceValue* tensor) {
     return guarded<uint64_t>(0, [&] { return digest_of(tensor->value.toTensor()); });

@@ -17,7 +17,13 @@ struct FxtraceValue {
 
 namespace fxtrace::execute {
 
-inline FxtraceValue* make(c10::IValue value) { return new FxtraceValue{std::move(value), {}}; }
+// As graphs have it: a future, since what is forked has run when it is handed out, and a member of an enum
+// are their values.
+inline FxtraceValue* make(c10::IValue value) {
+  while (value.isFuture() && value.toFuture()->hasValue()) value = value.toFuture()->value();
+  if (value.isEnum()) value = value.toEnumHolder()->value();
+  return new FxtraceValue{std::move(value), {}};
+}
 
 std::string& failure_text();
 
@@ -43,6 +49,7 @@ void add_tensors(FxtraceEngine& engine);
 void add_calls(FxtraceEngine& engine);
 void add_scripts(FxtraceEngine& engine);
 void add_memory(FxtraceEngine& engine);
+void add_python(FxtraceEngine& engine);
 
 at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 

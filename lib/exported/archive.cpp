@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kOldProgram = "serialized_exported_program.json";
 constexpr const char* kModels = "models/";
 constexpr std::size_t kMaxConfig = 256'000'000;
+constexpr std::size_t kMaxObject = 1U << 30;
 constexpr std::size_t kMaxConstantBytes = 1'000'000;  // read for the value of one constant
 
 std::int64_t known(const JsonValue& number) { return number.alternative().value.integer(); }
@@ -174,6 +175,25 @@ std::map<std::string, TensorRecord> ExportedArchive::tensors(const std::string& 
   add_configured("data/weights/", model + "_weights_config.json", found);
   add_configured("data/constants/", model + "_constants_config.json", found);
   return found;
+}
+
+std::map<std::string, std::string> ExportedArchive::objects(const std::string& model) const {
+  std::map<std::string, std::string> found;
+  const std::string folder = prefix_ + "data/constants/";
+  const std::string record = folder + model + "_constants_config.json";
+  if (!zip_.contains(record)) return found;
+  const JsonDocument document(JsonText{zip_.read(record, kMaxConfig)}, record);
+  const auto constants = document.root().at("config").fields();
+  for (auto field = constants.begin(); field != constants.end(); ++field) {
+    const auto path = (*field).find("path_name");
+    if (!path || (*field).find("tensor_meta") || !path->string().starts_with("custom_obj_")) continue;
+    found.insert_or_assign(std::string(field.key()), folder + std::string(path->string()));
+  }
+  return found;
+}
+
+std::string ExportedArchive::read_object(const std::string& record) const {
+  return zip_.read(record, kMaxObject);
 }
 
 ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) const {

@@ -40,6 +40,9 @@ class ExportedArchive {
   // Weights and constants by name.  What the archive does not tell is left out.  Throws Error(kInput) for
   // records that are damaged.
   std::map<std::string, TensorRecord> tensors(const std::string& model) const;
+  // Records of constants that are objects of C++ classes, by name.
+  std::map<std::string, std::string> objects(const std::string& model) const;
+  std::string read_object(const std::string& record) const;
   // Where the bytes of the tensor's storage stand in the file; or the bytes, where they are compressed.
   // Throws Error(kInput) where they are not to be had.
   struct Bytes {

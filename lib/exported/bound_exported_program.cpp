@@ -73,7 +73,7 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
   }
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const auto& entry = signature.outputs[i];
-    if (entry.role != SignatureRole::kUserOutput && entry.role != SignatureRole::kLossOutput) continue;
+    if (!is_user_output(entry.role)) continue;
     forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
   }
   return {std::move(forward)};

@@ -305,8 +305,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   }
   std::vector<GraphSignature::Entry*> user_outputs;
   for (auto& entry : signature_.outputs) {
-    if (entry.role == SignatureRole::kUserOutput || entry.role == SignatureRole::kLossOutput)
-      user_outputs.push_back(&entry);
+    if (is_user_output(entry.role)) user_outputs.push_back(&entry);
   }
   const auto out_spec = signature.find("out_spec");
   if (!out_spec || out_spec->string().empty()) return;

@@ -372,7 +372,7 @@ class ModuleGraphBuilder {
     std::vector<ValueId> results;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       const auto* value = graph.outputs[i].get_if<ValueId>();
-      if (value != nullptr && is_user_output(program_.signature().outputs[i])) results.push_back(*value);
+      if (value != nullptr && is_user_output(program_.signature().outputs[i].role)) results.push_back(*value);
     }
     note(ModuleId{0}, results);
   }
@@ -420,7 +420,7 @@ class ModuleGraphBuilder {
         tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
                           is_single ? env.graph.values[results[0].value.index].meta : Meta{}, source);
     std::vector<std::string> names;
-    for (const auto index : operations) names.push_back(name_of(env, env.graph.operations[index]));
+    for (const auto index : operations) names.push_back(name_of_node(env.graph, env.graph.operations[index]));
     ProgramValues values;
     for_each_input(*call, [&](ValueId value) {
       if (env.fixed.count(value.index) == 0) values.inputs.push_back(value.index);
@@ -469,13 +469,6 @@ class ModuleGraphBuilder {
                          [&](const auto& name) { return name.starts_with(prefix); });
     };
     return std::any_of(reached.begin(), reached.end(), is_below);
-  }
-
-  // Older files have no names for operations with several results.
-  static std::string name_of(const Environment& env, const Operation& operation) {
-    if (!operation.name.empty()) return operation.name;
-    if (operation.outputs.empty()) return operation.target.text();
-    return env.graph.values[operation.outputs.front().value.index].name;
   }
 
   // --- inputs and outputs of the program ---
@@ -584,9 +577,6 @@ class ModuleGraphBuilder {
     throw usage_error(what, {inputs.empty() ? "the program has no inputs" : "the inputs are " + inputs});
   }
 
-  static bool is_user_output(const GraphSignature::Entry& entry) {
-    return entry.role == SignatureRole::kUserOutput || entry.role == SignatureRole::kLossOutput;
-  }
   static bool is_mutation(const GraphSignature::Entry& entry) {
     return entry.role == SignatureRole::kBufferMutation || entry.role == SignatureRole::kParameterMutation ||
            entry.role == SignatureRole::kUserInputMutation;
@@ -663,7 +653,7 @@ class ModuleGraphBuilder {
   void record_output(Environment& env, const GraphSignature& signature) {
     std::vector<Argument> leaves;
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      if (is_user_output(signature.outputs[i])) leaves.push_back(with_nodes(env, env.graph.outputs[i]));
+      if (is_user_output(signature.outputs[i].role)) leaves.push_back(with_nodes(env, env.graph.outputs[i]));
     }
     const auto& spec = program_.out_spec();
     Meta meta;

@@ -62,6 +62,16 @@ bool is_region(const Operation& operation) {
   return operation.subgraphs.size() == 1 && subgraph_runs(operation.target.parts()) == SubgraphRuns::kOnce;
 }
 
+std::string name_of_node(const ProgramGraph& graph, const Operation& operation) {
+  if (!operation.name.empty()) return operation.name;
+  if (operation.outputs.empty()) return operation.target.text();
+  return graph.values[operation.outputs.front().value.index].name;
+}
+
+bool is_user_output(SignatureRole role) {
+  return role == SignatureRole::kUserOutput || role == SignatureRole::kLossOutput;
+}
+
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   std::vector<std::int64_t> shape;
   for (const Expression& size : value.meta.shape.value_or(std::vector<Expression>())) {

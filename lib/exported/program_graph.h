@@ -87,6 +87,11 @@ struct ProgramSubgraph {
   ProgramGraph graph;
 };
 
+// What the program calls the node; older files have no names for those with several results.
+std::string name_of_node(const ProgramGraph& graph, const Operation& operation);
+// What forward returns, and what it is trained with.
+bool is_user_output(SignatureRole role);
+
 // By value: how often operations and the graph's outputs use it.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 

@@ -11,7 +11,7 @@
 namespace fxtrace {
 
 // Whose code runs: what a crash is most likely a crash of.
-enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators };
+enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
 
 // Is told how far it is, for who watches over the process.
 class Stages {

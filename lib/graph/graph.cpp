@@ -42,7 +42,8 @@ void Graph::check_arguments(const NodeSpec& spec) const {
 NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }
 
 NodeId Graph::insert_before(NodeId position, NodeSpec spec) {
-  return make(std::move(spec), previous(position), position);
+  inserted_.push_back(make(std::move(spec), previous(position), position));
+  return inserted_.back();
 }
 
 NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
@@ -258,10 +259,14 @@ void Graph::erase(const std::vector<NodeId>& ids) {
 }
 
 void Graph::roll_back(const Mark& mark) {
-  // Nothing but append() happened: the newest node is the last, and the last of all users.
-  for (NodeId id = last_; id.valid() && id.index >= mark.ids; id = last_) {
+  const auto take_back = [&](NodeId id) {
     for_each_input(own(id), [&](NodeId input) { remove_user(input, id); });
     release(id);
+  };
+  // Of what was appended the newest is the last, and the last of all users.
+  for (NodeId id = last_; id.valid() && id.index >= mark.ids; id = last_) take_back(id);
+  for (; inserted_.size() > mark.inserted; inserted_.pop_back()) {
+    if (contains(inserted_.back())) take_back(inserted_.back());
   }
   names_.roll_back(mark.names);
 }

@@ -80,11 +80,11 @@ class Graph {
 
   // Undoing: everything made after mark() disappears with roll_back(), its names too, but not its ids: no
   // later node gets them.  Cost follows what was made since.  Only valid while nothing but append() happened
-  // in between.
+  // in between, and insert_before() of nodes that nothing older uses.
   struct Mark {
-    std::size_t ids = 0, names = 0;
+    std::size_t ids = 0, inserted = 0, names = 0;
   };
-  Mark mark() const { return {place_of_.size(), names_.mark()}; }
+  Mark mark() const { return {place_of_.size(), inserted_.size(), names_.mark()}; }
   void roll_back(const Mark& mark);
 
  private:
@@ -115,6 +115,7 @@ class Graph {
   std::vector<std::uint32_t> free_;      // places without a node
   std::vector<std::uint32_t> place_of_;  // by id
   NodeId first_, last_;
+  std::vector<NodeId> inserted_;  // by insert_before(), the newest last
   Namespace names_;
   std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions: few, and used often
 };

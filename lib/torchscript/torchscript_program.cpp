@@ -302,7 +302,8 @@ bool TorchScriptProgram::has_method(const std::string& name) const {
 std::vector<InputGuess> TorchScriptProgram::guess_inputs(const std::string& method) const {
   const Ref<ObjectValue>& root = objects_.front();
   const ClassType& type = class_of(*root);
-  Function& function = method == "forward" ? *find_forward(type) : *type.get_method(method);
+  const std::string name = method_to_trace(method);
+  Function& function = name == "forward" ? *find_forward(type) : *type.get_method(name);
   return torchscript::guess_inputs(*archive_, root, function);
 }
 

@@ -1,9 +1,17 @@
 #include "verify/constants.h"
 
+#include <cstring>
+
 #include "archive/zip_archive.h"
 #include "support/error.h"
 
 namespace fxtrace::verify {
+
+std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
+  const std::string bytes = static_cast<const ModelFile*>(context)->read_at(offset, size);
+  std::memcpy(to, bytes.data(), bytes.size());
+  return bytes.size();
+}
 
 RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Constant& constant) const {
   std::vector<RunValue> sizes;
@@ -16,20 +24,40 @@ RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Cons
   return engine_.call("aten::reshape", "", {{flat, engine_.list(sizes)}, {}});
 }
 
+RunValue ConstantReader::object_of(const Constant& constant) {
+  if (!all_) all_ = engine_.take(engine_.api().constants(read_file, &file_, file_.size()));
+  return engine_.item(all_, static_cast<std::size_t>(constant.object_index));
+}
+
 RunValue ConstantReader::read(const Constant& constant) {
-  if (!constant.object_type.empty())
-    throw RunError("an object of " + constant.object_type + " is a constant of the code");
+  if (!constant.object_type.empty()) return object_of(constant);
   if (constant.data) return tensor_of(*constant.data, constant);
-  try {
-    const ZipArchive zip(file_);
-    const std::string folder = root_.empty() ? "" : root_ + "/";
-    const std::string name = zip.contains(constant.record) ? constant.record : folder + constant.record;
-    kept_.push_back(zip.read(name, static_cast<std::size_t>(zip.size(name))));
-  } catch (const Error& error) {
-    throw RunError(error.what());
+  auto record = records_.find(constant.record);
+  if (record == records_.end()) {
+    try {
+      const ZipArchive zip(file_);
+      const std::string folder = root_.empty() ? "" : root_ + "/";
+      const std::string name = zip.contains(constant.record) ? constant.record : folder + constant.record;
+      std::string bytes = zip.read(name, static_cast<std::size_t>(zip.size(name)));
+      record = records_.emplace(constant.record, std::move(bytes)).first;
+    } catch (const Error& error) {
+      throw RunError(error.what());
+    }
   }
   return engine_.tensor(constant.dtype, constant.shape, constant.stride, constant.storage_offset,
-                        kept_.back().data(), kept_.back().size());
+                        record->second.data(), record->second.size());
+}
+
+std::optional<RunValue> ConstantReader::find(const std::string& name, const ModuleGraph& graph) {
+  const auto [known, is_new] = known_.try_emplace(&graph);
+  if (is_new) {
+    for (const auto& [of, constant] : graph.constants) known->second.emplace(of, &constant);
+  }
+  const auto constant = known->second.find(name);
+  if (constant == known->second.end()) return std::nullopt;
+  const auto value = read_.find(constant->second);
+  if (value != read_.end()) return value->second;
+  return read_.emplace(constant->second, read(*constant->second)).first->second;
 }
 
 }  // namespace fxtrace::verify

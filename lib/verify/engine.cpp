@@ -1,6 +1,7 @@
 #include "verify/engine.h"
 
 #include <algorithm>
+#include <new>
 
 namespace fxtrace::verify {
 namespace {
@@ -52,7 +53,12 @@ RunValue Engine::take(FxtraceValue* value) const {
 }
 
 void Engine::check(bool done) const {
-  if (!done) throw RunError(in_one_line(api_.failure()));
+  if (done) return;
+  const std::string why = api_.failure();
+  // What LibTorch says where malloc() fails is no matter of the model's.
+  if (why.find("DefaultCPUAllocator: ") != std::string::npos || why == std::bad_alloc().what())
+    throw std::bad_alloc();
+  throw RunError(in_one_line(why));
 }
 
 RunValue Engine::list(const std::vector<RunValue>& items) const {
@@ -117,6 +123,11 @@ RunValue Engine::call_method(const RunValue& object, const std::string& name,
   return take(with_arguments(arguments, [&](const FxtraceArguments* given) {
     return api_.call_method(object.get(), name.c_str(), given);
   }));
+}
+
+RunValue Engine::call_python(const std::string& name, const RunArguments& arguments) const {
+  return take(with_arguments(
+      arguments, [&](const FxtraceArguments* given) { return api_.call_python(name.c_str(), given); }));
 }
 
 RunValue Engine::call_function(const RunValue& module, const std::string& name,

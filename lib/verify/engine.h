@@ -40,7 +40,7 @@ struct RunArguments {
   std::vector<std::pair<std::string, RunValue>> named;
 };
 
-// Everything throws RunError with LibTorch's own words.
+// Everything throws RunError with LibTorch's own words, and std::bad_alloc.
 class Engine {
  public:
   explicit Engine(const FxtraceEngine& api) : api_(api) {}
@@ -91,11 +91,26 @@ class Engine {
   RunValue call_function(const RunValue& module, const std::string& name,
                          const RunArguments& arguments) const;
 
+  // A function that torch has in Python alone.
+  RunValue call_python(const std::string& name, const RunArguments& arguments) const;
+
   RunValue take(FxtraceValue* value) const;  // throws where it is null
   void check(bool done) const;
 
  private:
   const FxtraceEngine& api_;
+};
+
+// Vmaps and regions of autocast that are entered while this lives end with it.
+class OwnModes {
+ public:
+  explicit OwnModes(const Engine& engine) : engine_(engine) {}
+  ~OwnModes() { engine_.api().leave_modes(); }
+  OwnModes(const OwnModes&) = delete;
+  OwnModes& operator=(const OwnModes&) = delete;
+
+ private:
+  const Engine& engine_;
 };
 
 template <class Reference, class F>

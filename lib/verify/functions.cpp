@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace fxtrace::verify {
+
+bool is_torch_function(const std::string& target) {
+  return target == "torch.Tensor.tolist" || target.starts_with("torch._functorch.predispatch.") ||
+         target.starts_with("torch.amp.autocast_mode.");
+}
+
 namespace {
 
 using Names = std::unordered_map<std::string_view, std::string_view>;
@@ -143,6 +149,7 @@ RunValue run_python(const Engine& engine, const std::string& target, const RunAr
     return engine.call("aten::pow", integers ? std::optional<std::string>("int_to_int") : std::nullopt,
                        arguments);
   }
+  if (is_torch_function(target)) return engine.call_python(target, arguments);
   if (const std::string name = found_in(operators_of_python(), target); !name.empty())
     return engine.call(name, std::nullopt, arguments);
   for (const std::string_view space : {"math.", "builtins.str."}) {
@@ -167,6 +174,8 @@ class HigherOrder {
         name == "wrap_activation_checkpoint") {
       return once();
     }
+    if (name == "wrap_with_autocast") return in_autocast();
+    if (name == "invoke_subgraph") return invoke_subgraph();
     throw RunError("higher_order." + std::string(name) + " cannot be run outside of Python");
   }
 
@@ -201,6 +210,21 @@ class HigherOrder {
     std::vector<RunValue> inputs;
     for (std::size_t i = at + 1; i < call_.args.size(); ++i) inputs.push_back(value(i));
     return body(at)(inputs);
+  }
+
+  RunValue in_autocast() const {
+    engine_.call_python("torch.amp.autocast_mode._enter_autocast",
+                        {{value(0), value(1), value(2), value(3)}, {}});
+    RunValue result = once();
+    engine_.call_python("torch.amp.autocast_mode._exit_autocast", {});
+    return result;
+  }
+
+  // Behind the graph stands what it is called.
+  RunValue invoke_subgraph() const {
+    std::vector<RunValue> inputs;
+    for (std::size_t i = 2; i < call_.args.size(); ++i) inputs.push_back(value(i));
+    return body(0)(inputs);
   }
 
   RunValue while_loop() const {

@@ -23,6 +23,9 @@ struct FunctionCall {
       slice;  // of operator.getitem: the parts of a slice, its second argument
 };
 
+// Of torch, in Python alone: vmap and autocast, which change how operators run, and tolist.
+bool is_torch_function(const std::string& target);
+
 // Throws RunError for what LibTorch cannot do, or has no operator for.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 

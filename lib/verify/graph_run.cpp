@@ -93,7 +93,9 @@ class GraphRun {
                      *node.target + " traces into it");
     }
     const TargetParts target = target_parts(node);
-    if (node.model_function || (target.kind == TargetKind::kPython && target.space.starts_with("torch."))) {
+    const bool may_be_the_models =
+        node.model_function || (target.kind == TargetKind::kPython && target.space.starts_with("torch."));
+    if (may_be_the_models && !is_torch_function(*node.target)) {
       if (auto result = parts_.call_model_function(*node.target, arguments_of(node))) return *result;
     }
     FunctionCall call;
@@ -148,6 +150,7 @@ class GraphRun {
 
 RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
                    ModelParts& parts, const Watcher& watcher) {
+  const OwnModes modes(engine);
   return GraphRun(engine, graph, parts, watcher).run(inputs);
 }
 

@@ -12,7 +12,8 @@
 namespace fxtrace::verify {
 namespace {
 
-constexpr std::int64_t kMostDrawn = 16;  // of a dimension without an upper bound
+constexpr std::int64_t kMostDrawn = 16;  // of a dimension without an upper bound, at first
+constexpr std::int64_t kFar = std::int64_t{1} << 40;
 constexpr int kTries = 200;
 
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t with) {
@@ -24,6 +25,27 @@ void note_sizes(const Expression& expression, std::map<std::string, DimensionRan
   const SymInt* size = expression.size();
   if (size == nullptr) return;
   for (const std::string& name : size->symbols()) ranges.try_emplace(name, DimensionRange{name, {}, {}});
+}
+
+// s0 >= 33
+void note_bounds(const Expression& condition, std::map<std::string, DimensionRange>& ranges) {
+  if (condition.kind() == Expression::Kind::kAnd) {
+    for (const Expression& part : condition.parts()) note_bounds(part, ranges);
+  }
+  if (condition.kind() != Expression::Kind::kComparison) return;
+  const SymInt* size = condition.parts()[0].size();
+  const auto name = size == nullptr ? std::nullopt : size->symbol_name();
+  const auto bound = condition.parts()[1].number();
+  const auto range = name && bound && *bound < kFar && *bound > -kFar ? ranges.find(*name) : ranges.end();
+  if (range == ranges.end()) return;
+  const std::string& symbol = condition.name();
+  if (symbol == ">=" || symbol == ">") {
+    const std::int64_t low = *bound + (symbol == ">" ? 1 : 0);
+    range->second.low = std::max(range->second.low.value_or(low), low);
+  } else if (symbol == "<=" || symbol == "<") {
+    const std::int64_t high = *bound - (symbol == "<" ? 1 : 0);
+    range->second.high = std::min(range->second.high.value_or(high), high);
+  }
 }
 
 }  // namespace
@@ -64,6 +86,7 @@ InputMaker::InputMaker(const Engine& engine, const GraphCollection& collection, 
     if (range.low) known.low = std::max(known.low.value_or(*range.low), *range.low);
     if (range.high) known.high = std::min(known.high.value_or(*range.high), *range.high);
   }
+  for (const Guard& guard : graph_.guards) note_bounds(guard.expr, ranges_);
 }
 
 // The program's samples may lack what Python alone can read, and not be what a graph takes that passes have
@@ -125,20 +148,41 @@ Sizes InputMaker::given_sizes() const {
   return sizes;
 }
 
-Sizes InputMaker::draw(std::uint64_t seed) const {
+Sizes InputMaker::draw(std::uint64_t seed, int tries) const {
   Sizes sizes;
   std::uint64_t place = 0;
   for (const auto& [name, range] : ranges_) {
     const std::int64_t low = range.low.value_or(std::min<std::int64_t>(2, range.high.value_or(2)));
-    const std::int64_t high = range.high.value_or(std::max(low, low + kMostDrawn - 1));
-    const auto room = static_cast<std::uint64_t>(std::min(high - low, 4 * kMostDrawn)) + 1;
+    const std::int64_t most = range.high ? 4 * kMostDrawn : kMostDrawn - 1 + tries / 2;
+    const std::int64_t above = low > kFar   ? 0
+                               : range.high ? std::clamp<std::int64_t>(*range.high - low, 0, most)
+                                            : most;
+    const auto room = static_cast<std::uint64_t>(above) + 1;
     sizes[name] = low + static_cast<std::int64_t>(mixed(seed, ++place) % room);
   }
   return sizes;
 }
 
 bool InputMaker::fits(const Sizes& sizes) const {
-  const Conditions conditions(engine_, sizes, {});
+  if (graph_.guards.empty()) return true;
+  // Tensors without elements in memory answer what a guard asks of an input's sizes.
+  std::map<std::string, RunValue> inputs;
+  for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
+    const Node& node = graph_.graph.node(id);
+    if (node.op != Opcode::kPlaceholder || !node.meta->shape || !node.meta->dtype) continue;
+    std::vector<RunValue> extents;
+    for (const Expression& dimension : *node.meta->shape) {
+      const auto extent = dimension.size() == nullptr ? std::nullopt : dimension.size()->evaluate(sizes);
+      if (extent && *extent >= 0) extents.push_back(engine_.integer(*extent));
+    }
+    if (extents.size() != node.meta->shape->size()) continue;
+    const std::pair<std::string, RunValue> dtype{"dtype",
+                                                 engine_.constant(Argument::Dtype{*node.meta->dtype})};
+    const std::pair<std::string, RunValue> device{"device", engine_.constant(Argument::Device{"meta"})};
+    inputs.emplace(*node.target,
+                   engine_.call("aten::empty", "memory_format", {{engine_.list(extents)}, {dtype, device}}));
+  }
+  const Conditions conditions(engine_, sizes, std::move(inputs));
   return std::ranges::none_of(graph_.guards,
                               [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });
 }
@@ -154,7 +198,7 @@ InputMaker::Inputs InputMaker::make(std::int64_t run) const {
   }
   for (int i = 0; i < kTries; ++i) {
     inputs.sizes = known;
-    inputs.sizes.merge(draw(mixed(seed, static_cast<std::uint64_t>(i))));
+    inputs.sizes.merge(draw(mixed(seed, static_cast<std::uint64_t>(i)), i));
     if (fits(inputs.sizes)) break;
   }
   std::size_t position = 0;

@@ -55,7 +55,7 @@ class InputMaker {
   bool gives_all() const;
   Sizes given_sizes() const;
   void bind(const Expression& said, std::int64_t actual, Sizes& sizes) const;
-  Sizes draw(std::uint64_t seed) const;
+  Sizes draw(std::uint64_t seed, int tries) const;  // after so many that did not fit
   bool fits(const Sizes& sizes) const;
   RunValue make_value(const Node& node, std::size_t position, const Sizes& sizes, std::uint64_t seed) const;
   RunValue make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,

@@ -1,5 +1,8 @@
 #include "verify/mapped_weights.h"
 
+#include <cerrno>
+#include <new>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,6 +44,7 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
                            static_cast<off_t>(start));
   if (storage.mapping == MAP_FAILED) {
     storage.mapping = nullptr;
+    if (errno == ENOMEM) throw std::bad_alloc();  // --max-memory counts what can be written
     throw RunError("cannot map " + record.record + " into memory");
   }
   storage.data = static_cast<char*>(storage.mapping) + ahead;
@@ -50,6 +54,14 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
 
 RunValue MappedWeights::tensor(const TensorRecord& record) {
   const Storage& found = storage(record);
+  // torch.export saves a constant that had no storage, as those inside of a vmap, without a byte: nothing
+  // needs its values.
+  if (found.size == 0 && record.record.find("data/constants/") != std::string::npos) {
+    std::vector<RunValue> sizes;
+    for (const std::int64_t size : record.sizes) sizes.push_back(engine_.integer(size));
+    const RunValue dtype = engine_.constant(Argument::Dtype{record.dtype});
+    return engine_.call("aten::zeros", "", {{engine_.list(sizes)}, {{"dtype", dtype}}});
+  }
   static char nothing = 0;
   void* data = found.data == nullptr ? &nothing : found.data;
   return engine_.tensor(record.dtype, record.sizes, record.strides, record.offset, data, found.size);

@@ -5,20 +5,18 @@
 #include <utility>
 
 #include "exported/exported_program.h"
+#include "support/error.h"
 #include "symbolic/sym_int.h"
 #include "verify/constants.h"
 #include "verify/functions.h"
 #include "verify/mapped_weights.h"
+#include "verify/nested.h"
 #include "verify/runnable_model.h"
 
 namespace fxtrace::verify {
 namespace {
 
 using Values = std::unordered_map<std::uint32_t, RunValue>;  // by place in ProgramGraph::values
-
-bool is_user_output(SignatureRole role) {
-  return role == SignatureRole::kUserOutput || role == SignatureRole::kLossOutput;
-}
 
 class ProgramModel : public RunnableModel {
  public:
@@ -29,8 +27,9 @@ class ProgramModel : public RunnableModel {
         weights_(source.engine, source.file, program.archive()),
         constants_(source.engine, source.file, source.root) {
     records_ = program.archive().tensors(program.name());
+    objects_ = program.archive().objects(program.name());
     match(source.collection.graphs.front(), traced, program.graph());
-    note_written();
+    note_absorbed();
   }
 
   RunValue run_file(const std::vector<RunValue>& inputs) override {
@@ -55,6 +54,7 @@ class ProgramModel : public RunnableModel {
       values.push_back(user_input(name, entry, given));
     }
     Values made;
+    const OwnModes modes(engine_);
     const std::vector<RunValue> outputs = run_program(graph, values, made);
     std::vector<Argument> leaves;
     std::vector<RunValue> results;
@@ -86,10 +86,9 @@ class ProgramModel : public RunnableModel {
   }
 
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
-    if (states_.contains(target) || records_.contains(target)) return state(target);
-    for (const auto& [name, constant] : graph.constants) {
-      if (name == target) return constants_.read(constant);
-    }
+    if (states_.contains(target) || records_.contains(target) || objects_.contains(target))
+      return state(target);
+    if (const auto constant = constants_.find(target, graph)) return *constant;
     return state(target);
   }
 
@@ -109,13 +108,14 @@ class ProgramModel : public RunnableModel {
       note_sizes(graph.values[value].meta, call.inputs[i], sizes);
     }
     const Origins& origin = origins_of(graph);
-    std::unordered_set<std::string> names(call.node.program_nodes->begin(), call.node.program_nodes->end());
-    for (const Operation& operation : graph.operations) {
-      if (!names.contains(name_of(graph, operation))) continue;
+    std::vector<ValueId> made;
+    for (const std::uint32_t place : operations_of(graph, *call.node.program_nodes)) {
+      const Operation& operation = graph.operations[place];
       bind(graph, operation, origin, sizes, values);
       run(graph, operation, values);
+      for (const Operation::Output& output : operation.outputs) made.push_back(output.value);
     }
-    if (&graph == &program_.graph()) write_absorbed(values);
+    if (&graph == &program_.graph()) write_absorbed(made, values);
     return result_of(*known->values, values);
   }
 
@@ -150,6 +150,23 @@ class ProgramModel : public RunnableModel {
         if (ours != nullptr && theirs != nullptr) match(*ours, *theirs, subgraph.graph);
       }
     }
+  }
+
+  // Operations of the graph by the names of nodes, in the order in which they stand in the graph.
+  std::vector<std::uint32_t> operations_of(const ProgramGraph& graph, const std::vector<std::string>& names) {
+    const auto [place, is_new] = operations_.try_emplace(&graph);
+    if (is_new) {
+      for (std::uint32_t i = 0; i < graph.operations.size(); ++i)
+        place->second[name_of_node(graph, graph.operations[i])].push_back(i);
+    }
+    std::vector<std::uint32_t> found;
+    for (const std::string& name : names) {
+      const auto known = place->second.find(name);
+      if (known != place->second.end()) found.insert(found.end(), known->second.begin(), known->second.end());
+    }
+    std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    return found;
   }
 
   static const Known* find(const Calls& calls, const Node& node) {
@@ -195,15 +212,27 @@ class ProgramModel : public RunnableModel {
   // --- state ---
 
   const RunValue& state(const std::string& name) {
-    const auto [place, is_new] = states_.try_emplace(name);
-    if (!is_new) return place->second;
+    if (const auto known = states_.find(name); known != states_.end()) return known->second;
+    if (const auto object = objects_.find(name); object != objects_.end())
+      return states_.emplace(name, load_object(object->second)).first->second;
     const auto record = records_.find(name);
-    if (record == records_.end()) {
-      states_.erase(place);
-      throw RunError("the archive does not tell what " + name + " holds");
+    if (record == records_.end()) throw RunError("the archive does not tell what " + name + " holds");
+    return states_.emplace(name, weights_.tensor(record->second)).first->second;
+  }
+
+  RunValue load_object(const std::string& record) const {
+    try {
+      const std::string bytes = program_.archive().read_object(record);
+      return engine_.take(engine_.api().unpickle_object(bytes.data(), bytes.size()));
+    } catch (const Error& error) {
+      throw RunError(error.what());
+    } catch (const RunError& error) {
+      const std::string why = error.what();
+      const std::size_t type = why.rfind("__torch__.");
+      if (why.find("resolve type") == std::string::npos || type == std::string::npos) throw;
+      throw RunError("LibTorch has no class " + why.substr(type) +
+                     "; --op-library opens a library that has it");
     }
-    place->second = weights_.tensor(record->second);
-    return place->second;
   }
 
   RunValue user_input(const std::string& name, const GraphSignature::Entry& entry,
@@ -228,7 +257,7 @@ class ProgramModel : public RunnableModel {
       throw RunError("a graph of the program gets another number of inputs");
     for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i].value.index] = inputs[i];
     for (const auto& [name, value] : graph.objects) {
-      if (records_.contains(name)) values[value.index] = state(name);
+      if (records_.contains(name) || objects_.contains(name)) values[value.index] = state(name);
     }
     std::vector<std::uint32_t> uses = count_uses(graph);
     for (const Operation& operation : graph.operations) {
@@ -287,12 +316,6 @@ class ProgramModel : public RunnableModel {
 
   // --- leaves ---
 
-  static std::string name_of(const ProgramGraph& graph, const Operation& operation) {
-    if (!operation.name.empty()) return operation.name;
-    if (operation.outputs.empty()) return operation.target.text();
-    return graph.values[operation.outputs.front().value.index].name;
-  }
-
   void note_sizes(const Meta& meta, const RunValue& value, std::map<std::string, std::int64_t>& sizes) const {
     if (meta.shape && engine_.is_tensor(value)) {
       const std::vector<std::int64_t> shape = engine_.shape(value);
@@ -332,75 +355,41 @@ class ProgramModel : public RunnableModel {
   }
 
   // Changes of buffers that a functional program has among its outputs, and that no node of the graph writes.
-  void note_written() {
+  void note_absorbed() {
+    std::unordered_set<std::string> written;
     const Graph& graph = source_.collection.graphs.front().graph;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
       if (*node.target != "aten.copy_.default" || node.args.empty()) continue;
       const auto* to = node.args[0].get_if<NodeId>();
-      if (to != nullptr) written_.insert(*graph.node(*to).target);
+      if (to != nullptr) written.insert(*graph.node(*to).target);
     }
-  }
-  void write_absorbed(const Values& values) {
     const auto& outputs = program_.signature().outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto role = outputs[i].role;
       if (role != SignatureRole::kBufferMutation && role != SignatureRole::kParameterMutation) continue;
       const auto* value = program_.graph().outputs[i].get_if<ValueId>();
       const std::string target = outputs[i].target.value_or("");
-      if (value == nullptr || written_.contains(target)) continue;
-      const auto made = values.find(value->index);
-      if (made != values.end() && program_.find_lifted(*value) == nullptr) write(state(target), made->second);
+      if (value == nullptr || written.contains(target) || program_.find_lifted(*value) != nullptr) continue;
+      absorbed_[value->index].push_back(target);
+    }
+  }
+  void write_absorbed(const std::vector<ValueId>& made, const Values& values) {
+    for (const ValueId value : made) {
+      const auto targets = absorbed_.find(value.index);
+      if (targets == absorbed_.end()) continue;
+      for (const std::string& target : targets->second) write(state(target), values.at(value.index));
     }
   }
 
   RunValue result_of(const ProgramValues& known, const Values& values) const {
-    std::vector<std::pair<const std::vector<Argument>*, RunValue>> results;
+    std::vector<Part> parts;
     for (const ProgramValues::Result& result : known.results) {
       const auto made = values.find(result.value);
       if (made == values.end()) throw RunError("the call does not make all of its results");
-      results.emplace_back(&result.path, made->second);
+      parts.push_back({&result.path, made->second});
     }
-    return nested(results, 0);
-  }
-
-  RunValue nested(const std::vector<std::pair<const std::vector<Argument>*, RunValue>>& results,
-                  std::size_t depth) const {
-    if (results.empty()) return engine_.none();
-    if (results.size() == 1 && results[0].first->size() == depth) return results[0].second;
-    std::vector<RunValue> keys;
-    std::vector<RunValue> items;
-    std::vector<bool> seen(results.size());
-    std::vector<std::pair<Argument, RunValue>> parts;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (seen[i] || results[i].first->size() <= depth) continue;
-      const Argument& key = (*results[i].first)[depth];
-      std::vector<std::pair<const std::vector<Argument>*, RunValue>> below;
-      for (std::size_t j = i; j < results.size(); ++j) {
-        if (results[j].first->size() <= depth || (*results[j].first)[depth] != key) continue;
-        seen[j] = true;
-        below.push_back(results[j]);
-      }
-      parts.emplace_back(key, nested(below, depth + 1));
-    }
-    const bool by_position =
-        std::ranges::all_of(parts, [](const auto& part) { return part.first.template is<std::int64_t>(); });
-    if (!by_position) {
-      for (const auto& [key, value] : parts) {
-        keys.push_back(engine_.constant(key));
-        items.push_back(value);
-      }
-      return engine_.dict(keys, items);
-    }
-    constexpr std::int64_t kMost = 100'000;
-    for (const auto& [key, value] : parts) {
-      const std::int64_t at = *key.get_if<std::int64_t>();
-      if (at < 0 || at > kMost) throw RunError("a result has no such place");
-      if (items.size() <= static_cast<std::size_t>(at))
-        items.resize(static_cast<std::size_t>(at) + 1, engine_.none());
-      items[static_cast<std::size_t>(at)] = value;
-    }
-    return engine_.tuple(items);
+    return nested(engine_, parts, 0);
   }
 
   ModelSource source_;
@@ -409,11 +398,14 @@ class ProgramModel : public RunnableModel {
   MappedWeights weights_;
   ConstantReader constants_;
   std::map<std::string, TensorRecord> records_;
+  std::map<std::string, std::string> objects_;  // likewise: where objects of C++ classes are
   std::unordered_map<std::string, RunValue> states_;
   std::unordered_map<const ModuleGraph*, Calls> calls_;
   std::unordered_map<const ProgramGraph*, Origins> origins_;  // of graphs that were asked for
+  using Places = std::unordered_map<std::string, std::vector<std::uint32_t>>;
+  std::unordered_map<const ProgramGraph*, Places> operations_;  // likewise
   std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
-  std::unordered_set<std::string> written_;
+  std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets by value
 };
 
 }  // namespace

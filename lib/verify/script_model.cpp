@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -8,16 +7,11 @@
 #include "support/qualified_name.h"
 #include "trace/input_choice.h"
 #include "verify/constants.h"
+#include "verify/nested.h"
 #include "verify/runnable_model.h"
 
 namespace fxtrace::verify {
 namespace {
-
-std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
-  const std::string bytes = static_cast<const ModelFile*>(context)->read_at(offset, size);
-  std::memcpy(to, bytes.data(), bytes.size());
-  return bytes.size();
-}
 
 class ScriptModel : public RunnableModel {
  public:
@@ -42,6 +36,11 @@ class ScriptModel : public RunnableModel {
       if (node.op == Opcode::kPlaceholder && next < inputs.size())
         arguments.named.emplace_back(*node.target, inputs[next++]);
     }
+    const auto& signature = source_.collection.graphs.front().signature;
+    if (signature) {
+      arguments.named = inputs_of(*signature, inputs);
+      return call(root_, "", source_.collection.model.method, arguments);
+    }
     for (const ConcreteArg& fixed : source_.options.concrete) {
       if (is_concrete_placeholder(fixed.value))
         throw RunError("inputs inside of the input " + fixed.name + " cannot be given");
@@ -54,12 +53,7 @@ class ScriptModel : public RunnableModel {
   std::vector<std::pair<std::string, RunValue>> buffers() override { return buffers_; }
 
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
-    for (const auto& [name, constant] : graph.constants) {
-      if (name != target) continue;
-      auto [known, is_new] = read_.try_emplace(&constant);
-      if (is_new) known->second = constants_.read(constant);
-      return known->second;
-    }
+    if (const auto constant = constants_.find(target, graph)) return *constant;
     return find(target);
   }
 
@@ -80,6 +74,29 @@ class ScriptModel : public RunnableModel {
     for (const std::string_view part : QualifiedName(path).parts())
       value = engine_.attribute(value, name_of_part(part));
     return value;
+  }
+
+  // Where options fix inputs or parts of them, the signature says of what the arguments are made.
+  std::vector<std::pair<std::string, RunValue>> inputs_of(const GraphSignature& signature,
+                                                          const std::vector<RunValue>& inputs) const {
+    std::unordered_map<std::uint32_t, RunValue> given;
+    const Graph& graph = source_.collection.graphs.front().graph;
+    std::size_t next = 0;
+    for (NodeId id = graph.first(); id.valid() && next < inputs.size(); id = graph.next(id)) {
+      if (graph.node(id).op == Opcode::kPlaceholder) given.emplace(id.index, inputs[next++]);
+    }
+    std::vector<std::pair<std::string, std::vector<Part>>> parts;  // by argument
+    for (const GraphSignature::Entry& entry : signature.inputs) {
+      const std::string* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
+      const auto value = given.find(entry.node.index);
+      if (name == nullptr || (value == given.end() && !entry.value)) continue;
+      if (parts.empty() || parts.back().first != *name) parts.emplace_back(*name, std::vector<Part>());
+      parts.back().second.push_back(
+          {&entry.path, value == given.end() ? engine_.constant(*entry.value) : value->second});
+    }
+    std::vector<std::pair<std::string, RunValue>> arguments;
+    for (const auto& [name, of] : parts) arguments.emplace_back(name, nested(engine_, of, 1));
+    return arguments;
   }
 
   bool has(const RunValue& module, const std::string& method) const {
@@ -125,7 +142,6 @@ class ScriptModel : public RunnableModel {
   ModelSource source_;
   const Engine& engine_;
   ConstantReader constants_;
-  std::unordered_map<const Constant*, RunValue> read_;
   std::unordered_map<std::string, std::vector<std::string>> other_names_;  // by first name
   RunValue root_;
   // The tensors of the file: what forward assigns to an attribute is no part of a graph.

@@ -56,11 +56,12 @@ class Verifier {
     return text;
   }
 
+  RunValue copied(const RunValue& value) const { return engine_.take(engine_.api().deep_copy(value.get())); }
+
   std::vector<RunValue> copies(std::size_t run) const {
-    std::vector<RunValue> copied;
-    for (const RunValue& input : inputs_[run].values)
-      copied.push_back(engine_.take(engine_.api().deep_copy(input.get())));
-    return copied;
+    std::vector<RunValue> values;
+    for (const RunValue& input : inputs_[run].values) values.push_back(copied(input));
+    return values;
   }
 
   void seed(std::size_t run) const { engine_.api().seed(options_.seed + run); }
@@ -89,6 +90,7 @@ class Verifier {
         throw;
       }
       engine_.api().watch(nullptr, nullptr);
+      outcome.result = copied(outcome.result);  // it may be a buffer, which the next run changes
       outcomes.push_back(std::move(outcome));
     }
     if (!outcomes.empty()) outcomes.back().buffers = kept_buffers(*model);
@@ -98,7 +100,7 @@ class Verifier {
   // Copies: they outlive the model.
   std::vector<std::pair<std::string, RunValue>> kept_buffers(RunnableModel& model) const {
     std::vector<std::pair<std::string, RunValue>> buffers = model.buffers();
-    for (auto& [name, value] : buffers) value = engine_.take(engine_.api().deep_copy(value.get()));
+    for (auto& [name, value] : buffers) value = copied(value);
     return buffers;
   }
 

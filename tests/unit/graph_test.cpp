@@ -143,6 +143,23 @@ TEST_CASE("rolling back leaves the graph as it was", "[graph]") {
   }
 }
 
+TEST_CASE("rolling back takes what was inserted too", "[graph]") {
+  Graph graph;
+  const auto x = add_node(graph, Opcode::kPlaceholder, "x");
+  const auto a = add_call(graph, "aten.relu.default", {x});
+  const auto before = print_graph(graph);
+  const auto mark = graph.mark();
+  for (int round = 0; round < 2; ++round) {
+    // As a subgraph gets an input that stands before what it has; what uses it comes later, or never.
+    const auto y = graph.insert_before(a, {Opcode::kPlaceholder, "", {}, {}, {}, {}, {}, "y"});
+    if (round == 0) add_call(graph, "aten.add.Tensor", {a, y});
+    CHECK(graph.node(y).name == "y");
+    graph.roll_back(mark);
+    CHECK(print_graph(graph) == before);
+    lint(graph);
+  }
+}
+
 TEST_CASE("a copy is a graph of its own", "[graph]") {
   Graph graph;
   const auto x = add_node(graph, Opcode::kPlaceholder, "x");
