@@ -84,6 +84,8 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
     std::vector<std::string> hints;
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
     throw cannot_run(input, missing.what(), std::move(hints));
+  } catch (const verify::CannotRun& error) {
+    throw cannot_run(input, std::string("it cannot be run without Python: ") + error.what());
   } catch (const verify::RunError& error) {
     throw cannot_run(input, std::string("the model cannot be run: ") + error.what());
   }

@@ -49,7 +49,7 @@ struct Verification {
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
 // `graph` is the graph of the model's root.  `load` makes the model anew.  Throws RunError where the model
-// itself cannot be run, and MissingInput.
+// itself cannot be run, CannotRun where the graph cannot, for what LibTorch has not, and MissingInput.
 Verification verify_graph(const Engine& engine, const ModuleGraph& graph, const TraceOptions& trace_options,
                           const Load& load, const VerifyOptions& options);
 
