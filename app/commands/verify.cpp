@@ -148,6 +148,8 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
     hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");
     throw cannot_run(input, missing.what(), std::move(hints));
+  } catch (const verify::CannotRun& error) {
+    throw cannot_run(input, std::string("it cannot be run without Python: ") + error.what());
   } catch (const verify::RunError& error) {
     throw cannot_run(input, std::string("the model cannot be run: ") + error.what());
   }

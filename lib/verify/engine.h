@@ -22,6 +22,11 @@ class RunError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A graph that has what cannot be run here, such as a function that only Python has: no fault of the graph.
+class CannotRun : public RunError {
+  using RunError::RunError;
+};
+
 // Copies share the value; the engine must outlive them.
 class RunValue {
  public:

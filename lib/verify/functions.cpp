@@ -156,7 +156,7 @@ RunValue run_python(const Engine& engine, const std::string& target, const RunAr
     if (target.starts_with(space))
       return engine.call("aten::" + target.substr(space.size()), std::nullopt, arguments);
   }
-  throw RunError("LibTorch has nothing that does what " + target + " does");
+  throw CannotRun("LibTorch has nothing that does what " + target + " does");
 }
 
 // --- operators that run subgraphs ---
@@ -176,7 +176,7 @@ class HigherOrder {
     }
     if (name == "wrap_with_autocast") return in_autocast();
     if (name == "invoke_subgraph") return invoke_subgraph();
-    throw RunError("higher_order." + std::string(name) + " cannot be run outside of Python");
+    throw CannotRun("higher_order." + std::string(name) + " cannot be run outside of Python");
   }
 
  private:

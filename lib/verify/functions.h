@@ -26,7 +26,7 @@ struct FunctionCall {
 // Of torch, in Python alone: vmap and autocast, which change how operators run, and tolist.
 bool is_torch_function(const std::string& target);
 
-// Throws RunError for what LibTorch cannot do, or has no operator for.
+// Throws RunError for what LibTorch cannot do, and CannotRun for what it has nothing for.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 
 }  // namespace fxtrace::verify

@@ -33,6 +33,8 @@ class GraphRun {
         keep(node, std::move(value));
       } catch (const NodeError&) {
         throw;
+      } catch (const CannotRun&) {
+        throw;
       } catch (const RunError& error) {
         throw NodeError(graph_, node, error.what());
       }
@@ -89,8 +91,8 @@ class GraphRun {
 
   RunValue call_function(const Node& node) {
     if (node.is_recorded) {
-      throw RunError("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
-                     *node.target + " traces into it");
+      throw CannotRun("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
+                      *node.target + " traces into it");
     }
     const TargetParts target = target_parts(node);
     const bool may_be_the_models =

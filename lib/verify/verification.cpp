@@ -117,7 +117,7 @@ class Verifier {
         Fault fault;
         fault.kind = Fault::Kind::kGuard;
         fault.run = static_cast<std::int64_t>(run);
-        fault.what = "the guard " + guard.expr.text() + " does not hold";
+        fault.what = "the guard " + guard.expr.text().substr(0, 1000) + " does not hold";
         if (guard.source) fault.source = place_text(*guard.source);
         done_.fault = fault;
         return;

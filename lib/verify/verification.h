@@ -54,7 +54,8 @@ struct Verification {
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
 // Of the collection's first graph, that of the model's root.  `load` makes the model anew.  A profile is made
-// of what is equal.  Throws RunError where the model itself cannot be run, and MissingInput.
+// of what is equal.  Throws RunError where the model itself cannot be run, CannotRun where the
+// graph cannot, for what LibTorch has not, and MissingInput.
 Verification verify_graph(const Engine& engine, const GraphCollection& collection,
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
                           const GivenInputs& given);
