@@ -133,3 +133,6 @@ def bools_as_numbers(b: bool, x: Tensor, n: number):
     if c:
         f = b
     return y, k, r, c, f, x.select(0, b), x.sum(0, b), x + b, b * x, divmod(b, 2)
+
+def tuples_in_a_row(a: Tuple[int, str], b: Tuple[Tensor], c: int):
+    return a + b + (c, (c,) + (2, 3)), a + a
