@@ -129,8 +129,8 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
     }
   } else if (has("model.json") && has_folder(zip, prefix + "code/")) {
     info = make(FileKind::kOldTorchScript,
-                "a TorchScript archive of PyTorch 1.0 or 1.1, which PyTorch 2.13 does not open either",
-                "load it with PyTorch 1.2 to 1.8 and save it again with torch.jit.save");
+                "a TorchScript archive of PyTorch 1.0 to 1.2, which PyTorch 2.13 does not open either",
+                "load it with PyTorch 1.3 to 1.8 and save it again with torch.jit.save");
   } else if (has("data.pkl")) {
     info =
         from_saved_object(scan_pickle(zip.read(prefix + "data.pkl", kPickleSize)), "saved with torch.save");

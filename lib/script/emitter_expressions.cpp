@@ -182,6 +182,13 @@ IrValue* Emitter::emit_binary(const Tree& expression) {
     if (!overloads.empty()) node->set_operator_schema(overloads[0]);
     return node->output()->set_type(string_type());
   }
+  const auto is_tuple = [](const IrValue* value) { return value->type()->kind() == TypeKind::kTuple; };
+  if (expression.token == TokenKind::kPlus && is_tuple(left) && is_tuple(right)) {
+    std::vector<IrValue*> items = matcher_.unpack(left);
+    const std::vector<IrValue*> more = matcher_.unpack(right);
+    items.insert(items.end(), more.begin(), more.end());
+    return matcher_.tuple(items);
+  }
   if (expression.token == TokenKind::kIn) std::swap(left, right);
   const Symbol symbol = intern(row->symbol);
   if (row->method == nullptr) return call_builtin(symbol, {left, right}, range);

@@ -199,6 +199,8 @@ IrValue* SchemaMatcher::convert(const TypePtr& type, IrValue* value, bool allow_
                          Symbol::kAtenScalarImplicit);
   } else if (value->type()->kind() == TypeKind::kNumber) {
     conversion = by_kind(Symbol::kAtenFloat, Symbol::kAtenComplex, Symbol::kAtenInt, Symbol::kNone);
+  } else if (value->type()->kind() == TypeKind::kBool) {
+    conversion = by_kind(Symbol::kAtenFloat, Symbol::kNone, Symbol::kAtenInt, Symbol::kAtenInt);
   } else if (value->type()->kind() == TypeKind::kString && type->kind() == TypeKind::kDevice) {
     conversion = Symbol::kAtenDevice;
   }

@@ -187,6 +187,12 @@ std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left,
   return is_known ? std::optional(result) : std::nullopt;
 }
 
+std::optional<double> number_named(std::string_view name) {
+  if (name == "inf") return std::numeric_limits<double>::infinity();
+  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
 // "1.+2.j" and "1-2.j"; nothing where no side is imaginary.
 std::optional<std::complex<double>> complex_sum(TokenKind sign, const Constant& left, const Constant& right) {
   const auto number = [](const Constant& value) -> std::optional<std::complex<double>> {
@@ -252,6 +258,9 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
       const Tree& arguments = expression.part(1);
       if (dotted_name(expression.part(0)) == "annotate" && arguments.count == 2)
         return constant(arguments.part(1), parse(arguments.part(0)));
+      if (dotted_name(expression.part(0)) == "float" && arguments.count == 1) {
+        if (const auto value = number_named(arguments.part(0).text)) return Constant(*value);
+      }
       if (dotted_name(expression.part(0)) == "torch.device" && arguments.count == 1 &&
           arguments.part(0).is(Syntax::kStringLiteral))
         return Constant(Constant::Device{std::string(arguments.part(0).text)});
@@ -265,12 +274,16 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
       break;
     }
     case Syntax::kName:
-      if (expression.text == "inf") return Constant(std::numeric_limits<double>::infinity());
-      if (expression.text == "nan") return Constant(std::numeric_limits<double>::quiet_NaN());
+      if (const auto value = number_named(expression.text)) return Constant(*value);
+      if (expression.text == "infj" || expression.text == "nanj")
+        return Constant(std::complex<double>(0, *number_named(expression.text.substr(0, 3))));
       break;
     case Syntax::kUnary:
-      if (expression.token == TokenKind::kMinus && expression.part(0).text == "inf")
-        return Constant(-std::numeric_limits<double>::infinity());
+      if (expression.token == TokenKind::kMinus) {
+        const Constant value = constant(expression.part(0), type);
+        if (const auto* number = value.get_if<double>()) return Constant(-*number);
+        if (const auto* number = value.get_if<std::complex<double>>()) return Constant(-*number);
+      }
       break;
     case Syntax::kAttribute: {  // CONSTANTS.c3, or a member of an enum
       if (const auto index = table_index(expression)) return Constant(Constant::TableEntry{*index});

@@ -194,3 +194,35 @@ def test_a_hook_that_fails_is_its_modules_failure(program, tmp_path):
     graph = collection["graphs"][0]
     assert graph["execution"]["module_forward_order"] == ["", "scaled", "plain", "scaled"]
     harness.compare_runs(path, graph, "forward", (torch.rand(2, 4),), {})
+
+
+@torch.jit.interface
+class Step(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        pass
+
+
+class Doubling(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
+class Picked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = nn.ModuleList([Doubling(), Doubling()])
+
+    def forward(self, x: Tensor, at: int = -1) -> Tensor:
+        step: Step = self.steps[at]
+        return step.forward(x)
+
+
+def test_no_module_counts_from_the_end(program, tmp_path):
+    """LibTorch looks for one called -1."""
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Picked()).save(path)
+    with pytest.raises(RuntimeError, match="-1"):
+        torch.jit.load(path)(torch.ones(2))
+    (root, *_) = program.trace(path, "--concrete", "at=-1")["modules"]
+    assert root["failure"]["kind"] == "raised" and root["failure"]["message"] == "IndexError: no submodule -1"
+    assert program.trace(path, "--concrete", "at=1")["summary"]["modules"]["failed"] == 0

@@ -1,4 +1,4 @@
-"""Code as PyTorch 1.2 to 1.6 saved it: operators that are gone since, old spellings, files that import others.
+"""Code as PyTorch 1.3 to 1.6 saved it: operators that are gone since, old spellings, files that import others.
 What torch.jit.load makes of it today, the trace does."""
 
 import archive_edit

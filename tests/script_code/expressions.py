@@ -123,3 +123,16 @@ def keyword_only(x: Tensor, *, scale: float = 2.0, flag: bool = False) -> Tensor
 
 def refined_here(x: Tensor, y: Optional[Tensor]) -> Tensor:
     return x if y is None else x + y
+
+def bools_as_numbers(b: bool, x: Tensor, n: number):
+    y = x.new_full([2], b) + x.masked_fill(x > 0, b) + x[0:b].clamp(b, max=b)
+    k = [3, 4][b] + max(b, 2) + (-b) + (b // 2) + (b << 1)
+    r = b + 1.5 - (b ** 2.5) + b / 2 + float(b)
+    c = 1 < b < 3 or b == 1 or b != 2.5 or b in [1] or 1j == b or b > n
+    f: float = 2.5
+    if c:
+        f = b
+    return y, k, r, c, f, x.select(0, b), x.sum(0, b), x + b, b * x, divmod(b, 2)
+
+def tuples_in_a_row(a: Tuple[int, str], b: Tuple[Tensor], c: int):
+    return a + b + (c, (c,) + (2, 3)), a + a
