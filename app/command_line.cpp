@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "app/commands/inspect.h"
-#include "app/commands/render.h"
 #include "app/commands/summary.h"
 #include "app/commands/trace.h"
 #include "app/commands/verify.h"

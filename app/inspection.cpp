@@ -10,6 +10,7 @@
 #include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
@@ -166,14 +167,13 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
   std::size_t hidden = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const ModuleRecord& module = modules[i];
-    const auto depth = module.path.empty() ? 0 : std::count(module.path.begin(), module.path.end(), '.') + 1;
+    const auto depth = static_cast<std::ptrdiff_t>(QualifiedName(module.path).parts().size());
     if (inspection.max_depth && depth > *inspection.max_depth) {
       ++hidden;
       continue;
     }
-    const std::size_t dot = module.path.rfind('.');
     const std::string name =
-        module.path.empty() ? "(root)" : module.path.substr(dot == std::string::npos ? 0 : dot + 1);
+        module.path.empty() ? path_text(module.path) : name_of_part(QualifiedName(module.path).last());
     std::string status = status_text(module);
     const auto& methods = inspection.module_methods[i];
     if (!methods.empty() && std::find(methods.begin(), methods.end(), "forward") == methods.end()) {

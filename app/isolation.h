@@ -9,7 +9,7 @@
 
 #include "app/console.h"
 #include "app/output.h"
-#include "fxtrace/front_ends.h"
+#include "fxtrace/pipeline.h"
 
 namespace CLI {
 class App;

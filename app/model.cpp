@@ -7,12 +7,13 @@ namespace fxtrace::cli {
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const Wanted& wanted, Isolated& isolated, Console& console) {
   log::info(input.display() + " is " + info.what);
-  const Listener listener = listener_of(console);
-  TraceResult& result = isolated.keep(
-      with_input(input, [&] { return run_front_end(input.file(), info, config.options, wanted, listener); }));
-  finish_trace(result, config, listener);
-  result.collection.model.file = input.base_name();
-  return result;
+  try {
+    return isolated.keep(
+        fxtrace::trace_file(input.file(), info, input.base_name(), config, wanted, listener_of(console)));
+  } catch (const Error& error) {
+    if (error.place().empty()) throw;
+    throw input.with_display(error);
+  }
 }
 
 GraphCollection read_collection_file(const InputFile& input, Console& console) {

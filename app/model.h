@@ -5,10 +5,10 @@
 #include "app/files.h"
 #include "app/isolation.h"
 #include "archive/file_kind.h"
-#include "fxtrace/front_ends.h"
+#include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 #include "trace/config.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 
 namespace fxtrace::cli {
 

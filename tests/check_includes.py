@@ -33,7 +33,7 @@ ALLOWED = {
     "execute": set(),
     "verify": {"support", "symbolic", "operators", "graph", "archive", "trace", "exported", "summaries", "writers", "execute"},
 }
-ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "torchscript", "execute"}
+ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "script", "torchscript", "execute"}
 ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
 WITH_LIBTORCH = {"execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")

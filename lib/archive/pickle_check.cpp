@@ -64,6 +64,8 @@ class PickleCheck {
       case 'B':
       case 'T':  // BINUNICODE, BINBYTES, BINSTRING
         return leaf(number(4));
+      case '\x8d':  // BINUNICODE8
+        return leaf(number(8));
       case 'c':  // GLOBAL
         skip_line();
         skip_line();

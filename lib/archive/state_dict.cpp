@@ -65,7 +65,9 @@ class Reader {
   // What a function makes of a tuple of arguments.
   std::optional<StoredTensor> find_made(Id function, Id tuple, int wrappers) const {
     const auto arguments = machine_.parts(tuple);
-    if (is_util(function, "_rebuild_tensor_v2")) return rebuild(arguments, false);
+    // What is quantized says how behind its strides.
+    if (is_util(function, "_rebuild_tensor_v2") || is_util(function, "_rebuild_qtensor"))
+      return rebuild(arguments, false);
     if (is_util(function, "_rebuild_tensor_v3")) return rebuild(arguments, true);
     if (wrappers == kMaxWrappers) return std::nullopt;
     if (is_util(function, "_rebuild_parameter") || is_util(function, "_rebuild_parameter_with_state")) {
@@ -74,12 +76,10 @@ class Reader {
       if (tensor) tensor->is_parameter = true;
       return tensor;
     }
-    // A tensor with attributes of its own: (function, type, its arguments, attributes).
-    if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3 &&
-        (machine_.is_global(arguments[1], "torch", "Tensor") ||
-         machine_.is_global(arguments[1], "torch.nn.parameter", "Parameter"))) {
+    // A tensor with attributes, or of a class of its own: (function, type, the function's arguments,
+    // attributes).
+    if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3)
       return find_made(arguments[0], arguments[2], wrappers + 1);
-    }
     return std::nullopt;
   }
 

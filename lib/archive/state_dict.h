@@ -20,8 +20,8 @@ struct StoredTensor {
 };
 
 // The tensors of the dict that the record holds, in its order.  Reads the record's directory and its pickle,
-// no tensor's bytes, and runs nothing.  What is no plain tensor (an object, a tensor of a class of its own)
-// is left out.  Throws Error(kInput): no such record, damaged, not from torch.save, or made to exhaust time
+// no tensor's bytes, and runs nothing.  What is no tensor over a storage (an object, a sparse tensor) is
+// left out.  Throws Error(kInput): no such record, damaged, not from torch.save, or made to exhaust time
 // or memory.
 std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record);
 

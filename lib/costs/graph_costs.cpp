@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costs/known_arguments.h"
+#include "support/qualified_name.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -42,14 +43,6 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view d
     if (__builtin_mul_overflow(bytes, size, &bytes)) return 0;
   }
   return bytes;
-}
-
-// The module that a parameter is registered with, by its name; a dot inside an attribute's name has a
-// backslash before it.
-std::string_view module_of(std::string_view name) {
-  std::size_t dot = name.rfind('.');
-  while (dot != std::string_view::npos && dot > 0 && name[dot - 1] == '\\') dot = name.rfind('.', dot - 1);
-  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
 }
 
 // Modules stand in pre-order, so those of a module and of the modules below it stand together.
@@ -96,28 +89,24 @@ class OwnedTensors {
     std::vector<std::size_t> open;  // the module before and those around it
     for (std::size_t i = 0; i < modules.size(); ++i) {
       places_.emplace(modules[i].path, i);
-      for (; !open.empty() && !is_below(modules[i].path, modules[open.back()].path); open.pop_back()) {
+      for (; !open.empty() && !QualifiedName(modules[i].path).is_below(modules[open.back()].path);
+           open.pop_back()) {
         ends_[open.back()] = i;
       }
       open.push_back(i);
     }
   }
 
-  static bool is_below(std::string_view path, std::string_view module) {
-    return module.empty() ||
-           (path.size() > module.size() && path[module.size()] == '.' && path.starts_with(module));
-  }
-
   // Of the innermost module around it that the collection lists; past all of them where there is none.
   std::size_t find_place(std::string_view name) {
-    std::string_view module = module_of(name);
+    std::string_view module = QualifiedName(name).parent();
     if (module == last_module_) return last_place_;
     last_module_ = module;
     while (true) {
       const auto found = places_.find(module);
       if (found != places_.end()) return last_place_ = found->second;
       if (module.empty()) return last_place_ = ends_.size();
-      module = module_of(module);
+      module = QualifiedName(module).parent();
     }
   }
 

@@ -11,6 +11,7 @@
 #include "graph/text_form.h"
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -330,10 +331,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   };
   std::vector<Found> found;
   const auto owner_of = [&](const std::string& name) {
-    const std::size_t dot = name.rfind('.');
-    return hierarchy_.find_module(dot == std::string::npos ? "" : name.substr(0, dot))
-        .value_or(ModuleId{0})
-        .index;
+    return hierarchy_.find_module(std::string(QualifiedName(name).parent())).value_or(ModuleId{0}).index;
   };
   // In the order of registration: strict=False lists every name so.  strict=True lists what is used, under
   // one name and in the order of use; the archive is nearer then, though names of one tensor stand together

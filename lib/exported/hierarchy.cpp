@@ -5,6 +5,7 @@
 #include <map>
 
 #include "support/error.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -203,9 +204,7 @@ std::unordered_map<std::string_view, std::size_t> contents_of(
   std::unordered_map<std::string_view, Content> contents;
   for (const std::string& path : paths) contents[path];
   const auto owner_and_name = [](std::string_view name) {
-    const std::size_t dot = name.rfind('.');
-    return dot == std::string_view::npos ? std::pair(std::string_view(), name)
-                                         : std::pair(name.substr(0, dot), name.substr(dot + 1));
+    return std::pair(QualifiedName(name).parent(), QualifiedName(name).last());
   };
   for (const auto& [name, tensor] : tensors) {
     const auto [owner, last] = owner_and_name(name);
@@ -321,8 +320,8 @@ std::string Hierarchy::first_name(std::string_view name) const {
 
 void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests) {
   for (const auto& [name, tensor] : tensors) {
-    const std::size_t dot = name.rfind('.');
-    if (dot != std::string::npos) insert(std::string_view(name).substr(0, dot));
+    const std::string_view owner = QualifiedName(name).parent();
+    if (!owner.empty()) insert(owner);
   }
   find_shared_modules(tensors);
   find_equal_modules(tensors, digests);
@@ -340,10 +339,7 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigest
     const auto found = index.find(path);
     if (found != index.end()) return found->second;
     std::size_t parent = SIZE_MAX;
-    if (!path.empty()) {
-      const std::size_t dot = path.rfind('.');
-      parent = self(dot == std::string::npos ? std::string() : path.substr(0, dot), self);
-    }
+    if (!path.empty()) parent = self(std::string(QualifiedName(path).parent()), self);
     path_text += path.size();
     if (path_text > kMaxPathText) {
       throw input_error("the paths of the program's modules have more than " + std::to_string(kMaxPathText) +
@@ -357,9 +353,8 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigest
   };
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     // What is below a shared module's later name stands below its first one only.
-    const std::size_t dot = paths_[i].rfind('.');
-    std::string path = paths_[i];
-    if (dot != std::string::npos) path = first_name(path.substr(0, dot)) + path.substr(dot);
+    const std::string above(QualifiedName(paths_[i]).parent());
+    const std::string path = above.empty() ? paths_[i] : first_name(above) + paths_[i].substr(above.size());
     Item& item = items[place(path, place)];
     if (item.source == SIZE_MAX || types_[item.source].empty()) item.source = i;
     if (called_[i]) called_[item.source] = true;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "exported/leaf_module.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -838,7 +839,7 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::module));
 
 const Row* find_row(std::string_view type) {
   if (!type.starts_with("torch.nn.modules.") && !type.starts_with("torch.ao.nn.qat.")) return nullptr;
-  const std::string_view name = type.substr(type.rfind('.') + 1);
+  const std::string_view name = QualifiedName(type).last();
   const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::module);
   return row != kRows.end() && row->module == name ? &*row : nullptr;
 }

@@ -12,7 +12,7 @@
 
 #include "exported/leaf_call.h"
 #include "exported/program_graph.h"
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 
@@ -55,7 +55,8 @@ class Flow {
   const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
   // The last part of the name of a tensor of the model's own; empty for other values.
   std::string_view own(ValueId value) const {
-    return maker(value) == nullptr && !enters(value) ? last_part(names_.own(value)) : std::string_view();
+    return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
+                                                     : std::string_view();
   }
   std::string_view call(const Operation& operation) const { return names_.call(operation); }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "costs/cost_log.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -31,9 +32,7 @@ std::optional<Argument> plain_default(const AbstractValue& value) {
 
 // Whether `path` is `name` in `owner`.
 bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
-  if (owner.empty()) return path == name;
-  return path.size() == owner.size() + 1 + name.size() && path.starts_with(owner) && path.ends_with(name) &&
-         path[owner.size()] == '.';
+  return QualifiedName(path).parent() == owner && QualifiedName(path).last() == name;
 }
 
 }  // namespace

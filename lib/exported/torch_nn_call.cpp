@@ -13,7 +13,7 @@ namespace {
 std::string_view torch_nn_class(std::string_view type) {
   constexpr std::string_view kModules = "torch.nn.modules.";
   if (!type.starts_with(kModules)) return {};
-  return last_part(type);
+  return QualifiedName(type).last();
 }
 
 // --- one operator does the module's work ---

@@ -5,7 +5,7 @@
 
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
-#include "fxtrace/front_ends.h"
+#include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 
 namespace fxtrace {
@@ -26,14 +26,12 @@ auto at_file(const std::string& path, F&& f) {
 GraphCollection trace(const std::string& path, const Config& config, const Listener& listener) {
   check_passes(config.passes);
   Stages unwatched;
-  TraceResult result = at_file(path, [&] {
-    TraceOptions options = config.options;
-    open_libraries(options, false, listener, unwatched);
-    const ModelFile file(path);
-    return run_front_end(file, identify_file(file), options, {}, listener);
-  });
-  finish_trace(result, config, listener);
-  result.collection.model.file = std::filesystem::path(path).filename().string();
+  Config with_libraries = config;
+  at_file(path, [&] { return open_libraries(with_libraries.options, false, listener, unwatched); });
+  const ModelFile file(path);
+  const FileInfo info = at_file(path, [&] { return identify_file(file); });
+  TraceResult result =
+      trace_file(file, info, std::filesystem::path(path).filename().string(), with_libraries, {}, listener);
   run_passes(config.passes, result.collection);
   return std::move(result.collection);
 }

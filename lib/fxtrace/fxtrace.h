@@ -29,10 +29,13 @@
 #include "passes/pass.h"
 #include "support/error.h"
 #include "trace/config.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
+#include "writers/html_writer.h"
 #include "writers/json_writer.h"
+#include "writers/mermaid_writer.h"
+#include "writers/model_explorer_writer.h"
 #include "writers/text_writer.h"
 
 namespace fxtrace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 
 namespace fxtrace {
 

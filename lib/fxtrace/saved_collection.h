@@ -7,7 +7,7 @@
 #include "archive/model_file.h"
 #include "graph/graph_collection.h"
 #include "passes/pass.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 
 namespace fxtrace {
 

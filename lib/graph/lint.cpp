@@ -9,6 +9,7 @@
 
 #include "operators/target.h"
 #include "support/error.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -139,11 +140,8 @@ class CollectionLint {
       if (constant != constants.end()) {
         constant->second = true;
       } else if (!parameters_.contains(node.target) && !modules_.contains(node.target)) {
-        // Another attribute of a module.  A dot with a backslash is a part of a name.
-        std::size_t dot = node.target->rfind('.');
-        while (dot != std::string::npos && dot > 0 && (*node.target)[dot - 1] == '\\')
-          dot = node.target->rfind('.', dot - 1);
-        check_module(dot == std::string::npos ? "" : node.target->substr(0, dot), here);
+        // Another attribute of a module.
+        check_module(std::string(QualifiedName(*node.target).parent()), here);
       }
       return;
     }

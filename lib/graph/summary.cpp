@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/qualified_name.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -64,8 +65,7 @@ CountedGraphs graphs_that_count(const GraphCollection& collection) {
     std::string_view path = graph.module;
     bool is_inside_closed = found.counts.empty();
     while (!is_inside_closed && !path.empty()) {
-      const std::size_t dot = path.rfind('.');
-      path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
+      path = QualifiedName(path).parent();
       is_inside_closed = found.closed.contains(path);
       if (failed.contains(path)) break;
     }

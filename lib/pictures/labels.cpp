@@ -11,7 +11,7 @@
 
 #include "graph/text_form.h"
 #include "operators/operators.h"
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -181,9 +181,7 @@ Labels::Labels(const GraphCollection& collection, const Outline& outline, bool w
     usual_dtype_ = dtype;
   }
   for (const ParameterRecord& parameter : collection.parameters) {
-    const std::string_view name = parameter.name;
-    const std::size_t dot = name.rfind('.');
-    parameters_of_[dot == std::string_view::npos ? "" : name.substr(0, dot)].push_back(&parameter);
+    parameters_of_[QualifiedName(parameter.name).parent()].push_back(&parameter);
   }
   if (!with_order) return;
   for (const ModuleGraph& graph : collection.graphs) {
@@ -200,10 +198,7 @@ std::string Labels::relative_path(Index index) const {
   const Outline::Item& item = outline_[index];
   if (item.parent == Outline::kNone || item.path.empty()) return item.path.empty() ? "(root)" : item.path;
   const std::string& around = outline_[outline_.module_around(item.parent)].path;
-  if (item.path.size() > around.size() && item.path.starts_with(around) && item.path[around.size()] == '.') {
-    return item.path.substr(around.size() + 1);
-  }
-  return item.path;
+  return std::string(QualifiedName(item.path).below(around));
 }
 
 std::string Labels::value_text(const Meta& meta) const {
@@ -280,7 +275,7 @@ std::string Labels::weight_details(const ModuleRecord& module) const {
   const auto own = parameters_of_.find(module.path);
   if (own == parameters_of_.end()) return "";
   const auto weight = std::ranges::find_if(
-      own->second, [](const auto* parameter) { return last_part(parameter->name) == "weight"; });
+      own->second, [](const auto* parameter) { return QualifiedName(parameter->name).last() == "weight"; });
   if (weight == own->second.end()) return "";
   const std::vector<std::int64_t>& shape = (*weight)->shape;
   if (shape.size() == 2) {
@@ -363,7 +358,7 @@ std::string Labels::constant_text(const Node& node) const {
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
   if (attribute.constant != nullptr) {
     const Constant& constant = *attribute.constant;
-    if (!constant.object_type.empty()) return std::string(last_part(constant.object_type));
+    if (!constant.object_type.empty()) return std::string(QualifiedName(constant.object_type).last());
     if (constant.data && constant.data->size() == 1) return plain_text(constant.data->front());
     Meta meta;
     meta.dtype = constant.dtype;
@@ -371,13 +366,10 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
     return "constant " + value_text(meta);
   }
   if (attribute.node->op != Opcode::kGetAttr) return constant_text(*attribute.node);
-  std::string name = *attribute.node->target;
-  if (!scope.empty() && name.size() > scope.size() && name.starts_with(scope) && name[scope.size()] == '.') {
-    name.erase(0, scope.size() + 1);
-  }
+  const std::string name(QualifiedName(*attribute.node->target).below(scope));
   if (attribute.parameter == nullptr) return name;
   if (attribute.parameter->kind == ParameterKind::kCustomObject) {
-    return name + " " + std::string(last_part(attribute.parameter->type));
+    return name + " " + std::string(QualifiedName(attribute.parameter->type).last());
   }
   Meta meta;
   meta.dtype = attribute.parameter->dtype;
@@ -486,7 +478,8 @@ void Labels::describe_node(Index index, Label& label) const {
   if (own == parameters_of_.end()) return;
   for (const ParameterRecord* parameter : own->second) {
     const std::string order = order_of_parameter(item, parameter->name);
-    if (!order.empty()) label.attributes.push_back(std::string(last_part(parameter->name)) + order);
+    if (!order.empty())
+      label.attributes.push_back(std::string(QualifiedName(parameter->name).last()) + order);
   }
 }
 
@@ -503,7 +496,7 @@ Label Labels::label(Index index) const {
   Label label;
   label.value = value_of(item);
   label.order = order_of(item);
-  label.type = last_part(item.type);
+  label.type = QualifiedName(item.type).last();
   switch (item.kind) {
     case Kind::kGraph:
       label.title = item.path.empty() ? "(root)" : item.path;
@@ -532,7 +525,7 @@ Label Labels::label(Index index) const {
       if (item.children.size() > 1 || !is_named) {
         append(label.note, std::string(kTimes) + " " + std::to_string(item.children.size()));
       }
-      label.type = last_part(outline_[item.like].type);
+      label.type = QualifiedName(outline_[item.like].type).last();
       label.value = this->label(item.children.back()).value;
       break;
     }

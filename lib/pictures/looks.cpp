@@ -1,4 +1,5 @@
 #include "pictures/looks.h"
+#include "support/qualified_name.h"
 
 #include <algorithm>
 #include <utility>
@@ -125,11 +126,10 @@ std::vector<std::string_view> break_lines(std::string_view text, std::size_t lim
 
 LeafParameters::LeafParameters(const GraphCollection& collection) {
   for (const ParameterRecord& parameter : collection.parameters) {
-    for (std::size_t dot = parameter.name.rfind('.');; dot = parameter.name.rfind('.', dot - 1)) {
-      const bool is_root = dot == std::string::npos;
-      below_[is_root ? "" : parameter.name.substr(0, dot)].push_back(&parameter);
-      if (is_root || dot == 0) break;
-    }
+    below_[""].push_back(&parameter);
+    QualifiedName(QualifiedName(parameter.name).parent()).for_each_prefix([&](std::string_view module) {
+      below_[std::string(module)].push_back(&parameter);
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pictures/plumbing.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -25,14 +26,11 @@ class ModuleNames {
   const std::vector<Module>& along(std::string_view path) {
     along_.clear();
     Module module = kRoot;
-    for (std::size_t start = 0; start < path.size();) {
-      const std::size_t end = std::min(path.find('.', start), path.size());
-      const auto [found, is_new] =
-          parts_.try_emplace(Part{module, std::string(path.substr(start, end - start))}, count_);
+    for (const std::string_view part : QualifiedName(path).parts()) {
+      const auto [found, is_new] = parts_.try_emplace(Part{module, std::string(part)}, count_);
       if (is_new) ++count_;
       module = found->second;
       along_.push_back(module);
-      start = end + 1;
     }
     return along_;
   }
@@ -206,10 +204,8 @@ class Builder {
       missing.emplace_back(i, call);
     }
     std::vector<std::size_t> ends;  // of the path's parts
-    for (std::size_t at = 0; !missing.empty() && at < path.size(); ++at) {
-      at = std::min(path.find('.', at), path.size());
-      ends.push_back(at);
-    }
+    if (!missing.empty())
+      QualifiedName(path).for_each_prefix([&](std::string_view prefix) { ends.push_back(prefix.size()); });
     for (; !missing.empty(); missing.pop_back()) {
       const auto& [i, here] = missing.back();
       filling.last[here.module] = here.call;

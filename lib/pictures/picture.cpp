@@ -8,6 +8,7 @@
 
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -53,10 +54,7 @@ class Maker {
       const Outline::Item& candidate = outline[i];
       if (candidate.kind != Kind::kModule && candidate.kind != Kind::kGraph) continue;
       if (candidate.path == path || candidate.path == first) return {i};
-      if (candidate.path.size() > path.size() && candidate.path.starts_with(path) &&
-          candidate.path[path.size()] == '.' && !is_in_any(i, inside)) {
-        inside.push_back(i);
-      }
+      if (QualifiedName(candidate.path).is_below(path) && !is_in_any(i, inside)) inside.push_back(i);
     }
     if (!inside.empty()) return inside;
     if (record != outline.modules.end()) {

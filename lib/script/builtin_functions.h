@@ -1,5 +1,5 @@
-// Operators that LibTorch writes in TorchScript itself: a number in front of a tensor, `//` of tensors. Where
-// one is called its code takes the call's place.
+// Operators that LibTorch writes in TorchScript itself: a number in front of a tensor, `//` of tensors, and
+// what is kept for archives of old.  Where one is called its code takes the call's place.
 #pragma once
 
 #include <string_view>

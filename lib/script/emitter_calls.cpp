@@ -180,7 +180,8 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
     program_.on_unknown(std::string(to_text(symbol)));
     overloads = program_.operators().overloads(symbol);
   }
-  if (overloads.empty())
+  const std::vector<Function*>& written = program_.builtin_functions(symbol);
+  if (overloads.empty() && written.empty())
     throw SourceError(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
   std::vector<const FunctionSchema*> schemas;
   std::vector<Function*> functions;  // what may take the call's place, behind the overloads
@@ -203,7 +204,7 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   } else {
     for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
   }
-  for (Function* function : program_.builtin_functions(symbol)) {
+  for (Function* function : written) {
     functions.push_back(function);
     schemas.push_back(&function->schema());
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <limits>
 #include <utility>
 
@@ -118,6 +119,11 @@ Sugared Emitter::emit_name(std::string_view name, const SourceRange& range) {
   if (found != table.end() && found->name == name) return found->value;
   if (name == "inf") return sugared(constant(Constant(std::numeric_limits<double>::infinity()), range));
   if (name == "nan") return sugared(constant(Constant(std::numeric_limits<double>::quiet_NaN()), range));
+  if (name == "infj" || name == "nanj") {
+    const double part =
+        name == "infj" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    return sugared(constant(Constant(std::complex<double>(0, part)), range));
+  }
   if (name == "__torch__") {
     Sugared result = of_kind(Sugared::Kind::kNamespace);
     result.text = name;

@@ -317,6 +317,7 @@ bool is_property(TypeKind kind, std::string_view name) {
       "is_vulkan", "is_xla",  "is_xpu",    "itemsize",     "layout",        "mH",
       "mT",        "name",    "nbytes",    "ndim",         "requires_grad", "shape"};
   if (kind == TypeKind::kDevice) return name == "type" || name == "index";
+  if (kind == TypeKind::kOptional) return name == "unchecked_unwrap_optional";
   if (kind != TypeKind::kTensor) return false;
   return std::binary_search(kOfTensors.begin(), kOfTensors.end(), name);
 }

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "script/ir.h"
-#include "support/dotted.h"
 #include "support/error.h"
+#include "support/qualified_name.h"
 #include "support/restore.h"
 
 namespace fxtrace::script {
@@ -15,7 +15,7 @@ Function::Function(std::string qualified_name, FunctionSchema schema)
     : qualified_name_(std::move(qualified_name)), schema_(std::move(schema)) {}
 Function::~Function() = default;
 
-std::string_view Function::name() const { return last_part(qualified_name_); }
+std::string_view Function::name() const { return QualifiedName(qualified_name_).last(); }
 
 const FunctionSchema& Function::schema() const {
   if (!schema_) schema_ = code_->make_schema(const_cast<Function&>(*this));

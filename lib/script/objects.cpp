@@ -35,11 +35,13 @@ struct Global : Handle {
     kClass,
     kEnum,
     kTypedList,  // torch.jit._pickle.build_intlist: type() is that of the elements
+    kIntList,    // __main__.IntList, of pickles before those: its argument is the list
     kTypeTag,    // torch.jit._pickle.restore_type_tag
     kTensor,     // torch._utils
     kQuantized,
     kSparse,
     kParameter,
+    kFromType,  // torch._tensor._rebuild_from_type_v2
     kOrderedDict,
     kDevice,
     kComplex,
@@ -61,6 +63,8 @@ constexpr std::array kFunctions{
     Known{"torch._utils", "_rebuild_sparse_tensor", Global::Form::kSparse},
     Known{"torch._utils", "_rebuild_sparse_csr_tensor", Global::Form::kSparse},
     Known{"torch._utils", "_rebuild_parameter", Global::Form::kParameter},
+    Known{"torch._tensor", "_rebuild_from_type_v2", Global::Form::kFromType},
+    Known{"__main__", "IntList", Global::Form::kIntList},
     Known{"collections", "OrderedDict", Global::Form::kOrderedDict},
     Known{"torch", "device", Global::Form::kDevice},
     Known{"builtins", "complex", Global::Form::kComplex},
@@ -112,8 +116,23 @@ class Reader final : public PickleValues::Host {
   }
 
   Value global(const std::string& module, const std::string& name) override {
+    // Behind kFromType come the function that makes the tensor, unless it was named before, and its class,
+    // which may be any.
+    if (names_to_come_ > 0) {
+      --names_to_come_;
+      if (names_to_come_ == 0 || (module == "torch" && name == "Tensor")) {
+        names_to_come_ = 0;
+        return std::int64_t{0};
+      }
+    }
     for (const Known& known : kFunctions) {
-      if (known.module == module && known.name == name) return make_counted<Global>(known.form, nullptr);
+      if (known.module != module || known.name != name) continue;
+      constexpr int kFunctionAndClass = 2;
+      if (known.form == Global::Form::kFromType) {
+        has_own_classes_ = true;
+        names_to_come_ = kFunctionAndClass;
+      }
+      return make_counted<Global>(known.form, nullptr);
     }
     if (module == "torch.jit._pickle") {
       if (TypePtr element = element_of_typed_list(name))
@@ -134,11 +153,14 @@ class Reader final : public PickleValues::Host {
   Value call(Handle& callable, const Value& arguments) override {
     const auto& global = static_cast<const Global&>(callable);
     if (global.form == Global::Form::kEnum) return make_enum(global.meaning, arguments);
+    if (global.form == Global::Form::kClass) return build(callable, arguments);
+    if (global.form == Global::Form::kIntList) return typed_list(int_type(), arguments);
     if (!arguments.is_tuple()) damaged("the arguments of a call are no tuple");
     const TupleValue& tuple = arguments.to_tuple();
     switch (global.form) {
       case Global::Form::kTypedList:
-        return typed_list(global.meaning, tuple);
+        if (tuple.items.size() != 1) damaged("a list is made of something else");
+        return typed_list(global.meaning, tuple.items[0]);
       case Global::Form::kTypeTag:
         return with_tag(tuple);
       case Global::Form::kTensor:
@@ -149,6 +171,8 @@ class Reader final : public PickleValues::Host {
         return counted(PickleTensors::rebuild_sparse(tuple));
       case Global::Form::kParameter:
         return counted(PickleTensors::rebuild_parameter(tuple));
+      case Global::Form::kFromType:
+        return of_own_class(tuple);
       case Global::Form::kOrderedDict:
         machine_.spend(kSizeOfObject);
         return make_counted<DictValue>(any_type(), any_type());
@@ -158,6 +182,7 @@ class Reader final : public PickleValues::Host {
         return complex(tuple);
       case Global::Form::kClass:
       case Global::Form::kEnum:
+      case Global::Form::kIntList:
         break;
     }
     damaged("it calls a class");
@@ -165,7 +190,7 @@ class Reader final : public PickleValues::Host {
 
   Value build(Handle& type, const Value& state) override {
     const auto& global = static_cast<const Global&>(type);
-    if (global.form != Global::Form::kClass) damaged("it makes an object of what is no class");
+    if (global.form != Global::Form::kClass) return call(type, state);  // to LibTorch they are the same
     const auto& class_type = *global.meaning->as<ClassType>();
     const std::size_t count = class_type.attributes().size();
     machine_.spend(kSizeOfObject + kSizeOfSlot * count);
@@ -188,6 +213,13 @@ class Reader final : public PickleValues::Host {
   }
 
   Value persistent(const TupleValue& id) override { return counted(tensors_.storage(id)); }
+
+  std::optional<Value> in_tuple(const Value& callable) override {
+    if (static_cast<const Global&>(callable.to_handle()).form == Global::Form::kClass || !has_own_classes_)
+      return std::nullopt;
+    named_.push_back(callable);
+    return static_cast<std::int64_t>(named_.size()) - 1;
+  }
 
  private:
   static constexpr std::size_t kMaxPickle = std::size_t{1} << 28;
@@ -223,10 +255,22 @@ class Reader final : public PickleValues::Host {
     throw input_error("'" + printable(type->name()) + "' has no member of a value that its pickle has");
   }
 
-  static Value typed_list(const TypePtr& element, const TupleValue& arguments) {
-    if (arguments.items.size() != 1 || !arguments.items[0].is_list())
-      damaged("a list is made of something else");
-    Value list = arguments.items[0];
+  // A tensor of a Python class, or with attributes of Python's, is a tensor: (function, class, the function's
+  // arguments, attributes).
+  Value of_own_class(const TupleValue& arguments) {
+    constexpr std::size_t kParts = 4;
+    const auto& parts = arguments.items;
+    if (parts.size() < kParts || !parts[0].is_int() || !parts[3].is_dict())
+      damaged("a tensor of a class of its own has other arguments");
+    const auto index = static_cast<std::uint64_t>(parts[0].to_int());
+    if (index >= named_.size()) damaged("a tensor of a class of its own is made by no function");
+    Value function = named_[static_cast<std::size_t>(index)];
+    return call(function.to_handle(), parts[2]);
+  }
+
+  static Value typed_list(const TypePtr& element, const Value& argument) {
+    if (!argument.is_list()) damaged("a list is made of something else");
+    Value list = argument;
     for (const Value& item : list.items()) {
       if (dynamic_type(item)->kind() != element->kind()) damaged("a list has an element of another type");
     }
@@ -310,6 +354,9 @@ class Reader final : public PickleValues::Host {
   std::unordered_map<std::string, TypePtr> classes_;                         // by qualified name
   using Members = std::unordered_map<std::string, const EnumType::Member*>;  // by key_of()
   std::unordered_map<const Type*, Members> members_;
+  int names_to_come_ = 0;         // of what kFromType makes
+  bool has_own_classes_ = false;  // kFromType was named
+  std::vector<Value> named_;      // functions that stand in tuples, by number
 };
 
 }  // namespace

@@ -98,21 +98,32 @@ Value PickleValues::pop_data() {
   return value;
 }
 
-std::vector<Value> PickleValues::pop_to_mark() {
+Value PickleValues::part_of_tuple(Value value) {
+  if (!value.is_handle()) return value;
+  auto stands_for = host_.in_tuple(value);
+  if (!stands_for) damaged("a name stands where a value is expected");
+  return *std::move(stands_for);
+}
+
+std::vector<Value> PickleValues::pop_to_mark(bool for_tuple) {
   if (marks_.empty()) damaged("it closes what it did not open");
   const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
   marks_.pop_back();
   std::vector<Value> values(std::make_move_iterator(from), std::make_move_iterator(stack_.end()));
   stack_.erase(from, stack_.end());
-  for (const Value& value : values) {
-    if (value.is_handle()) damaged("a name stands where a value is expected");
+  for (Value& value : values) {
+    if (for_tuple) {
+      value = part_of_tuple(std::move(value));
+    } else if (value.is_handle()) {
+      damaged("a name stands where a value is expected");
+    }
   }
   return values;
 }
 
 void PickleValues::push_tuple(std::size_t count) {
   std::vector<Value> items(count);
-  for (std::size_t i = count; i > 0; --i) items[i - 1] = pop_data();
+  for (std::size_t i = count; i > 0; --i) items[i - 1] = part_of_tuple(pop());
   spend(kSizeOfContainer + kSizeOfValue * count);
   push(make_tuple(std::move(items)));
 }
@@ -181,8 +192,9 @@ void PickleValues::step(unsigned char opcode) {
       return push(signed_number(8));
     case 'G':
       return push(real_number());
-    case 'X': {  // BINUNICODE
-      const std::string_view value = text(number(4));
+    case 'X':
+    case 0x8d: {  // BINUNICODE, BINUNICODE8
+      const std::string_view value = text(number(opcode == 'X' ? 4 : 8));
       spend(kSizeOfShared + value.size());
       return push(value);
     }
@@ -193,7 +205,7 @@ void PickleValues::step(unsigned char opcode) {
     case 0x87:  // TUPLE1..3
       return push_tuple(opcode - 0x84U);
     case 't': {
-      std::vector<Value> items = pop_to_mark();
+      std::vector<Value> items = pop_to_mark(true);
       spend(kSizeOfContainer + kSizeOfValue * items.size());
       return push(make_tuple(std::move(items)));
     }

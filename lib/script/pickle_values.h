@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ class PickleValues {
     virtual Value call(Handle& callable, const Value& arguments) = 0;
     virtual Value build(Handle& type, const Value& state) = 0;
     virtual Value persistent(const TupleValue& id) = 0;
+    // What a Handle is where it stands in a tuple; nothing where none may.
+    virtual std::optional<Value> in_tuple(const Value&) { return std::nullopt; }
   };
 
   // Both must outlive the machine.  All memory of one pickle together is limited: each value counts with what
@@ -50,7 +53,8 @@ class PickleValues {
   Value& top();
   // For what is to stand in another value: no name that is still to be called.
   Value pop_data();
-  std::vector<Value> pop_to_mark();
+  Value part_of_tuple(Value value);
+  std::vector<Value> pop_to_mark(bool for_tuple = false);
   void push_tuple(std::size_t count);
   void append(std::vector<Value> items);
   void set_items(const std::vector<Value>& flat);

@@ -10,9 +10,9 @@
 #include "script/compiler.h"
 #include "script/ir.h"
 #include "script/upgraders.h"
-#include "support/dotted.h"
 #include "support/error.h"
 #include "support/identifier.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace::script {
 namespace {
@@ -197,7 +197,7 @@ const Program::CodeFile* Program::find_file(const std::string& qualifier) {
 }
 
 Program::Found Program::find_definition(const std::string& name) {
-  const std::string qualifier(parent_path(name));
+  const std::string qualifier(QualifiedName(name).parent());
   const CodeFile* file = find_file(qualifier);
   if (file == nullptr) return {};
   const auto found = definitions_.find(name);

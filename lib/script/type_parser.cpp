@@ -117,6 +117,22 @@ TypePtr TypeParser::subscript(const Tree& expression) const {
   throw SourceError(file_.range(expression), "Unknown type constructor " + name);
 }
 
+namespace {
+
+// BroadcastingList2[int] and _size_2_t, of which one number stands for two: a digit is as long as any is.
+std::optional<std::int64_t> broadcast_length(const Tree& type) {
+  constexpr std::string_view kList = "BroadcastingList", kSize = "_size_", kEnd = "_t";
+  const std::string name = dotted_name(type.is(Syntax::kSubscript) ? type.part(0) : type);
+  char digit = '0';
+  if (type.is(Syntax::kSubscript) && name.size() == kList.size() + 1 && name.starts_with(kList))
+    digit = name.back();
+  if (name.size() == kSize.size() + 1 + kEnd.size() && name.starts_with(kSize) && name.ends_with(kEnd))
+    digit = name[kSize.size()];
+  return digit >= '1' && digit <= '9' ? std::optional<std::int64_t>(digit - '0') : std::nullopt;
+}
+
+}  // namespace
+
 FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) const {
   FunctionSchema result;
   result.name = definition.text;
@@ -131,7 +147,10 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
     if (i == 0 && self != nullptr) {
       argument.type = self;
     } else {
-      argument.type = parameter.part(0).is_there() ? parse(parameter.part(0)) : tensor_type();
+      const Tree& type = parameter.part(0);
+      argument.length = broadcast_length(type);
+      const bool is_size = argument.length && !type.is(Syntax::kSubscript);
+      argument.type = is_size ? list_type(int_type()) : type.is_there() ? parse(type) : tensor_type();
     }
     if (parameter.part(1).is_there()) argument.default_value = constant(parameter.part(1), argument.type);
     result.arguments.push_back(std::move(argument));

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "script/function_schema.h"
-#include "support/dotted.h"
 #include "support/error.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace::script {
 namespace {
@@ -154,7 +154,8 @@ std::string text(const Type& type, Spelling spelling) {
     case TypeKind::kEnum:
       return annotation ? type.name() : "Enum<" + type.name() + ">";
     case TypeKind::kInterface:
-      return annotation ? type.name() : "InterfaceType<" + std::string(last_part(type.name())) + ">";
+      return annotation ? type.name()
+                        : "InterfaceType<" + std::string(QualifiedName(type.name()).last()) + ">";
     case TypeKind::kFunction:
       return annotation ? type.name() : "Function";
     default:

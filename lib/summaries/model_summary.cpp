@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graph/summary.h"
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -180,9 +180,9 @@ class Summarizer {
         first = *modules()[found->second].alias_of;
         continue;
       }
-      std::string_view above = parent_path(first);
+      std::string_view above = QualifiedName(first).parent();
       auto alias = by_path_.end();
-      for (; !above.empty() && alias == by_path_.end(); above = parent_path(above)) {
+      for (; !above.empty() && alias == by_path_.end(); above = QualifiedName(above).parent()) {
         const auto candidate = by_path_.find(above);
         if (candidate == by_path_.end()) continue;
         if (!modules()[candidate->second].alias_of) {
@@ -204,9 +204,10 @@ class Summarizer {
     children_.assign(modules().size(), {});
     for (std::size_t i = 0; i < modules().size(); ++i) {
       if (modules()[i].path.empty()) continue;
-      std::string_view path = parent_path(modules()[i].path);
+      std::string_view path = QualifiedName(modules()[i].path).parent();
       auto found = by_path_.find(path);
-      while (found == by_path_.end() && !path.empty()) found = by_path_.find(path = parent_path(path));
+      while (found == by_path_.end() && !path.empty())
+        found = by_path_.find(path = QualifiedName(path).parent());
       if (found == by_path_.end() || by_path_.at(modules()[i].path) != i) continue;
       parents_[i] = found->second;
       children_[found->second].push_back(i);
@@ -279,7 +280,7 @@ class Summarizer {
       (is_parameter ? summary_.parameters : summary_.buffers)
           .add(record.shape, record.dtype, record.device.value_or("cpu"));
       add_saturated(summary_.dtypes[record.dtype], byte_count(record.shape, record.dtype));
-      const std::size_t i = is_parameter ? find_module(parent_path(record.name)) : kNone;
+      const std::size_t i = is_parameter ? find_module(QualifiedName(record.name).parent()) : kNone;
       if (i == kNone) continue;
       add_saturated(costs_[i].counted.elements, element_count(record.shape));
       add_saturated(costs_[i].counted.bytes, byte_count(record.shape, record.dtype));
@@ -351,7 +352,7 @@ class Summarizer {
     const ModuleRecord& module = modules()[i];
     SummaryRow row;
     row.path = module.path;
-    row.name = last_part(module.path);
+    row.name = QualifiedName(module.path).last();
     row.type = module.type;
     row.status = module.status;
     row.alias_of = module.alias_of;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "shapes/scalar_type.h"
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 
@@ -60,7 +60,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
     const ParameterRecord& record = *list.front();
     const bool is_parameter = record.kind == ParameterKind::kParameter;
     for (const ParameterRecord* parameter : list) {
-      const std::string_view owner = parent_path(parameter->name);
+      const std::string_view owner = QualifiedName(parameter->name).parent();
       const bool seen =
           std::find(pending.begin(), pending.end(), owner) != pending.end();  // two names in one module
       const auto found = by_path.find(owner);
@@ -74,7 +74,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
     while (!pending.empty()) {
       const std::string_view path = pending.back();
       pending.pop_back();
-      if (!path.empty()) pending.push_back(parent_path(path));
+      if (!path.empty()) pending.push_back(QualifiedName(path).parent());
       const auto found = by_path.find(path);
       if (found == by_path.end()) continue;
       if (counted_for[found->second] == tensor) {
@@ -87,7 +87,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
           .add(record.shape, record.dtype, record.device.value_or("cpu"));
       const auto later = later_names.find(path);
       if (later == later_names.end()) continue;
-      for (const std::string_view name : later->second) pending.push_back(parent_path(name));
+      for (const std::string_view name : later->second) pending.push_back(QualifiedName(name).parent());
     }
   }
   for (std::size_t i = 0; i < modules.size(); ++i) {

@@ -129,7 +129,8 @@ void TorchScriptArchive::read_constant_types() {
     if (machine.value(id).kind != PickleMachine::Kind::kCall) continue;
     const std::string made_by = machine.global_name(machine.parts(id)[0], kMaxName);
     if (made_by.starts_with("__torch__.")) type = made_by;
-    if (made_by.starts_with("torch._utils._rebuild_")) type = "Tensor";
+    if (made_by.starts_with("torch._utils._rebuild_") || made_by.starts_with("torch._tensor._rebuild_"))
+      type = "Tensor";
   }
 }
 

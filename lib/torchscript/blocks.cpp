@@ -49,7 +49,7 @@ void Blocks::run_node(const IrNode* node) {
     case Symbol::kPrimConstant: {
       Value constant = run_.program.archive().value_of(*node->constant());
       if (constant.is_function()) return;
-      if (run_.shapes && constant.is_tensor()) run_.constants.read(constant.to_tensor());
+      if (constant.is_tensor()) run_.constants.read(constant.to_tensor());
       return frames_.set(node, std::move(constant));
     }
     case Symbol::kPrimIf:

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "support/qualified_name.h"
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
@@ -108,6 +109,8 @@ void Branches::run(const IrNode* node) {
   if (condition.is_bool()) return choose(node, condition.to_bool());
   if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
+  if (const Value* answer = run_.knowledge.find_answer(condition); answer != nullptr && answer->is_bool())
+    return choose(node, answer->to_bool());
   run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
@@ -224,7 +227,7 @@ void Branches::raise(const IrNode* node) {
   std::string type = "Exception";
   if (node->inputs().size() > 1 && frames_.input(node, 1).is_string()) {
     type = frames_.input(node, 1).to_string();
-    type = type.substr(type.rfind('.') + 1);
+    type = std::string(QualifiedName(type).last());
   }
   std::string text = message.is_string() ? message.to_string() : "";
   if (text.rfind("AssertionError: ", 0) == 0 || type.empty()) {

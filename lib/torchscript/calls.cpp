@@ -66,6 +66,10 @@ void Calls::call_method(const IrNode* node) {
     frames_.refuse("method '" + name + "' called on a value that is not an object", node);
   }
   Function* function = script_object ? nullptr : class_of(receiver.to_object()).find_method(name);
+  const bool is_bound = !script_object && class_of(receiver.to_object()).is_torchbind();
+  if (is_bound && name == "__init__" && run_.records() &&
+      run_.program.find_path(&receiver.to_object()) == nullptr)
+    return make_object(node, values);
   if (script_object || (function != nullptr && !function->has_code())) {
     // A torchbind object, or one that a leaf gave back: its methods are its own business.
     std::vector<Argument> args;
@@ -97,6 +101,15 @@ void Calls::call_method(const IrNode* node) {
     return frames_.set(node, call_module(*module, *function, std::move(values), node));
   }
   frames_.set(node, follow(*function, values, node));
+}
+
+// An object of torch.classes: the graph makes it where it is constructed, right behind prim::CreateObject.
+void Calls::make_object(const IrNode* node, const Values& values) {
+  const TypePtr& type = values[0].to_object().type;
+  std::vector<Argument> args;
+  for (std::size_t i = 1; i < values.size(); ++i) args.push_back(recording_.argument(values[i], node));
+  frames_.set(node->input(0), recording_.call(type_name(*type), std::move(args), type, node));
+  frames_.set(node, Value());
 }
 
 // Runs `body` as a call of the module; false when that failed, and then nothing is left of it: as a leaf it

@@ -24,6 +24,7 @@ class Calls : Part {
   Value follow(Function& function, const Values& arguments, const IrNode* node);
 
  private:
+  void make_object(const IrNode* node, const Values& values);
   Value call_module(ModuleId module, Function& forward, Values arguments, const IrNode* node);
   bool inline_module(ModuleId module, const std::function<void()>& body);
   bool skip_hook(Function& function, const Values& arguments, const IrNode* node);

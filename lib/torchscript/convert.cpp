@@ -29,12 +29,6 @@ std::string readable_message(std::string_view text) {
   return line;
 }
 
-std::string path_part(const std::string& name) {
-  std::string part;
-  for (const char c : name) part += c == '.' ? std::string("\\.") : std::string(1, c);
-  return part;
-}
-
 const Type* without_optional(const Type* type) {
   while (type != nullptr && type->kind() == TypeKind::kOptional) {
     type = type->as<OptionalType>()->element().get();

@@ -25,10 +25,6 @@ std::string demangle(std::string_view qualified_name);
 // Python's spelling of a type: "Tensor", "Optional[int]", "List[Tensor]", "pkg.Net".
 std::string type_name(const Type& type);
 
-// A name as a part of a qualified name: a dot inside it gets a backslash ("packed\.0").  Python's own modules
-// have no such names; passes that rewrite archives make them.
-std::string path_part(const std::string& name);
-
 // Of Optional[T] its T, of other types the type itself; null stays null.
 const Type* without_optional(const Type* type);
 // Whether a value of this type is a tensor or may hold one.

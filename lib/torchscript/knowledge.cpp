@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "operators/python_spelling.h"
+#include "script/small_tensors.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/infer.h"
+#include "trace/condition.h"
 
 namespace fxtrace::torchscript {
 namespace {
@@ -113,6 +115,7 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
     frames_.set(node, plain_value(*evaluated.plain));
     return true;
   }
+  if (!context_.shapes) return false;
   // scale.item()
   const bool has_constant = std::any_of(values.begin(), values.end(),
                                         [&](const Value& value) { return bool(constants_.find(value)); });
@@ -121,6 +124,28 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
   if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
   frames_.set(node, std::move(computed->front()));
   return true;
+}
+
+void Knowledge::keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                            const NodeRef& recorded) {
+  if (context_.shapes || !context_.records() || node->outputs().size() != 1) return;
+  if (!has_trait(node, traits::kMakesTensor) && !constants_.is_any_known(values)) return;
+  if (context_.switches.casts()) return;
+  auto computed = constants_.compute(schema, traits_of(node), values);
+  if (!computed || computed->size() != 1) return;
+  Value& result = computed->front();
+  if (!(result.is_tensor() ? script::is_small(result.to_tensor()) : is_plain(result))) return;
+  constants_.keep(recorded, std::move(result));
+  changes_.add([this, recorded] { constants_.forget(recorded); });
+}
+
+const Value* Knowledge::find_answer(const Value& value) const {
+  const Value* kept = constants_.find_kept(value);
+  if (kept == nullptr || kept->is_tensor() || !context_.records()) return nullptr;
+  const NodeRef ref = find_proxy(value)->ref;
+  // Writes in a graph that is still being recorded are not among the users of a value around it.
+  const Graph& graph = context_.tracer->graph_of(ref);
+  return &graph == &context_.tracer->graph() && is_unwritten(graph, ref.node) ? kept : nullptr;
 }
 
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
@@ -146,6 +171,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
       if (!inferred.error.empty()) report_invalid(node, call_text(schema, values), inferred.error);
       constants_.add_contents(schema, traits_of(node), values, results);
     }
+    constants_.note_shared(schema, values, results);
   }
   if (context_.costs != nullptr && gives_tensor) add_cost(node, schema, values, results);
   // An integer that the data decides: int(x.item()).

@@ -31,6 +31,11 @@ class Knowledge {
   // What is known of an operator's results; and of arguments that it changes.
   std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
                                            const Values& values);
+  // Keeps what a node that was recorded gives, where no data goes into it; without shapes.
+  void keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                   const NodeRef& recorded);
+  // The number, bool or text that a recorded value is, where it is kept and nothing can have changed it.
+  const Value* find_answer(const Value& value) const;
   // `what` raises: said once for each place.
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
 

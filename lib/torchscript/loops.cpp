@@ -22,6 +22,10 @@ void Loops::run(const IrNode* node) {
                                   proxy->ref.node, run_.dimensions);
     if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
   }
+  const auto settle = [&](Value& value) {
+    if (const Value* answer = run_.knowledge.find_answer(value)) value = Value(*answer);
+  };
+  settle(limit);
   if (!limit.is_int()) {
     run_.conditions.ask(limit);
     if (run_.makes_subgraphs()) return record(node);
@@ -33,6 +37,7 @@ void Loops::run(const IrNode* node) {
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(frames_.input(node, i));
   for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
+    settle(condition);
     if (!condition.is_bool()) {
       run_.conditions.ask(condition);
       if (start) {

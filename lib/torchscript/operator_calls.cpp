@@ -74,7 +74,7 @@ NumberMeaning OperatorCalls::compared_meaning(const IrNode* node, const Values& 
 void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // The type that is asked for is made before it is looked at.
-    const TensorRef constant = run_.constants.find(frames_.input(node, 0));
+    const TensorRef constant = run_.shapes ? run_.constants.find(frames_.input(node, 0)) : TensorRef();
     const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
     if (constant && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
@@ -230,6 +230,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
   }
   const NodeId recorded = run_.tracer->call_function(
       std::move(target.name), std::move(args), std::move(kwargs), std::move(known), frames_.location(node));
+  run_.knowledge.keep_answer(node, schema, values, run_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "operators/operators.h"
+#include "script/builtin_functions.h"
 #include "support/error.h"
 #include "support/identifier.h"
 #include "torchscript/convert.h"
@@ -36,7 +37,9 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
 std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
   script::OperatorTable& table = archive.program().operators();
   const script::ResolveClass resolve = archive.program().resolver();
-  const auto is_known = [&](const std::string& name) { return table.has(script::intern(name)); };
+  const auto is_known = [&](const std::string& name) {
+    return table.has(script::intern(name)) || !script::builtin_functions(name).empty();
+  };
   const CodeFiles code = archive.code();
   for (const std::string& schema : options.registered.schemas) {
     if (schema.starts_with("prim::")) continue;  // the language's own

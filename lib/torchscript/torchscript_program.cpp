@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "support/error.h"
+#include "support/qualified_name.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/convert.h"
 #include "torchscript/input_guesses.h"
@@ -152,7 +153,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
       const TensorValue& tensor = value.to_tensor();
       ParameterRecord record;
       count_names(prefix.size() + name.size() + tensor.sizes.size() * sizeof(std::int64_t));
-      record.name = prefix + path_part(name);
+      record.name = prefix + part_of_name(name);
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
       record.dtype = dtype_name(tensor.dtype);
@@ -165,7 +166,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
     } else if (value.is_object()) {
       if (!value.to_object().type->is_module()) {
         count_names(prefix.size() + name.size());
-        if (paths_.emplace(&value.to_object(), prefix + path_part(name)).second)
+        if (paths_.emplace(&value.to_object(), prefix + part_of_name(name)).second)
           script_objects_.emplace_back(&value.to_object());
       }
     } else if (auto plain = plain_attribute(value)) {
@@ -182,7 +183,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
     if (!value.is_object() || !value.to_object().type->is_module()) continue;
     const ModuleId child{static_cast<std::uint32_t>(modules_.size())};
     modules_[id.index].children.push_back(child);
-    read_module(ModuleObject(&value.to_object()), prefix + path_part(type.attributes()[i].name), id);
+    read_module(ModuleObject(&value.to_object()), prefix + part_of_name(type.attributes()[i].name), id);
   }
 }
 
@@ -207,7 +208,7 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
       if (value.is_object() && !value.to_object().type->is_module()) {
         // It stands in the state, and is an attribute like those that need no code to be set.
         count_names(path.size() + name.size() + 1);
-        paths_.emplace(&value.to_object(), (path.empty() ? "" : path + ".") + path_part(name));
+        paths_.emplace(&value.to_object(), (path.empty() ? "" : path + ".") + part_of_name(name));
       } else if (auto plain = plain_attribute(value)) {
         values.emplace_back(name, std::move(*plain));
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/qualified_name.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/run.h"
@@ -82,7 +83,9 @@ void ValueNodes::cast(const IrNode* node) {
 
 void ValueNodes::index_tuple(const IrNode* node) {
   const Value& tuple = frames_.input(node, 0);
-  const Value& index = frames_.input(node, 1);
+  const Value given = frames_.input(node, 1);
+  const Value* answer = run_.knowledge.find_answer(given);
+  const Value& index = answer != nullptr ? *answer : given;
   run_.conditions.ask(index);
   if (!index.is_int()) frames_.refuse("a tuple is indexed by a value that depends on an input", node);
   std::int64_t i = index.to_int();
@@ -120,14 +123,9 @@ void ValueNodes::index_modules(const IrNode* node) {
     frames_.fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input",
                  node);
   }
-  const ClassType& type = class_of(container.to_object());
-  std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
-  if (key.is_int() && key.to_int() < 0) {
-    const auto children =
-        std::ranges::count_if(type.attributes(), [](const auto& slot) { return slot.type->is_module(); });
-    name = std::to_string(static_cast<std::int64_t>(children) + key.to_int());
-  }
-  const auto slot = type.find_slot(name);
+  // No number counts from the end: LibTorch looks for "-1" too, and raises.
+  const std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
+  const auto slot = class_of(container.to_object()).find_slot(name);
   if (!slot) frames_.raise("IndexError: no submodule " + name, node);
   frames_.set(node, container.to_object().slots.at(*slot));
 }
@@ -282,7 +280,7 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
     if (current.is_tensor()) return current;
     frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }
-  const std::string target = (path->empty() ? "" : *path + ".") + path_part(name);
+  const std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
   Meta known = meta_of(type);
   if (current.is_tensor()) {
     known.type = "Tensor";

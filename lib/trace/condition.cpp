@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "graph/text_form.h"
 #include "operators/operators.h"
@@ -35,6 +37,12 @@ bool is_lasting_size(const Graph& graph, const Node& node) {
     return false;
   const auto* tensor = node.args[0].get_if<NodeId>();
   return tensor != nullptr && keeps_its_shape(graph, graph.node(*tensor));
+}
+
+// Makes a number of a tensor, and no more.
+bool reads_only(std::string_view target) {
+  return target == "builtins.bool" || target == "builtins.float" || target == "builtins.int" ||
+         target == "builtins.len";
 }
 
 bool is_function_of_arguments(const Graph& graph, const Node& node) {
@@ -261,6 +269,40 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
   const auto right = integer_of(graph, node->args[1], dimensions);
   if (!left || !right) return std::nullopt;
   return Comparison{opposite ? negated(relation->second) : relation->second, *left, *right};
+}
+
+bool is_unwritten(const Graph& graph, NodeId value) {
+  constexpr std::size_t kMaxNodes = 1000;
+  struct Part {
+    NodeId node;
+    bool made_of = true;  // else it shares memory with a part, and what else it is made of does not matter
+  };
+  std::set<std::pair<std::uint32_t, bool>> seen;
+  std::vector<Part> pending;
+  const auto look_at = [&](NodeId node, bool made_of) {
+    if (seen.emplace(node.index, made_of).second) pending.push_back({node, made_of});
+  };
+  look_at(value, true);
+  while (!pending.empty()) {
+    const Part part = pending.back();
+    pending.pop_back();
+    if (seen.size() > kMaxNodes) return false;
+    const Node& node = graph.node(part.node);
+    if (node.op != Opcode::kCallFunction && node.op != Opcode::kGetAttr) return false;
+    if (part.made_of) for_each_input(node, [&](NodeId input) { look_at(input, true); });
+    const ValueKind kind = node.meta->kind();
+    if (kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool) continue;
+    for (const NodeId user : node.users) {
+      const Node& by = graph.node(user);
+      if (by.op != Opcode::kCallFunction || by.model_function) return false;
+      const TargetParts target = target_parts(by);
+      if (target.kind == TargetKind::kPython && reads_only(*by.target)) continue;
+      const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
+      if (op == nullptr || may_write(op)) return false;
+      if (!aliases(*op).empty()) look_at(user, false);
+    }
+  }
+  return true;
 }
 
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {

@@ -16,6 +16,10 @@ namespace fxtrace {
 // (`n <= 0`, `not n > 0`).  Values that may have changed in between never have the same key.
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite);
 
+// Whether nothing that stands in the graph writes a tensor that the value is made of, or one that shares
+// memory with such a tensor.  False where that cannot be told.
+bool is_unwritten(const Graph& graph, NodeId value);
+
 // What the code says of an integer, without any size being known: sums and products of others, ranks and
 // sizes of tensors that were made with given sizes.  What it does not say is a dimension by itself, the same
 // for all that ask the same; `dimensions` learns of those that are no sizes.  Absent for what is no integer.

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "operators/torch_functions.h"
-#include "support/dotted.h"
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/qualified_name.h"
 #include "trace/graph_tracer.h"
 
 namespace fxtrace {
@@ -317,7 +317,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   const bool dotted = name.find('.') != std::string::npos;
   for (const ModuleInfo& info : infos) {
     const std::string alias = public_alias(info.type);
-    types.push_back(dotted ? alias : std::string(last_part(alias)));
+    types.push_back(dotted ? alias : std::string(QualifiedName(alias).last()));
     if (!info.path.empty()) paths.push_back(info.path);
   }
   const std::string type = find_nearest(name, types);

@@ -36,7 +36,7 @@ struct TraceResult {
   std::vector<std::string> notes;    // what was assumed of inputs
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
-  std::string load_time, trace_time;       // "1.5 ms", from trace_model(); costs are in the second
+  std::string load_time, trace_time;       // "1.5 ms"; costs are in the second
   std::shared_ptr<const Program> program;  // what was traced: its owner says when it goes
 };
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -50,7 +50,7 @@ class Meter {
         sum.allocated_bytes += part.allocated_bytes;
         sum.peak_bytes = std::max(sum.peak_bytes, part.peak_bytes);
         if (path.empty()) break;
-        path = std::string(parent_path(path));
+        path = std::string(QualifiedName(path).parent());
       }
     }
     return found;

@@ -5,29 +5,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/qualified_name.h"
 #include "trace/input_choice.h"
 #include "verify/constants.h"
 #include "verify/runnable_model.h"
 
 namespace fxtrace::verify {
 namespace {
-
-// "a.b\.c" -> "a", "b.c"
-std::vector<std::string> parts_of(std::string_view path) {
-  std::vector<std::string> parts;
-  if (path.empty()) return parts;
-  parts.emplace_back();
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] == '\\' && i + 1 < path.size() && path[i + 1] == '.') {
-      parts.back() += path[++i];
-    } else if (path[i] == '.') {
-      parts.emplace_back();
-    } else {
-      parts.back() += path[i];
-    }
-  }
-  return parts;
-}
 
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
   const std::string bytes = static_cast<const ModelFile*>(context)->read_at(offset, size);
@@ -93,7 +77,8 @@ class ScriptModel : public RunnableModel {
  private:
   RunValue find(const std::string& path) const {
     RunValue value = root_;
-    for (const std::string& part : parts_of(path)) value = engine_.attribute(value, part);
+    for (const std::string_view part : QualifiedName(path).parts())
+      value = engine_.attribute(value, name_of_part(part));
     return value;
   }
 
@@ -129,8 +114,7 @@ class ScriptModel : public RunnableModel {
   // The same module by its other names, or by those of a module that it stands in.
   std::vector<RunValue> others(const std::string& path) const {
     std::vector<RunValue> found;
-    for (std::string_view of = path; !of.empty();
-         of = of.substr(0, of.rfind('.') == std::string_view::npos ? 0 : of.rfind('.'))) {
+    for (std::string_view of = path; !of.empty(); of = QualifiedName(of).parent()) {
       const auto names = other_names_.find(std::string(of));
       if (names == other_names_.end()) continue;
       for (const std::string& name : names->second) found.push_back(find(name + path.substr(of.size())));

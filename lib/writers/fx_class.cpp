@@ -11,8 +11,8 @@
 #include "operators/python_functions.h"
 #include "operators/torch_functions.h"
 #include "shapes/scalar_type.h"
-#include "support/dotted.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 #include "symbolic/expression.h"
 #include "writers/fx_guards.h"
 #include "writers/fx_names.h"
@@ -48,18 +48,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-// The parts of a qualified name as the model spells them: a backslash stands before a dot inside of one.
+// The parts of a qualified name as the model spells them.
 std::vector<std::string> path_parts(std::string_view path) {
-  std::vector<std::string> parts(1);
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] == '.') {
-      parts.emplace_back();
-    } else {
-      if (path.substr(i).starts_with("\\.")) ++i;
-      parts.back() += path[i];
-    }
-  }
-  return parts;
+  std::vector<std::string> names;
+  for (const std::string_view part : QualifiedName(path).parts()) names.push_back(name_of_part(part));
+  return names;
 }
 
 bool is_module_name(std::string_view name) {
@@ -149,7 +142,7 @@ class ClassWriter {
   bool is_overloaded(const Node& node) const {
     if (!file_.is_torchscript() || !node.method->empty()) return false;
     const std::string type = type_of(node);
-    return last_part(type) == "LSTM" || last_part(type) == "GRU";
+    return QualifiedName(type).last() == "LSTM" || QualifiedName(type).last() == "GRU";
   }
 
   // Where an archive has the module under later names, its own or of one around it.
@@ -189,8 +182,8 @@ class ClassWriter {
 
   // An attribute of a module that is called, which may have put another value there.
   std::optional<std::string> live_attribute(const std::string& target) {
-    std::string_view path = parent_path(target);
-    for (int i = 0; i < kMaxModules; ++i, path = parent_path(path)) {
+    std::string_view path = QualifiedName(target).parent();
+    for (int i = 0; i < kMaxModules; ++i, path = QualifiedName(path).parent()) {
       const auto called = called_.find(path);
       if (called == called_.end()) {
         if (path.empty()) break;
@@ -571,7 +564,7 @@ class ClassWriter {
     std::string_view path = node.scope->module_path;
     if (node.op != Opcode::kCallModule) return path;
     for (int i = 0; i < kMaxModules && !path.empty() && path != root_.module; ++i) {
-      path = parent_path(path);
+      path = QualifiedName(path).parent();
       const auto found = file_.modules.find(path);
       if (found != file_.modules.end() && found->second->status == ModuleStatus::kTraced &&
           found->second->calls > 0) {

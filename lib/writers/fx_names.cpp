@@ -121,7 +121,7 @@ constexpr auto kTensorAttributes = std::to_array<std::string_view>(
     {"H",       "T",       "data",      "device",       "dtype",         "grad",     "imag",   "is_cuda",
      "is_leaf", "is_meta", "is_nested", "is_quantized", "is_sparse",     "itemsize", "layout", "mH",
      "mT",      "nbytes",  "ndim",      "real",         "requires_grad", "shape"});
-// Attributes of torch.ops that are no namespaces.
+// Attributes of torch.ops and torch.classes that are no namespaces.
 constexpr auto kNotOfOps =
     std::to_array<std::string_view>({"import_module", "load_library", "loaded_libraries"});
 // Operators of TorchScript whose names Python has for methods of its own.
@@ -136,6 +136,15 @@ constexpr auto kLayouts = std::to_array<std::string_view>(
     {"_mkldnn", "jagged", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided"});
 constexpr auto kMemoryFormats = std::to_array<std::string_view>(
     {"channels_last", "channels_last_3d", "contiguous_format", "preserve_format"});
+
+// torch.classes.space.Name, which makes an object.
+bool is_registered_class(const TargetParts& target) {
+  constexpr std::string_view kClasses = "torch.classes.";
+  if (!target.space.starts_with(kClasses)) return false;
+  const std::string_view space = target.space.substr(kClasses.size());
+  return is_python_name(space) && !space.starts_with("__") && !target.name.starts_with("__") &&
+         !is_in(kNotOfOps, space);
+}
 
 // `.name`, or getattr() where Python has no such syntax.
 std::string attribute_of(const std::string& value, std::string_view name) {
@@ -175,7 +184,8 @@ std::optional<std::string> fx_function(std::string_view target) {
   if (parts.space == "builtins.str") {
     return name[0] == '_' || is_in(kNotOfStrings, name) ? std::nullopt : std::optional("str." + name);
   }
-  return is_torch_function(target) ? std::optional(std::string(target)) : std::nullopt;
+  return is_torch_function(target) || is_registered_class(parts) ? std::optional(std::string(target))
+                                                                 : std::nullopt;
 }
 
 std::span<const std::string_view> torch_module_names() { return kModuleNames; }

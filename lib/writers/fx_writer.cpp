@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "operators/target.h"
-#include "support/dotted.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 #include "writers/fx_class.h"
 #include "writers/fx_names.h"
 #include "writers/python_text.h"
@@ -197,7 +197,7 @@ class FileWriter {
     }
     std::vector<std::string> classes;
     for (const ModuleGraph& graph : collection_.graphs) {
-      const std::string_view type = last_part(graph.type);
+      const std::string_view type = QualifiedName(graph.type).last();
       classes.push_back(file_.names.create(is_python_name(type) ? type : "Graph"));
     }
     for (const auto& [target, name] : file_.missing) file_.functions[target] = name;

@@ -10,7 +10,7 @@
 
 #include "pictures/labels.h"
 #include "pictures/looks.h"
-#include "support/dotted.h"
+#include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "writers/mermaid_text.h"
 
@@ -94,7 +94,7 @@ class Writer {
   // Front matter and comments.
   std::string head(std::size_t body) const {
     const auto& [file, kind, type, method, producer] = collection_.model;
-    std::string title{last_part(type)};
+    std::string title{QualifiedName(type).last()};
     if (!file.empty()) title += (title.empty() ? "" : ", ") + file;
     std::string text = "---\n";
     if (!title.empty()) text += "title: " + mermaid_title(cut(title, options_.max_label)) + "\n";

@@ -14,8 +14,8 @@
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
-#include "support/dotted.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "writers/json_emitter.h"
 
@@ -31,52 +31,29 @@ constexpr std::size_t kMaxNesting = 64;
 // Text of a model, cut and safe to show: the one way for it into the file.
 std::string shown(std::string_view text, std::size_t most = kMostText) { return cut(printable(text), most); }
 
-// Parts of a qualified name, as they stand there: a dot behind a backslash belongs to a part.
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  if (path.empty()) return parts;
-  std::size_t start = 0;
-  for (std::size_t at = 0; at <= path.size(); ++at) {
-    if (at < path.size() && (path[at] != '.' || (at > 0 && path[at - 1] == '\\'))) continue;
-    parts.push_back(path.substr(start, at - start));
-    start = at + 1;
-  }
-  return parts;
-}
-
 // The path, or of one that is nested too deep the modules that have groups.
 std::string_view outermost(std::string_view path) {
-  std::size_t levels = 1;
-  for (std::size_t at = 0; at < path.size(); ++at) {
-    if (path[at] == '.' && (at == 0 || path[at - 1] != '\\') && levels++ == kMaxNesting)
-      return path.substr(0, at);
-  }
-  return path;
+  std::size_t levels = 0;
+  std::string_view result;
+  QualifiedName(path).for_each_prefix([&](std::string_view prefix) {
+    if (levels++ < kMaxNesting) result = prefix;
+  });
+  return result;
 }
 
 // Adds the module and those around it.
 void add_modules(std::string_view path, std::unordered_set<std::string>& modules) {
-  std::string module;
-  for (const std::string_view part : parts_of(outermost(path))) {
-    module.append(module.empty() ? "" : ".").append(part);
-    modules.insert(module);
-  }
+  QualifiedName(outermost(path)).for_each_prefix([&](std::string_view module) { modules.emplace(module); });
 }
 
 // A part for people, in one level of a namespace: those have slashes between them.
 std::string level_name(std::string_view part) {
-  std::string name;
-  for (std::size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == '\\' && i + 1 < part.size() && part[i + 1] == '.') continue;
-    name += part[i] == '/' ? '_' : part[i];
-  }
+  std::string name = name_of_part(part);
+  std::ranges::replace(name, '/', '_');
   return shown(name, kMostName);
 }
 
-std::string short_name(std::string_view type) {
-  const std::size_t dot = type.rfind('.');
-  return level_name(dot == std::string_view::npos ? type : type.substr(dot + 1));
-}
+std::string short_name(std::string_view type) { return level_name(QualifiedName(type).last()); }
 
 std::string amount(const SymInt& size) {
   const auto number = size.number();
@@ -154,7 +131,7 @@ class Groups {
       std::string_view around = outermost(path);
       if (around.size() < path.size()) continue;
       while (!around.empty() && !is_outside(around)) {
-        around = parent_path(around);
+        around = QualifiedName(around).parent();
         const auto found = calls.find(std::string(around));
         if (found == calls.end()) continue;
         callers_.emplace(Call{path, call}, *found);
@@ -177,7 +154,7 @@ class Groups {
     std::optional<Call> caller;
     std::int64_t current = call;
     bool is_first = true;
-    for (std::string_view at = path; !is_outside(at); at = parent_path(at)) {
+    for (std::string_view at = path; !is_outside(at); at = QualifiedName(at).parent()) {
       if (!is_first) {
         const std::string here(at);
         if (caller && caller->first == at) {
@@ -218,7 +195,7 @@ class Groups {
   }
 
   static std::size_t start_of_last(std::string_view path) {
-    const std::size_t length = parent_path(path).size();
+    const std::size_t length = QualifiedName(path).parent().size();
     return length == 0 ? (path.starts_with('.') ? 1 : 0) : length + 1;
   }
 
@@ -235,8 +212,8 @@ class Groups {
 
 // "a.b" of "a.b.c" and "a.b.d".
 std::string common_module(const std::string& a, const std::string& b) {
-  const auto first = parts_of(a);
-  const auto second = parts_of(b);
+  const auto first = QualifiedName(a).parts();
+  const auto second = QualifiedName(b).parts();
   std::string path;
   for (std::size_t i = 0; i < std::min(first.size(), second.size()) && first[i] == second[i]; ++i)
     path.append(i == 0 ? "" : ".").append(first[i]);
@@ -382,7 +359,7 @@ class Writer {
   }
 
   std::string label(const Node& node) const {
-    const std::vector<std::string_view> parts = parts_of(*node.target);
+    const std::vector<std::string_view> parts = QualifiedName(*node.target).parts();
     std::string label;
     if (node.op == Opcode::kCallModule) {
       label = parts.empty() ? short_name(node.scope->module_type.value_or(""))

@@ -9,8 +9,8 @@
 
 #include "graph/text_form.h"
 #include "support/columns.h"
-#include "support/dotted.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 #include "support/utf8.h"
 
 namespace fxtrace::summary_words {
@@ -111,12 +111,13 @@ std::string name(const SummaryRow& row, bool whole) {
   if (row.path.empty()) return "(root)";
   std::string text = whole ? row.path : row.name;
   if (row.last && whole) text += " - " + *row.last;
-  if (row.last && !whole) text += " - " + end_of_range(row.name, std::string(last_part(*row.last)));
+  if (row.last && !whole)
+    text += " - " + end_of_range(row.name, std::string(QualifiedName(*row.last).last()));
   return one_line(text);
 }
 
 std::string type(const SummaryRow& row) {
-  std::string text = row.type.empty() ? "-" : std::string(last_part(row.type));
+  std::string text = row.type.empty() ? "-" : std::string(QualifiedName(row.type).last());
   if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
   if (row.alias_of) {
     text += " (= " + path_or_root(*row.alias_of) + ")";

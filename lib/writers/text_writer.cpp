@@ -6,8 +6,8 @@
 
 #include "graph/summary.h"
 #include "graph/text_form.h"
-#include "support/dotted.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {

@@ -153,8 +153,10 @@ def _of_python(module: str, names: list[str]) -> Any:
 
 
 def _of_torch(target: str) -> Any:
-    """A function of the table."""
+    """A function of the table, or a class that LibTorch or a library of operators has registered."""
     space, _, name = target.rpartition(".")
+    if space.startswith("torch.classes.") and space.count(".") == 2:
+        return _of_classes(space.rpartition(".")[2], name)
     if name not in FUNCTIONS.get(space, ()):
         return None
     if space == "torch.Tensor" or space.startswith("torch._C"):  # no modules that Python finds
@@ -162,6 +164,17 @@ def _of_torch(target: str) -> Any:
     else:
         place = importlib.import_module(space)
     return getattr(place, name, None)
+
+
+def _of_classes(space: str, name: str) -> Any:
+    classes = getattr(torch.classes, space)
+    if not isinstance(classes, torch._classes._ClassNamespace) or name.startswith("__"):
+        return None
+    try:
+        made_by = getattr(classes, name)
+    except RuntimeError:  # no such class
+        return None
+    return _for_fx(made_by, name)
 
 
 def by_position(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -4,7 +4,7 @@
 
 #include "graph/lint.h"
 #include "readers/collection_reader.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 #include "writers/json_writer.h"
 
 namespace fxtrace::fuzz {

@@ -51,3 +51,11 @@ def test_names_with_dots(program, tmp_path):
     assert sorted(graph["execution"]["param_forward_order"]) == ["a.b", r"a\.b"]
     assert sorted(parameter["name"] for parameter in collection["parameters"]) == ["a.b", r"a\.b"]
     harness.compare_runs(path, graph, "forward", (torch.rand(3),), {})
+    # Whose it is, everywhere that says so.
+    rows = [line.split() for line in program.stdout("inspect", path).decode().splitlines() if "test_attribute_names." in line]
+    assert [(row[0], row[2], row[3]) for row in rows[-2:]] == [("(root)", "3", "6"), ("a", "3", "3")]
+    dot = program.stdout("render", path, "-f", "dot", "--show-parameters").decode().splitlines()
+    own = next(line for line in dot if r"a\.b</B>" in line)
+    assert own.startswith("  b") and r"get_attr[a\\.b]" in own  # in no module's box
+    done = program.run("verify", path, "--input", "float32[3]")
+    assert (done.returncode, done.stdout[:5]) == (0, b"equal")

@@ -487,3 +487,76 @@ def test_what_asserts_imply_is_known_without_shapes(program, tmp_path):
     path = archive(tmp_path, NotImplied())
     for which in range(3):
         assert harness.failed_modules(program.trace(path, "--concrete", f"which={which}")) == [""], which
+
+
+class Decided(nn.Module):
+    """By numbers of the code alone, in tensors."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.tensor(3) > 2 and not bool(torch.tensor([0.5, 1.5]).max() > 2):
+            x = torch.relu(x)
+        count = torch.tensor(0)
+        while bool(count < 3):
+            count = count + 1
+            x = x + count
+        for i in range(int(torch.tensor([1, 1]).sum())):
+            x = x * i
+        return x
+
+
+class Constant(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.limit = torch.tensor(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2 if bool(self.limit + 1 > 3) else x
+
+
+@pytest.mark.parametrize("module", [Decided, Constant])
+def test_numbers_of_the_code_decide_without_inputs(program, tmp_path, module):
+    path = os.fspath(tmp_path / "model.pt")
+    scripted = torch.jit.script(module().eval())
+    (torch.jit.freeze(scripted) if module is Constant else scripted).save(path)
+    collection = program.trace(path)
+    assert harness.failed_modules(collection) == []
+    harness.compare_runs(path, collection["graphs"][0], "forward", (torch.randn(3),), {})
+
+
+class Writer(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.add_(5)
+
+
+class Written(nn.Module):
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+        self.writer = Writer()
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = torch.zeros(3)
+        if self.how == "itself":
+            made.add_(5)
+        elif self.how == "a view":
+            made[0].add_(5)
+        elif self.how == "a view of the size of an input":
+            made.view_as(x).add_(x)
+        elif self.how == "in a list":
+            [made][0].add_(5)
+        elif self.how == "in a module":
+            self.writer(made)
+        return x * 2 if bool(made.sum() > 2) else x
+
+
+HOW = ["itself", "a view", "a view of the size of an input", "in a list", "in a module"]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("options", [(), ("--input", "x=float32[3]")], ids=["without", "with"])
+def test_what_is_written_is_not_known(program, tmp_path, how, options):
+    """Or known as it is then."""
+    path = archive(tmp_path, Written(how))
+    collection = program.trace(path, "--leaf", "@writer", *options)
+    if harness.failed_modules(collection) == []:
+        harness.compare_runs(path, collection["graphs"][0], "forward", (torch.full([3], 4.0),), {})

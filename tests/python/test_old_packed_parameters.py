@@ -2,6 +2,7 @@
 What torch.jit.load makes an object of in these classes, lib/script does."""
 
 import pickletools
+from typing import List, Optional, Tuple
 
 import archive_edit
 import harness
@@ -132,3 +133,46 @@ def test_tensors_that_are_objects(program, tmp_path, case):
     (packed,) = [node for node in graph["nodes"] if node["target"] == "layer._packed_params"]
     assert packed["meta"]["type"].startswith("torch.classes.quantized.")
     assert graph["nodes"][-2]["meta"]["shape"] == list(expected.shape)
+
+
+STATE = '''class Root(Module):
+  __parameters__ = []
+  __buffers__ = []
+  packed : __torch__.torch.classes.quantized.Conv2dPackedParamsBase
+  def forward(self: __torch__.Root,
+    x: Tensor) -> Tensor:
+    _0 = torch.quantize_per_tensor(x, 0.10000000000000001, 3, 13)
+    return torch.dequantize(ops.quantized.conv2d(_0, self.packed, 0.5, 3))
+'''
+
+
+def states() -> dict[str, tuple]:
+    """Of a convolution: as PyTorch 1.6 wrote it, as it does today, and as it reads it too."""
+    torch.manual_seed(0)
+    weight, bias = torch.quantize_per_tensor(torch.randn(4, 4, 3, 3), 0.1, 0, torch.qint8), torch.randn(4)
+    numbers = [2, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0]
+    one, none = [torch.tensor([1]), torch.tensor([1])], [torch.tensor([0]), torch.tensor([0])]
+    third: Tuple[int, List[int], List[Optional[torch.Tensor]]] = (3, numbers, [None, weight, bias])
+    return {
+        "1": (weight, bias, one, none, one, torch.tensor([1])),
+        "2": ("2", [torch.tensor(numbers, dtype=torch.int16), weight], [bias]),
+        "3": third,
+    }
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_states_of_convolutions(program, tmp_path, version):
+    torch.backends.quantized.engine = "fbgemm"
+    state, records = pickled_state(states()[version])
+    packed = b"c__torch__.torch.classes.quantized\nConv2dPackedParamsBase\n)\x81" + state + b"b"
+    records["data.pkl"] = b"\x80\x02c__torch__\nRoot\n)\x81}(" + archive_edit.pickled("packed") + packed + b"ub."
+    records["version"] = b"3\n"
+    records["code/__torch__.py"] = STATE.encode()
+    path = str(tmp_path / "model.pt")
+    with open(path, "wb") as file:
+        file.write(archive_edit.archive(records))
+    collection = program.trace(path, "--input", "x=float32[2,4,8,8]")
+    assert collection["summary"]["modules"]["failed"] == 0, collection["modules"]
+    x = torch.rand(2, 4, 8, 8)
+    expected = torch.jit.load(path)(x)
+    assert harness.difference(expected, harness.rebuild(path, collection["graphs"][0])(x)) is None

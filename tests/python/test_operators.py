@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 
+import harness
 import hostile
 import pytest
 import torch
@@ -89,16 +90,27 @@ def test_declared_operators(program, tmp_path):
 
 
 def test_code_that_cannot_be_compiled_fails_its_module(program, tmp_path):
+    path = tmp_path / "model.pt"
+    path.write_bytes(hostile.body_case("return torch.nosuch(x)")())
+    (root,) = program.trace(path)["modules"]
+    why = "Unknown builtin op: aten::nosuch. (code/__torch__.py:4)"
+    assert root["status"] == "failed" and why in root["failure"]["message"]
+
+
+def test_objects_that_code_makes(program, tmp_path):
+    """Of a class that nobody knows: declared as far as its calls go, constructors too."""
     counter = "__torch__.torch.classes.fxt.Counter"
-    for code, why in [
-        ("return torch.nosuch(x)", "Unknown builtin op: aten::nosuch. (code/__torch__.py:4)"),
-        # Declared as far as its calls go, constructors too.
-        (f"c = {counter}.__new__({counter})\n_ = (c).__init__(3)\nreturn torch.mul(x, 2)", "an object of torch.classes.fxt"),
-    ]:
-        path = tmp_path / "model.pt"
-        path.write_bytes(hostile.body_case(code)())
-        (root,) = program.trace(path)["modules"]
-        assert root["status"] == "failed" and why in root["failure"]["message"]
+    path = tmp_path / "model.pt"
+    path.write_bytes(
+        hostile.body_case(f"c = {counter}.__new__({counter})\n_ = (c).__init__(3)\nreturn torch.mul(x, 2)")()
+    )
+    made = program.trace(path)["graphs"][0]["nodes"][1]
+    assert (made["op"], made["target"], made["args"]) == ("call_function", "torch.classes.fxt.Counter", [3])
+    assert made["meta"]["type"] == "torch.classes.fxt.Counter"
+    # What was never constructed is nothing that a graph could make.
+    path.write_bytes(hostile.body_case(f"c = {counter}.__new__({counter})\n_ = (c).use(3)\nreturn torch.mul(x, 2)")())
+    (root,) = program.trace(path)["modules"]
+    assert root["status"] == "failed" and "an object of torch.classes.fxt" in root["failure"]["message"]
 
 
 def test_a_wrong_schema_is_wrong_usage(program, tmp_path):
@@ -125,28 +137,37 @@ def test_operator_library(program, tmp_path):
     library = build_library(
         tmp_path,
         """
-        #include <torch/custom_class.h>
-        struct Counter : torch::CustomClassHolder {
-          int64_t ahead(int64_t by) { return by; }
-        };
         TORCH_LIBRARY(fxt, m) {
-          m.class_<Counter>("Counter").def(torch::init<>()).def("ahead", &Counter::ahead);
           m.def("double_it(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; });
         }
         """,
     )
     path = archive(tmp_path, Doubled())
     assert targets(program.trace(path, "--op-library", library)) == ["fxt.double_it.default"]
-    # The method's result is known, and not what keeps its module from being traced.
-    counter = "__torch__.torch.classes.fxt.Counter"
-    code = f"c = {counter}.__new__({counter})\n_ = (c).__init__()\nreturn torch.mul(x, (c).ahead(2))"
-    with_class = tmp_path / "class.pt"
-    with_class.write_bytes(hostile.body_case(code)())
-    for options, why in [([], "its calls do not tell what it gives"), (["--op-library", library], "made while tracing")]:
-        (root,) = program.trace(with_class, *options)["modules"]
-        assert why in root["failure"]["message"]
     done = program.run("trace", path, "--op-library", os.fspath(tmp_path / "missing.so"))
     assert done.returncode == 2 and b"cannot load" in done.stderr
+
+
+def test_objects_of_a_library(program, tmp_path):
+    """It knows what methods give, and makes the object where the graph is run; it may be passed on whole."""
+    library = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorchbind_test.so")
+    foo = "__torch__.torch.classes._TorchScriptTesting._Foo"
+    code = (
+        f"a = {foo}.__new__({foo})\n_ = (a).__init__(3, torch.size(x, 0))\n_0 = (a).increment(2)\n"
+        "_1 = ops._TorchScriptTesting.takes_foo(a, x)\nreturn torch.mul(_1, (a).info())"
+    )
+    path = os.fspath(tmp_path / "model.pt")
+    with open(path, "wb") as file:
+        file.write(hostile.body_case(code)())
+    (root,) = program.trace(path)["modules"]
+    assert "its calls do not tell what it gives" in root["failure"]["message"]
+    (graph,) = program.trace(path, "--op-library", library)["graphs"]
+    called = [node["target"] for node in graph["nodes"][1:-1]]
+    assert called[1:] == [
+        "torch.classes._TorchScriptTesting._Foo", "increment", "_TorchScriptTesting.takes_foo.default", "info", "aten.mul.Scalar"
+    ]  # fmt: skip
+    torch.ops.load_library(library)
+    harness.compare_runs(path, graph, "forward", (torch.ones(2, 3),), {})
 
 
 @pytest.mark.volume

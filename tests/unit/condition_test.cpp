@@ -38,3 +38,40 @@ TEST_CASE("A condition over integers that are doubled again and again is told ap
   ShapeEnv dimensions;
   CHECK(comparison_of({graph, 0}, named(graph, "more"), dimensions).has_value());
 }
+
+TEST_CASE("A value is as it was made where nothing writes what it is made of") {
+  const auto is_kept = [](const std::string& between) {
+    const std::string text =
+        "  %x = placeholder[x]() -> Tensor\n"
+        "  %t = call_function[torch.tensor](3) -> Tensor\n"
+        "  %v = call_function[aten.view.default](%t, [1]) -> Tensor\n" +
+        between +
+        "  %gt = call_function[aten.gt.Scalar](%t, 2) -> Tensor\n"
+        "  %asked = call_function[builtins.bool](%gt) -> bool\n"
+        "  %output = output[output](%x) -> Tensor\n";
+    const Graph graph = parse_graph(text);
+    return is_unwritten(graph, named(graph, "asked"));
+  };
+  CHECK(is_kept(""));
+  CHECK(is_kept("  %y = call_function[aten.add.Tensor](%x, %t) -> Tensor\n"));
+  CHECK(is_kept("  %y = call_function[aten.add_.Tensor](%x, 1) -> Tensor\n"));
+  CHECK(is_kept("  %y = call_function[builtins.int](%v) -> int\n"));
+  // By whatever name.
+  CHECK_FALSE(is_kept("  %y = call_function[aten.add_.Tensor](%t, 1) -> Tensor\n"));
+  CHECK_FALSE(is_kept("  %y = call_function[aten.add_.Tensor](%v, 1) -> Tensor\n"));
+  CHECK_FALSE(
+      is_kept("  %w = call_function[aten.expand_as.default](%v, %x) -> Tensor\n"
+              "  %y = call_function[aten.mul_.Tensor](%w, %x) -> Tensor\n"));
+  // What may write it.
+  CHECK_FALSE(is_kept("  %y = call_module[layer](%t) -> Tensor\n"));
+  CHECK_FALSE(is_kept("  %y = call_function[pkg.own.default](%t) -> Tensor\n"));
+  CHECK_FALSE(is_kept("  %y = call_function[builtins.list]([%t]) -> List[Tensor]\n"));
+}
+
+TEST_CASE("What an input is made of, nobody knows") {
+  const Graph graph = parse_graph(
+      "  %x = placeholder[x]() -> Tensor\n"
+      "  %asked = call_function[builtins.bool](%x) -> bool\n"
+      "  %output = output[output](%x) -> Tensor\n");
+  CHECK_FALSE(is_unwritten(graph, named(graph, "asked")));
+}

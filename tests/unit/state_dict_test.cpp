@@ -164,9 +164,15 @@ TEST_CASE("state dict: who shares a storage", "[state_dict]") {
                                tuple({global("torch._utils", "_rebuild_tensor_v2"), global("torch", "Tensor"),
                                       tuple({storage("8"), integer(1), integers({1}), integers({1})}), "}"}) +
                                "R"},
+            {"subclass", global("torch._tensor", "_rebuild_from_type_v2") +
+                             tuple({global("torch._utils", "_rebuild_tensor_v2"), global("pkg", "Sub"),
+                                    tuple({storage("8"), integer(1), integers({1}), integers({1})}), "}"}) +
+                             "R"},
+            {"quantized", call("_rebuild_qtensor", {storage("10", "QInt8Storage"), integer(0), integers({4}),
+                                                    integers({1}), tuple({}), "\x89", "}"})},
         }),
         compressed);
-    REQUIRE(names_of(tensors) == "embed head view own f8 attributes");
+    REQUIRE(names_of(tensors) == "embed head view own f8 attributes subclass quantized");
     CHECK(tensors[0].storage == "7");
     CHECK(tensors[1].storage == "7");
     CHECK(tensors[1].sizes == tensors[0].sizes);
@@ -179,19 +185,20 @@ TEST_CASE("state dict: who shares a storage", "[state_dict]") {
     CHECK(tensors[4].sizes.empty());
     CHECK(tensors[5].storage == "8");
     CHECK(tensors[5].offset == 1);
+    CHECK(tensors[6].storage == "8");
+    CHECK(tensors[7].dtype == "qint8");
+    CHECK(tensors[7].sizes == std::vector<std::int64_t>{4});
   }
 }
 
-TEST_CASE("state dict: what is no plain tensor is left out", "[state_dict]") {
+TEST_CASE("state dict: what is no tensor over a storage is left out", "[state_dict]") {
   std::string nested = tensor(storage("0"));
   for (int i = 0; i < 100; ++i) nested = call("_rebuild_parameter", {nested, "\x88", "}"});
   const auto tensors = read_pickle(dict_of({
       {"number", integer(1)},
       {"object", global("os", "system") + tuple({text("true")}) + "R"},
-      {"subclass", global("torch._tensor", "_rebuild_from_type_v2") +
-                       tuple({global("torch._utils", "_rebuild_tensor_v2"), global("pkg", "Sub"),
-                              tuple({storage("8"), integer(1), integers({1}), integers({1})}), "}"}) +
-                       "R"},
+      {"made_by_nothing", global("torch._tensor", "_rebuild_from_type_v2") +
+                              tuple({global("pkg", "make"), global("pkg", "Sub"), tuple({}), "}"}) + "R"},
       {"no_arguments", call("_rebuild_tensor_v2", {})},
       {"no_storage", call("_rebuild_tensor_v2", {integer(0), integer(0), integers({}), integers({})})},
       {"unknown_dtype", tensor(storage("0", "NoStorage"))},

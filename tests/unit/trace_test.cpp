@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "fake_program.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 #include "trace/graph_tracer.h"
 
 using namespace fxtrace;

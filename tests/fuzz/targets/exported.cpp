@@ -1,5 +1,6 @@
 // The input is the JSON of a program, or an object with `program` and more of an archive: `weights` and
 // `constants` (the configurations of data/), and `options` as in a configuration file.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,11 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "archive/file_kind.h"
-#include "exported/front_end.h"
+#include "exported/exported_program.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
 #include "trace/config.h"
+#include "trace/trace_program.h"
 
 namespace fxtrace::fuzz {
 namespace {
@@ -58,7 +60,8 @@ void exported_archive(std::string_view bytes, const Config& config) {
   const ModelFile file = memory_file(bytes);
   check_traced(config, [&](const Wanted& wanted) {
     const FileInfo info = identify_file(file);
-    return trace_exported_program(file, info, config.options, wanted, {});
+    return trace_program(std::make_unique<const ExportedProgram>(file, info, config.options.model),
+                         config.options, wanted, {});
   });
 }
 

@@ -9,7 +9,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "torchscript/front_end.h"
+#include "torchscript/load.h"
 
 namespace fxtrace::fuzz {
 namespace {
@@ -60,7 +60,8 @@ void trace(std::string_view input) {
   const ModelFile file = memory_file(stored_zip(records));
   check_traced(config, [&](const Wanted& wanted) {
     const FileInfo info = identify_file(file);
-    return torchscript::trace_torchscript(file, info, config.options, wanted, {});
+    return trace_program(torchscript::load_torchscript(file, info, config.options, {}), config.options,
+                         wanted, {});
   });
 }
 

@@ -35,9 +35,9 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/torchscript/choices.h"
 #include "tests/fuzz/torchscript/code_generator.h"
-#include "torchscript/front_end.h"
-#include "trace/front_end.h"
+#include "torchscript/load.h"
 #include "trace/input_spec.h"
+#include "trace/trace_program.h"
 #include "writers/json_writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -91,13 +91,10 @@ void trace_generated(std::string_view bytes, Report& report) {
   wanted.description = true;
   wanted.hint = true;
   try {
-    const auto load = [&] {
-      report.phase = Report::kLoading;
-      auto program = torchscript::load_torchscript(file, identify_file(file), options, {});
-      report.phase = Report::kTracing;
-      return program;
-    };
-    const TraceResult result = trace_model(load, options, wanted, {});
+    report.phase = Report::kLoading;
+    auto program = torchscript::load_torchscript(file, identify_file(file), options, {});
+    report.phase = Report::kTracing;
+    const TraceResult result = trace_program(std::move(program), options, wanted, {});
     report.phase = Report::kWriting;
     lint(result.collection);
     std::ostringstream out;

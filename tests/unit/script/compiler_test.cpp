@@ -92,6 +92,28 @@ def f(x: Tensor, n: int) -> Tensor:
 )");
 }
 
+TEST_CASE("script compiler: operators that are gone are what LibTorch writes in their place") {
+  CHECK(graph_of(R"(
+def f(x: Tensor) -> Tensor:
+  _0 = torch._pair(3)
+  _1 = torch._assert_int_or_pair(_0, "size", "no")
+  return torch.mul(x, (ops.prim.shape(x))[torch.sub((_0)[0], 2)])
+)") == R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=3]()
+  %11 : int = prim::Constant[value=0]()
+  %13 : int = prim::Constant[value=2]()
+  %2 : int[] = prim::ListConstruct(%1, %1)
+  %9 : int[] = aten::size(%x)
+  %12 : int = aten::__getitem__(%2, %11)
+  %14 : int = aten::sub(%12, %13)
+  %15 : int = aten::__getitem__(%9, %14)
+  %16 : Tensor = aten::mul(%x, %15)
+  return (%16)
+)");
+  CHECK(failure_of("def f(x: Tensor) -> List[int]:\n  return torch._pair(\"a\")\n").find("_pair") !=
+        std::string::npos);
+}
+
 TEST_CASE("script compiler: operators of old archives mean what they meant") {
   const std::string code = R"(
 def f(x: Tensor) -> Tensor:

@@ -230,6 +230,56 @@ TEST_CASE("objects: a storage has one device and one size") {
   CHECK(contains(both(storage("Float", "0", "", 4), storage("Float", "0", "", 4)), "on no device"));
 }
 
+// What Python's pickler writes of a tensor with attributes, or of a class of its own.
+std::string of_own_class(const std::string& function, const std::string& type, const std::string& arguments,
+                         const std::string& attributes = "}") {
+  return global("torch._tensor", "_rebuild_from_type_v2") + "(" + function + type + arguments + attributes +
+         "tR";
+}
+
+TEST_CASE("objects: tensors of classes of their own are tensors") {
+  const std::map<std::string, std::string> records{{"0", std::string(24, '\0')}};
+  const std::string plain = tensor(storage("Float", "0", "cpu", 6), 0, {2, 3}, {3, 1});
+  const std::string rebuild = global("torch._utils", "_rebuild_tensor_v2");
+  const std::string arguments = plain.substr(rebuild.size(), plain.size() - rebuild.size() - 1);
+  for (const std::string& type : {global("torch", "Tensor"), global("torch.nn.parameter", "Parameter"),
+                                  global("pkg", "Own"), global("__torch__", "Net")}) {
+    const Value made = read(of_own_class(rebuild, type, arguments, dict({{"tag", number(3)}})), records);
+    CHECK(made.to_tensor().sizes == std::vector<std::int64_t>{2, 3});
+  }
+  const std::string parameter = global("torch._utils", "_rebuild_parameter");
+  const std::string wrapped = tuple({plain, "\x88", global("collections", "OrderedDict") + ")R"});
+  CHECK(read(of_own_class(parameter, global("torch", "Tensor"), wrapped), records).to_tensor().requires_grad);
+  // The second one of a pickle takes the function from the memo.
+  const std::string kept = "(" + rebuild + "q\x07" + arguments + "R";
+  const Value both = read(kept + of_own_class("h\x07", global("torch", "Tensor"), arguments) + "t", records);
+  CHECK(both.items()[1].to_tensor().sizes == std::vector<std::int64_t>{2, 3});
+  for (const std::string& damaged : {of_own_class(global("pkg", "f"), global("torch", "Tensor"), arguments),
+                                     of_own_class("N", global("torch", "Tensor"), arguments),
+                                     of_own_class("K\x05", global("torch", "Tensor"), arguments),
+                                     of_own_class(number(-1), global("torch", "Tensor"), arguments),
+                                     of_own_class(rebuild, global("torch", "Tensor"), "N"),
+                                     of_own_class(rebuild, global("torch", "Tensor"), arguments, "N"),
+                                     global("torch._tensor", "_rebuild_from_type_v2") + "(tR",
+                                     "(" + rebuild + "t", "](" + rebuild + "e"}) {
+    CHECK(error(damaged, records) != "no error");
+  }
+}
+
+TEST_CASE("objects: texts with a long length") {
+  CHECK(read("\x8d" + little(3, 8) + "abc").to_string() == "abc");
+  CHECK(error("\x8d" + little(4, 8) + "abc") != "no error");
+  CHECK(error("\x8d" + little(UINT64_MAX, 8) + "abc") != "no error");
+}
+
+TEST_CASE("objects: lists of the oldest pickles") {
+  const Value list = read(global("__main__", "IntList") +
+                          "](K\x01K\x02"
+                          "eb");
+  CHECK(dynamic_type(list)->repr_str() == "List[int]");
+  CHECK(error(global("__main__", "IntList") + "](" + text("a") + "eb") != "no error");
+}
+
 TEST_CASE("objects: damaged pickles") {
   for (const std::string& pickle :
        {""s,

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "folder.h"
 #include "support/error.h"
-#include "torchscript/front_end.h"
+#include "torchscript/load.h"
 #include "trace/input_spec.h"
 #include "trace/trace.h"
 #include "writers/json_writer.h"

@@ -1,7 +1,8 @@
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "costs/graph_costs.h"
 #include "support/timer.h"
@@ -44,24 +45,18 @@ void warn_of(const std::vector<std::string>& warnings, const Listener& listener)
   }
 }
 
-TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
-                        const TraceOptions& options, const Wanted& wanted, const Listener& listener) {
-  const Timer load_time;
-  const std::shared_ptr<const Program> program = load();
-  const std::string load_text = load_time.milliseconds();
-  listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
-                    std::to_string(program->parameters().size()) + " parameters and buffers in " + load_text);
+TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
+                          const Wanted& wanted, const Listener& listener) {
   const bool is_method_asked_for = options.method != TraceOptions().method;
   if (wanted.graphs_if_any && !is_method_asked_for && !program->has_method(options.method)) {
     TraceResult result = describe(*program, options);
-    result.program = program;
+    result.program = std::move(program);
     return result;
   }
   const Timer trace_time;
   TraceResult result = trace(*program, options, wanted.description);
   const Timer cost_time;
   add_costs(result.collection);
-  result.load_time = load_text;
   result.trace_time = trace_time.milliseconds();
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();
@@ -70,7 +65,7 @@ TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& l
                     cost_time.milliseconds());
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
-  result.program = program;
+  result.program = std::move(program);
   return result;
 }
 

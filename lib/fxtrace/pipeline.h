@@ -1,11 +1,12 @@
-// One door to all front ends.
+// From a model's file to its collection: identify, load, trace, finish.  All commands and fxtrace.h go this
+// way.
 #pragma once
 
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "execute/plugin.h"
 #include "trace/config.h"
-#include "trace/front_end.h"
+#include "trace/trace_program.h"
 
 namespace fxtrace {
 
@@ -27,12 +28,11 @@ class Stages {
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages);
 
-// Traces the model, of which `info` says what identify_file() found.  Throws Error.
-TraceResult run_front_end(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                          const Wanted& wanted, const Listener& listener);
-
-// Tells what the trace has to say, and puts the options into the collection.  Where the configuration is
-// strict, throws Error(kUsage) for an option that did nothing: it is most likely not the one that was meant.
-void finish_trace(TraceResult& result, const Config& config, const Listener& listener);
+// Traces the model, of which `info` says what identify_file() found, and tells the listener what the trace
+// has to say.  `name` is what the collection calls the file, and its options are the configuration's, whose
+// passes are not run yet.  Where the configuration is strict, throws Error(kUsage) for an option that did
+// nothing: it is most likely not the one that was meant.  Throws Error at file.path() for all else.
+TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
+                       const Config& config, const Wanted& wanted, const Listener& listener);
 
 }  // namespace fxtrace

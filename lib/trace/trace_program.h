@@ -1,4 +1,4 @@
-// What every front end does: it takes a path and options, and hands over a TraceResult.
+// From a program, of whichever front end, to what is known of it.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ struct Listener {
 // with how many there are, and listener.progress() for the others.
 void warn_of(const std::vector<std::string>& warnings, const Listener& listener);
 
-// Loads, traces, describes.
-TraceResult trace_model(const std::function<std::unique_ptr<const Program>()>& load,
-                        const TraceOptions& options, const Wanted& wanted, const Listener& listener);
+// Traces, works out costs, and describes.  The result keeps the program.
+TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
+                          const Wanted& wanted, const Listener& listener);
 
 }  // namespace fxtrace

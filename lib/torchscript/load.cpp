@@ -1,4 +1,4 @@
-#include "torchscript/front_end.h"
+#include "torchscript/load.h"
 
 #include <utility>
 
@@ -14,16 +14,6 @@ std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const Fil
   warn_of(provide_operators(*archive, options), listener);
   archive->load();
   return std::make_unique<const TorchScriptProgram>(std::move(archive), options);
-}
-
-TraceResult trace_torchscript(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                              const Wanted& wanted, const Listener& listener) {
-  try {
-    return trace_model([&] { return load_torchscript(file, info, options, listener); }, options, wanted,
-                       listener);
-  } catch (const script::SourceError& error) {  // its place is a line of a record
-    throw input_error(error.what()).at(file.path() + ": " + error.place());
-  }
 }
 
 }  // namespace fxtrace::torchscript

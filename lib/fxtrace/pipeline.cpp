@@ -1,0 +1,77 @@
+#include "fxtrace/pipeline.h"
+
+#include <memory>
+#include <utility>
+
+#include "exported/exported_program.h"
+#include "fxtrace/operator_libraries.h"
+#include "script/source.h"
+#include "support/error.h"
+#include "support/timer.h"
+#include "torchscript/load.h"
+
+namespace fxtrace {
+namespace {
+
+std::unique_ptr<const Program> load(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                                    const Listener& listener) {
+  if (!is_traceable(info.kind)) throw not_traceable(info);
+  if (info.kind == FileKind::kExportedProgram)
+    return std::make_unique<const ExportedProgram>(file, info, options.model);
+  if (options.model)
+    throw usage_error("--model is only for archives of exported programs; this is " + info.what);
+  return torchscript::load_torchscript(file, info, options, listener);
+}
+
+TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                   const Wanted& wanted, const Listener& listener) {
+  try {
+    const Timer timer;
+    std::unique_ptr<const Program> program = load(file, info, options, listener);
+    const std::string time = timer.milliseconds();
+    listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
+                      std::to_string(program->parameters().size()) + " parameters and buffers in " + time);
+    TraceResult result = trace_program(std::move(program), options, wanted, listener);
+    result.load_time = time;
+    return result;
+  } catch (const script::SourceError& error) {  // its place is a line of a record
+    throw input_error(error.what()).at(file.path() + ": " + error.place());
+  } catch (Error& error) {
+    error.at(file.path());
+    throw;
+  }
+}
+
+}  // namespace
+
+const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
+                                    Stages& stages) {
+  const FxtraceEngine* engine = nullptr;
+  if (runs_model) {
+    stages.begins(Stage::kLoadLibTorch);
+    engine = &open_engine(listener);
+  }
+  if (!options.op_libraries.empty()) {
+    stages.begins(Stage::kLoadLibTorch);
+    open_execute_plugin(listener, "--op-library");
+    stages.begins(Stage::kLoadOperators);
+    options.registered = load_operators(options.op_libraries, listener);
+  }
+  stages.begins(Stage::kFxtrace);
+  stages.all_is_open(runs_model);
+  return engine;
+}
+
+TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
+                       const Config& config, const Wanted& wanted, const Listener& listener) {
+  TraceResult result = traced(file, info, config.options, wanted, listener);
+  if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
+  warn_of(result.misfits, listener);
+  warn_of(result.warnings, listener);
+  for (const auto& note : result.notes) listener.note(note);
+  result.collection.options_json = options_json(config);
+  result.collection.model.file = name;
+  return result;
+}
+
+}  // namespace fxtrace
