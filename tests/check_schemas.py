@@ -13,6 +13,8 @@ import sys
 import jsonschema_rs
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+import golden  # noqa: E402
 
 
 def validator(name):
@@ -105,10 +107,10 @@ def main():
     count = 0
     other_counts = dict.fromkeys(others, 0)
     bad = []
-    for path in sorted((ROOT / "tests" / "golden").glob("*/stdout")):
+    for name in golden.names():
         try:
             # run_golden.py records the version as a word.
-            document = json.loads(path.read_text(encoding="utf-8").replace("{VERSION}", "0.0.0"))
+            document = json.loads(golden.Case.read(name).stdout.replace(b"{VERSION}", b"0.0.0"))
         except ValueError:
             continue  # DOT, help
         if not isinstance(document, dict):
@@ -117,13 +119,13 @@ def main():
         if kind in others:
             other_counts[kind] += 1
             errors = list(others[kind].iter_errors(document))
-            bad += [f"{path.parent.name}: {error.instance_path}: {error.message[:200]}" for error in errors]
+            bad += [f"{name}: {error.instance_path}: {error.message[:200]}" for error in errors]
         if kind != "fxtrace.graph_collection":
             continue
         count += 1
         # `options` is a configuration file, so that a run can be repeated.
         errors = [*collections.iter_errors(document), *configs.iter_errors(document["options"])]
-        bad += [f"{path.parent.name}: {error.instance_path}: {error.message[:200]}" for error in errors]
+        bad += [f"{name}: {error.instance_path}: {error.message[:200]}" for error in errors]
     for wanted, changes in ((True, ALLOWED), (False, REFUSED)):
         for place, value in changes:
             document = document_with(place, value)

@@ -17,9 +17,11 @@ import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+import golden  # noqa: E402
+
 SAMPLES = ROOT / "sample_models"
 FIXTURES = ROOT / "tests" / "fixtures" / "files"
-GOLDEN = ROOT / "tests" / "golden"
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 
@@ -286,7 +288,7 @@ def write_collections() -> None:
         "json_script_classes",
     )
     for case in cases:
-        write("collection", case.removeprefix("json_") + ".json", compact(json.loads((GOLDEN / case / "stdout").read_text())))
+        write("collection", case.removeprefix("json_") + ".json", compact(json.loads(golden.Case.read(case).stdout)))
 
 
 def write_calls() -> None:
@@ -337,9 +339,9 @@ def write_texts() -> None:
         )
     ):
         write("config", f"config_{number}.json", compact(value))
-    for case in sorted(GOLDEN.glob("*/*.json")):
-        if case.stat().st_size < 2000:
-            write("config", f"{case.parent.name}.json", case.read_bytes())
+    for path in sorted((ROOT / "tests" / "golden" / "inputs").glob("*.json")):
+        if path.stat().st_size < 2000:
+            write("config", path.name, path.read_bytes())
 
 
 def main() -> None:

@@ -1,24 +1,21 @@
 """Damaged and hostile collections, for `fxtrace render`, by name."""
 
-import glob
 import json
-import os
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hostile import ROOT, Case
+import golden
+from hostile import Case
 
-GOLDEN = os.path.join(ROOT, "tests", "golden")
-SMALL = os.path.join(GOLDEN, "json_vision_scripted", "stdout")
-WITH_SUBGRAPHS = os.path.join(GOLDEN, "json_exported_cond", "stdout")
+SMALL, WITH_SUBGRAPHS = "json_vision_scripted", "json_exported_cond"
 
 Json = Any
 
 
-def load(path: str) -> Json:
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+def load(name: str) -> Json:
+    """What a golden records."""
+    return json.loads(golden.Case.read(name).stdout)
 
 
 PASSES = ("--pass", "functional")
@@ -28,9 +25,9 @@ def render(name: str, make: Callable[[], bytes], expect: str = "error", says: tu
     return Case(name, make, expect, options, says, "render")
 
 
-def edited(change: Callable[[Json], None], path: str = SMALL) -> Callable[[], bytes]:
+def edited(change: Callable[[Json], None], name: str = SMALL) -> Callable[[], bytes]:
     def make() -> bytes:
-        document = load(path)
+        document = load(name)
         change(document)
         return json.dumps(document).encode()
 
@@ -92,9 +89,9 @@ def cases() -> Iterator[Case]:
     yield render("open lists", lambda: b"[" * 1_000_000)
     yield render("open objects", lambda: b'{"graphs":' * 200_000)
     yield render("zeros", lambda: bytes(1 << 20))
-    yield render("half", lambda: open(SMALL, "rb").read()[:-100])
-    yield render("no UTF-8", lambda: open(SMALL, "rb").read().replace(b'"stem', b'"\xff\xfe'))
-    yield render("a huge number", lambda: open(SMALL, "rb").read().replace(b'"line": 1', b'"line": 1' + b"0" * 100_000), "any")
+    yield render("half", lambda: golden.Case.read(SMALL).stdout[:-100])
+    yield render("no UTF-8", lambda: golden.Case.read(SMALL).stdout.replace(b'"stem', b'"\xff\xfe'))
+    yield render("a huge number", lambda: golden.Case.read(SMALL).stdout.replace(b'"line": 1', b'"line": 1' + b"0" * 100_000), "any")
     yield render("a long string", edited(lambda d: d["model"].update(type="x" * (8 << 20))), "traced")
     yield render("control characters", edited(bidirectional))
     yield render("deep arguments", edited(lambda d: nested(d, 900)), "any")
@@ -115,11 +112,11 @@ def cases() -> Iterator[Case]:
 def mutated(count: int = 190, seed: int = 11) -> Iterator[Case]:
     """Goldens with one value replaced, deleted or doubled."""
     generator = random.Random(seed)
-    paths = sorted(glob.glob(os.path.join(GOLDEN, "json_*", "stdout")))
+    names = golden.names("json_")
     junk = (None, True, -1, 1 << 63, 1e308, "", "x", [], {}, [[]], {"node": "x"}, {"graph": "x"}, "\udcff")
     for number in range(count):
-        path = generator.choice(paths)
-        document = load(path)
+        name = generator.choice(names)
+        document = load(name)
         place, keys = document, ()
         while isinstance(place, dict | list) and place and (not keys or generator.random() < 0.9):
             key = generator.choice(list(place) if isinstance(place, dict) else range(len(place)))
@@ -131,13 +128,13 @@ def mutated(count: int = 190, seed: int = 11) -> Iterator[Case]:
         else:
             parent[key] = generator.choice(junk)
         data = json.dumps(document).encode()
-        where = os.path.basename(os.path.dirname(path)) + ":" + ".".join(map(str, keys))
+        where = name + ":" + ".".join(map(str, keys))
         yield render(f"{number} {where}", lambda data=data: data, "any", options=PASSES if number % 2 else ())
 
 
 def flipped(count: int = 50, seed: int = 12) -> Iterator[Case]:
     generator = random.Random(seed)
-    original = open(WITH_SUBGRAPHS, "rb").read()
+    original = golden.Case.read(WITH_SUBGRAPHS).stdout
     for number in range(count):
         data = bytearray(original)
         data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)

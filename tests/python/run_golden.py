@@ -4,10 +4,8 @@
     tests/python/run_golden.py [--fxtrace PATH] [-k WORD] [-j N]
     tests/python/run_golden.py --update         # records what the program does now; never in CI
 
-A case is a folder with `args` (words as a shell splits them, "#" begins a comment; run in the project's root)
-and the expected `exit_code`, `stdout` and `stderr`; `stdin` is given to the program where it stands.  In
-expected output `{VERSION}` stands for the program's version.  Every sample model has a case for JSON and one
-for DOT: --update adds what is missing.  Needs Python alone.
+golden.py says what a case is.  Every sample model has a case for JSON: --update adds what is missing.
+Needs Python alone.
 """
 
 import argparse
@@ -19,10 +17,10 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-GOLDEN = os.path.join(ROOT, "tests", "golden")
-STREAMS = ("exit_code", "stdout", "stderr")
+from golden import ROOT, Case, names
+
 
 
 def find_program(given: str | None) -> str:
@@ -46,30 +44,6 @@ def sample_cases() -> dict[str, str]:
     return cases
 
 
-def read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def run(program: str, case: str) -> dict[str, bytes]:
-    folder = os.path.join(GOLDEN, case)
-    with open(os.path.join(folder, "args"), encoding="utf-8") as file:
-        args = shlex.split(file.read(), comments=True)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("FXTRACE")}
-    done = subprocess.run(
-        [program, *args],
-        capture_output=True,
-        cwd=ROOT,
-        timeout=120,
-        input=read(os.path.join(folder, "stdin")) or b"",
-        env={**environment, "LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"},
-    )
-    return {"exit_code": b"%d\n" % done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-
-
 def version_of(program: str) -> bytes:
     done = subprocess.run([program, "--version"], capture_output=True, timeout=60)
     words = done.stdout.split()
@@ -82,32 +56,26 @@ def hide_version(text: bytes, version: bytes) -> bytes:
     )
 
 
-def record(case: str, result: dict[str, bytes]) -> list[str]:
-    changed = []
-    for stream, content in result.items():
-        path = os.path.join(GOLDEN, case, stream)
-        if not content and stream != "exit_code":  # no file: nothing is expected
-            if os.path.exists(path):
-                os.remove(path)
-                changed.append(stream)
-        elif read(path) != content:
-            with open(path, "wb") as file:
-                file.write(content)
-            changed.append(stream)
-    return changed
+def run(case: Case, program: str, version: bytes) -> Case:
+    """The case with what the program gives now."""
+    args = shlex.split(case.command.decode(), comments=True)[1:]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FXTRACE")}
+    done = subprocess.run(
+        [program, *args],
+        capture_output=True,
+        cwd=ROOT,
+        timeout=120,
+        input=case.given(),
+        env={**environment, "LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"},
+    )
+    out, err = (hide_version(text, version) for text in (done.stdout, done.stderr))
+    return replace(case, exit_code=b"%d" % done.returncode, stdout=out, stderr=err)
 
 
-def differences(case: str, result: dict[str, bytes]) -> list[str]:
-    lines = []
-    for stream in STREAMS:
-        expected = read(os.path.join(GOLDEN, case, stream)) or b""
-        if expected != result[stream]:
-            texts = [text.decode(errors="replace").splitlines() for text in (expected, result[stream])]
-            diff = list(
-                difflib.unified_diff(*texts, f"{case}/{stream} expected", f"{case}/{stream} now", lineterm="")
-            )
-            lines += diff[:40] + ([f"... {len(diff) - 40} lines more"] if len(diff) > 40 else [])
-    return lines
+def differences(name: str, expected: bytes, now: bytes) -> list[str]:
+    texts = [text.decode(errors="replace").splitlines() for text in (expected, now)]
+    diff = list(difflib.unified_diff(*texts, f"{name} expected", f"{name} now", lineterm=""))
+    return diff[:40] + ([f"... {len(diff) - 40} lines more"] if len(diff) > 40 else [])
 
 
 def main() -> int:
@@ -122,40 +90,34 @@ def main() -> int:
     program = find_program(options.fxtrace)
 
     missing = {
-        case: args
-        for case, args in sample_cases().items()
-        if options.k in case and not os.path.isdir(os.path.join(GOLDEN, case))
+        name: args
+        for name, args in sample_cases().items()
+        if options.k in name and not os.path.exists(Case.path(name))
     }
     if options.update:
-        for case, args in missing.items():
-            os.makedirs(os.path.join(GOLDEN, case))
-            with open(os.path.join(GOLDEN, case, "args"), "w", encoding="utf-8") as file:
-                file.write(args)
+        for name, args in missing.items():
+            with open(Case.path(name), "w", encoding="utf-8") as file:
+                file.write(f"fxtrace {args}")
     elif missing:
         print("samples without a case: " + ", ".join(missing) + "; --update adds them", file=sys.stderr)
 
-    cases = sorted(
-        name
-        for name in os.listdir(GOLDEN)
-        if os.path.exists(os.path.join(GOLDEN, name, "args")) and options.k in name
-    )
+    cases = [Case.read(name) for name in names() if options.k in name]
     version = version_of(program)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
-        for case, result in zip(cases, pool.map(lambda case: run(program, case), cases)):
-            result = {stream: hide_version(content, version) for stream, content in result.items()}
+        for case, result in zip(cases, pool.map(lambda case: run(case, program, version), cases)):
+            if result.content() == case.content():
+                continue
+            failed += 1
             if options.update:
-                changed = record(case, result)
-                if changed:
-                    print(f"recorded {case}: {', '.join(changed)}")
+                with open(Case.path(case.name), "wb") as out:
+                    out.write(result.content())
+                print(f"recorded {case.name}")
             else:
-                lines = differences(case, result)
-                failed += bool(lines)
-                if lines:
-                    print("\n".join(lines))
+                print("\n".join(differences(case.name, case.content(), result.content())))
     if not options.update:
         print(f"{len(cases) - failed} of {len(cases)} cases as recorded")
-    return 1 if failed or (missing and not options.update) else 0
+    return 1 if (failed or missing) and not options.update else 0
 
 
 if __name__ == "__main__":

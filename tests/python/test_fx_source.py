@@ -10,6 +10,7 @@ from unittest import mock
 import control_flow_models
 import fx_source
 import generate  # stands in sample_models
+import golden
 import harness
 import pytest
 import tiers
@@ -176,8 +177,7 @@ def test_render_writes_what_trace_writes(program, tmp_path):
 
 def collection_of(*nodes: dict, type_name: str = "pkg.Net", file: str = "model.pt") -> dict:
     """A TorchScript collection of one graph with these nodes behind an input x."""
-    with open(f"{harness.ROOT}/tests/golden/json_vision_scripted/stdout", encoding="utf-8") as golden:
-        document = json.load(golden)
+    document = json.loads(golden.Case.read("json_vision_scripted").stdout)
     place = {"scope": {"module_path": "", "module_type": None, "call": 1}, "meta": None, "source": None}
     found = [{"name": "x", "op": "placeholder", "target": "x", "args": [], "kwargs": {}, "users": [], **place}]
     for node in nodes:

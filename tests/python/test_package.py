@@ -3,7 +3,6 @@
 Graphs as torch.fx modules are in test_package_modules.py, and wherever harness.rebuild is.
 """
 
-import glob
 import io
 import json
 import os
@@ -14,6 +13,7 @@ import warnings
 from html.parser import HTMLParser
 
 import fxtrace
+import golden
 import harness
 import pytest
 from fxtrace import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
@@ -23,7 +23,7 @@ SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 FAILING = os.path.join(harness.SAMPLES, "failing_nested.pt")
 DIMENSIONS = os.path.join(harness.SAMPLES, "exported_dimensions.pt2")
 SEVERAL = os.path.join(harness.SAMPLES, "exported_several.pt2")
-GOLDENS = sorted(glob.glob(os.path.join(harness.ROOT, "tests", "golden", "json_*", "stdout")))
+GOLDENS = golden.names("json_")
 
 
 @pytest.fixture(autouse=True)
@@ -323,11 +323,12 @@ def same(graph: fxtrace.Graph, expected: dict) -> None:
         same(body, expected["subgraphs"][name])
 
 
-@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: os.path.basename(os.path.dirname(path)))
-def test_loading_loses_nothing(path, tmp_path):
-    with open(path, encoding="utf-8") as file:
-        document = json.load(file)
-    collection = fxtrace.load(path)
+@pytest.mark.parametrize("name", GOLDENS)
+def test_loading_loses_nothing(name, tmp_path):
+    content = golden.Case.read(name).stdout
+    document = json.loads(content)
+    (tmp_path / "golden.json").write_bytes(content)
+    collection = fxtrace.load(tmp_path / "golden.json")
     for graph, expected in zip(collection, document["graphs"], strict=True):
         same(graph, expected)
         execution = expected["execution"]
@@ -343,7 +344,7 @@ def test_loading_loses_nothing(path, tmp_path):
     collection.save(tmp_path / "saved.json")
     with open(tmp_path / "saved.json", encoding="utf-8") as file:
         assert json.load(file) == document
-    with open(path, encoding="utf-8") as text, open(path, "rb") as binary:
+    with open(tmp_path / "golden.json", encoding="utf-8") as text, open(tmp_path / "golden.json", "rb") as binary:
         assert fxtrace.load(text) == fxtrace.load(binary) == fxtrace.load(document) == collection
 
 

@@ -81,8 +81,8 @@ def test_name_everywhere(program, tmp_path):
 
 def test_collections(program, tmp_path):
     saved = tmp_path / "saved.json"
-    for golden in (hostile_collections.SMALL, hostile_collections.WITH_SUBGRAPHS):
-        document = hostile_collections.load(golden)
+    for name in (hostile_collections.SMALL, hostile_collections.WITH_SUBGRAPHS):
+        document = hostile_collections.load(name)
         paths = strings(document)
         for path in paths:
             saved.write_text(json.dumps(with_text(document, path, lambda text: text + NASTY)))

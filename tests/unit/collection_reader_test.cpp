@@ -30,8 +30,8 @@ std::string written(const GraphCollection& collection) {
 }
 
 const std::string& small() {
-  static const std::string text = written(
-      read_collection(content_of(FXTRACE_SOURCE_DIR "/tests/golden/json_nested_scripted/stdout"), "x.json"));
+  static const std::string golden = content_of(FXTRACE_SOURCE_DIR "/tests/golden/json_nested_scripted.txt");
+  static const std::string text = written(read_collection(golden.substr(golden.find("\n{") + 1), "x.json"));
   return text;
 }
 

@@ -1,0 +1,85 @@
+"""The cases of tests/golden, which run_golden.py runs.
+
+A case is a file: the command, as a shell splits it ("#" begins a comment; run in the project's root), and behind
+lines that begin with ";;; " what is expected of it:
+
+    fxtrace render - -f dot
+    ;;; stdin of json_nested_scripted      (that case's stdout; "stdin from PATH" is a file's content)
+    ;;; exit 0
+    ;;; stdout
+    digraph {
+    ...
+
+"stdin", "stdout" and "stderr" are followed by their text, and left out where that is empty.  In expected output
+`{VERSION}` stands for the program's version.
+"""
+
+import glob
+import os
+import re
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GOLDEN = os.path.join(ROOT, "tests", "golden")
+STREAMS = ("stdin", "stdout", "stderr")
+MARK = b";;; "
+CUT = b" without the last newline"
+
+
+@dataclass
+class Case:
+    name: str
+    command: bytes
+    stdin_of: bytes = b""  # "of CASE" or "from PATH", where it stands elsewhere
+    exit_code: bytes = b"0"
+    stdin: bytes = b""
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @staticmethod
+    def path(name: str) -> str:
+        return os.path.join(GOLDEN, f"{name}.txt")
+
+    @staticmethod
+    def read(name: str) -> "Case":
+        with open(Case.path(name), "rb") as file:
+            command, *sections = re.split(rb"^;;; ", file.read(), flags=re.MULTILINE)
+        case = Case(name, command)
+        for section in sections:
+            head, _, text = section.partition(b"\n")
+            word, _, more = head.partition(b" ")
+            if word == b"exit":
+                case.exit_code = more
+            elif word == b"stdin" and more.startswith((b"of ", b"from ")):
+                case.stdin_of = more
+            else:
+                setattr(case, word.decode(), text[:-1] if head.endswith(CUT) else text)
+        return case
+
+    def content(self) -> bytes:
+        parts = [self.command]
+        if self.stdin_of:
+            parts.append(MARK + b"stdin " + self.stdin_of + b"\n")
+        for stream in STREAMS:
+            if stream == "stdout":
+                parts.append(MARK + b"exit " + self.exit_code + b"\n")
+            text = getattr(self, stream)
+            if text:
+                is_cut = not text.endswith(b"\n")
+                parts += [MARK + stream.encode() + (CUT if is_cut else b"") + b"\n", text, b"\n" if is_cut else b""]
+        return b"".join(parts)
+
+    def given(self) -> bytes:
+        """What the program reads from stdin."""
+        word, _, where = self.stdin_of.decode().partition(" ")
+        if word == "of":
+            return Case.read(where).stdout
+        if word == "from":
+            with open(os.path.join(ROOT, where), "rb") as file:
+                return file.read()
+        return self.stdin
+
+
+def names(beginning: str = "") -> list[str]:
+    paths = glob.glob(os.path.join(GOLDEN, f"{beginning}*.txt"))
+    return sorted(os.path.splitext(os.path.basename(path))[0] for path in paths)
