@@ -1,5 +1,5 @@
-// fxtrace trace: a model in, a collection of graphs out.  fxtrace render: a model or a collection in, a picture
-// out, or the collection in another format.
+// fxtrace trace: a model in, a collection of graphs out.  fxtrace render: a model or a collection in, a
+// picture out, or the collection in another format.
 #pragma once
 
 #include "app/commands/command.h"

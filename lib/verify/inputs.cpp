@@ -254,7 +254,8 @@ RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Exp
   for (const Expression& dimension : shape) {
     const SymInt* size = dimension.size();
     const auto extent = size == nullptr ? std::nullopt : size->evaluate(sizes);
-    if (!extent || *extent < 0) throw RunError("the size " + dimension.text().substr(0, 100) + " is no number");
+    if (!extent || *extent < 0)
+      throw RunError("the size " + dimension.text().substr(0, 100) + " is no number");
     extents.push_back(*extent);
   }
   return engine_.random_tensor(dtype, extents, 0, dtype == "bool" ? 1 : high, seed);

@@ -2,13 +2,12 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "catch.h"
+#include "golden.h"
 #include "support/error.h"
 #include "writers/dot_writer.h"
 #include "writers/json_writer.h"
@@ -18,11 +17,6 @@ using namespace fxtrace;
 
 namespace {
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string written(const GraphCollection& collection) {
   std::ostringstream out;
   write_json(collection, out);
@@ -30,8 +24,8 @@ std::string written(const GraphCollection& collection) {
 }
 
 const std::string& small() {
-  static const std::string golden = content_of(FXTRACE_SOURCE_DIR "/tests/golden/json_nested_scripted.txt");
-  static const std::string text = written(read_collection(golden.substr(golden.find("\n{") + 1), "x.json"));
+  static const std::string text = written(
+      read_collection(golden_stdout(FXTRACE_SOURCE_DIR "/tests/golden/json_nested_scripted.txt"), "x.json"));
   return text;
 }
 
@@ -58,7 +52,7 @@ std::string error_of(const std::string& text) {
 TEST_CASE("collection reader: what a trace writes is read without loss", "[collection_reader]") {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(FXTRACE_SOURCE_DIR "/tests/golden")) {
-    const std::string text = content_of(entry.path() / "stdout");
+    const std::string text = golden_stdout(entry.path());
     if (!text.starts_with("{\n  \"format\": \"fxtrace.graph_collection\"")) continue;
     CAPTURE(entry.path().filename().string());
     // Goldens have {VERSION} for the version of the program.

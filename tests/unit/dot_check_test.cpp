@@ -1,22 +1,19 @@
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "app/dot_check.h"
 #include "catch.h"
+#include "golden.h"
 
 using fxtrace::cli::find_foreign_dot;
 
 TEST_CASE("what write_dot() writes is its own", "[dot_check]") {
   int count = 0;
-  for (const auto& folder : std::filesystem::directory_iterator(FXTRACE_SOURCE_DIR "/tests/golden")) {
-    std::ifstream file(folder.path() / "stdout");
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!text.str().starts_with("digraph")) continue;
-    INFO(folder.path());
-    CHECK(find_foreign_dot(text.str()) == "");
+  for (const auto& golden : std::filesystem::directory_iterator(FXTRACE_SOURCE_DIR "/tests/golden")) {
+    const std::string text = fxtrace::golden_stdout(golden.path());
+    if (!text.starts_with("digraph")) continue;
+    INFO(golden.path());
+    CHECK(find_foreign_dot(text) == "");
     ++count;
   }
   CHECK(count > 20);

@@ -8,8 +8,8 @@
 
 #include "catch.h"
 #include "fake_program.h"
-#include "trace/trace_program.h"
 #include "trace/graph_tracer.h"
+#include "trace/trace_program.h"
 
 using namespace fxtrace;
 
