@@ -28,6 +28,6 @@ void check_limit() {
 }
 
 // Before the constructors of all libraries, which allocate.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const before_all)() = check_limit;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeAll)() = check_limit;
 
 }  // namespace
