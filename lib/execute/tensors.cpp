@@ -162,8 +162,8 @@ FxtraceDifference difference_of_part(const at::Tensor& a, const at::Tensor& b, d
 }
 
 FxtraceDifference difference_of(const at::Tensor& a, const at::Tensor& b, double absolute, double relative) {
-  const FxtraceDifference all{std::max<int64_t>({1, a.numel(), b.numel()}),
-                              std::numeric_limits<double>::infinity()};
+  const int64_t elements = std::max(a.numel(), b.numel());
+  const FxtraceDifference all{elements == 0 ? 1 : elements, std::numeric_limits<double>::infinity()};
   if (!same_form(a, b)) return all;
   const std::vector<at::Tensor> ours = a.is_quantized() ? std::vector{a.dequantize()} : parts_of(a);
   const std::vector<at::Tensor> theirs = b.is_quantized() ? std::vector{b.dequantize()} : parts_of(b);

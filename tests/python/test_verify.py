@@ -3,7 +3,6 @@
 import copy
 import json
 import os
-import re
 import subprocess
 
 import harness
@@ -249,11 +248,8 @@ def test_inputs_of_an_exported_program(program, pair, tmp_path):
         answer = json.loads(verify(program, model, "--inputs", path, "--json").stdout)
         assert (answer["equal"], answer["inputs"]) == (True, ["file"])
         assert answer["sizes"][0].endswith(f"={rows}")
-    torch.save({"x": torch.rand(3), "batch": {"a": torch.rand(3), "b": [torch.rand(7, 3)]}}, path)
-    result = verify(program, model, "--inputs", path)
-    assert result.returncode == 1
-    assert re.match(r"  the guard 2 <= s\d+ <= 6 does not hold", result.stdout.splitlines()[1])
     for inputs, message in [
+        ({"x": torch.rand(3), "batch": {"a": torch.rand(3), "b": [torch.rand(7, 3)]}}, "is 7, which is out of its range"),
         ({"x": torch.rand(4), "batch": {"a": torch.rand(3), "b": [torch.rand(3, 3)]}}, "the input x: a size is 4, and the graph takes 3"),
         ({"x": torch.rand(3).double(), "batch": {"a": torch.rand(3), "b": [torch.rand(3, 3)]}}, "it is float64, and the graph takes float32"),
         ({"x": torch.rand(3), "batch": {"a": torch.rand(3)}}, "it is not nested as the model's input is"),
