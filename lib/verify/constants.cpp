@@ -13,12 +13,41 @@ std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t
   return bytes.size();
 }
 
-RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Constant& constant) const {
+namespace {
+
+bool is_integral(const std::string& dtype) {
+  return dtype == "bool" || dtype.starts_with("int") || dtype.starts_with("uint");
+}
+
+std::complex<double> number_of(const Argument& value) {
+  if (const auto* real = value.get_if<double>()) return *real;
+  if (const auto* integer = value.get_if<std::int64_t>()) return static_cast<double>(*integer);
+  if (const auto* complex = value.get_if<std::complex<double>>()) return *complex;
+  throw RunError("an element of a constant is no number");
+}
+
+}  // namespace
+
+RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Constant& constant) {
   std::vector<RunValue> sizes;
   for (const std::int64_t size : constant.shape) sizes.push_back(engine_.integer(size));
   const RunValue dtype = engine_.constant(Argument::Dtype{constant.dtype});
   if (data.empty())
     return engine_.call("aten::empty", "memory_format", {{engine_.list(sizes)}, {{"dtype", dtype}}});
+  if (!is_integral(constant.dtype)) {
+    // aten::tensor makes float32 of floats first.
+    auto& numbers = numbers_.emplace_back();
+    for (const Argument& item : data) numbers.push_back(number_of(item));
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    RunValue all = engine_.tensor("complex128", {count}, {1}, 0, numbers.data(),
+                                  numbers.size() * sizeof(std::complex<double>));
+    if (!constant.dtype.starts_with("complex")) all = engine_.call("aten::real", "", {{all}, {}});
+    const RunValue yes = engine_.constant(true);
+    const RunValue no = engine_.constant(false);
+    const RunValue typed = engine_.call("aten::to", "dtype", {{all, dtype, no, yes}, {}});
+    return engine_.call("aten::reshape", "",
+                        {{engine_.call("aten::contiguous", "", {{typed}, {}}), engine_.list(sizes)}, {}});
+  }
   const RunValue flat = engine_.call("aten::tensor", std::nullopt,
                                      {{engine_.constant(Argument::List{data})}, {{"dtype", dtype}}});
   return engine_.call("aten::reshape", "", {{flat, engine_.list(sizes)}, {}});

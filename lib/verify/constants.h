@@ -1,10 +1,13 @@
 // Constants of a graph as values.
 #pragma once
 
+#include <complex>
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "archive/model_file.h"
 #include "graph/graph.h"
@@ -27,7 +30,7 @@ class ConstantReader {
 
  private:
   RunValue read(const Constant& constant);
-  RunValue tensor_of(const std::vector<Argument>& data, const Constant& constant) const;
+  RunValue tensor_of(const std::vector<Argument>& data, const Constant& constant);
   RunValue object_of(const Constant& constant);
 
   const Engine& engine_;
@@ -36,6 +39,7 @@ class ConstantReader {
   using ByName = std::unordered_map<std::string, const Constant*>;
   std::unordered_map<const ModuleGraph*, ByName> known_;  // of graphs that were asked for
   std::unordered_map<const Constant*, RunValue> read_;
+  std::list<std::vector<std::complex<double>>> numbers_;  // of constants that are known by their elements
   std::unordered_map<std::string, std::string> records_;  // what stands in them
   RunValue all_;  // of the archive's constants, where an object among them was asked for
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <string_view>
 
 namespace fxtrace::verify {
 namespace {
@@ -27,7 +28,12 @@ std::string in_one_line(const std::string& text) {
     const bool is_reason = colon != std::string::npos && line.find(' ') > colon && line[0] != ' ';
     if (is_reason) last = line;
   }
-  return last.empty() ? first : last;
+  std::string line = last.empty() ? first : last;
+  // Which is another address each time.
+  constexpr std::string_view kUnit = " (of Python compilation unit at: ";
+  if (const std::size_t unit = line.find(kUnit); unit != std::string::npos)
+    line.erase(unit, line.find(')', unit) - unit + 1);
+  return line;
 }
 
 // Calls f(FxtraceArguments).

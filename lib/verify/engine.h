@@ -18,8 +18,14 @@
 namespace fxtrace::verify {
 
 // Something that LibTorch refuses to do, or that cannot be asked of it.
+// Names in a file may have any length: what it says does not.
 class RunError : public std::runtime_error {
-  using std::runtime_error::runtime_error;
+ public:
+  explicit RunError(const std::string& what)
+      : std::runtime_error(what.size() <= kLongest ? what : what.substr(0, kLongest) + "...") {}
+
+ private:
+  static constexpr std::size_t kLongest = 1000;
 };
 
 // A graph that has what cannot be run here, such as a function that only Python has: no fault of the graph.

@@ -329,3 +329,15 @@ def test_state(program, tmp_path, mode):
     path = str(tmp_path / "model.pt2")
     torch.export.save(program_of.run_decompositions() if mode == "decomposed" else program_of, path)
     check(program, path, "--runs", "3")
+
+
+class Doubles(nn.Module):
+    def forward(self, x):
+        return x.double() * torch.tensor(3e-05, dtype=torch.float64), x * torch.tensor([0.1 + 2j, 1.0], dtype=torch.complex128)
+
+
+@pytest.mark.parametrize("way", ["traced", "exported"])
+def test_constants_of_double_precision(program, tmp_path, way):
+    if way == "exported":
+        return check(program, exported(tmp_path, Doubles(), (torch.rand(2),)))
+    check(program, scripted(tmp_path, torch.jit.trace(Doubles(), torch.rand(2))), "--input", "float32[2]")
