@@ -69,11 +69,11 @@ RunValue read_array(const Engine& engine, std::string bytes) {
   if (length > kMostHeader || bytes.size() - begin < length)
     throw RunError("the header of the array is cut off");
   const std::string header = bytes.substr(begin, length);
-  static const std::regex kDtype(R"('descr': *'([<>|=])([a-zA-Z]\d+)')");
-  static const std::regex kShape(R"('shape': *\(([\d, ]*)\))");
+  static const std::regex dtype_pattern(R"('descr': *'([<>|=])([a-zA-Z]\d+)')");
+  static const std::regex shape_pattern(R"('shape': *\(([\d, ]*)\))");
   std::smatch dtype;
   std::smatch shape;
-  if (!std::regex_search(header, dtype, kDtype) || !std::regex_search(header, shape, kShape))
+  if (!std::regex_search(header, dtype, dtype_pattern) || !std::regex_search(header, shape, shape_pattern))
     throw RunError("it is no array of plain numbers");
   const std::vector<std::int64_t> sizes = numbers_of(shape[1].str());
   std::vector<std::int64_t> strides(sizes.size());
