@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/commands/command.h"
+
 extern "C" {
 // jemalloc reads it before anything else.  Large pages where the system has them for who asks: otherwise a
 // third of the time of a large trace goes to faults, one for each 4 KiB.  One arena, as there is one thread.
@@ -22,9 +24,8 @@ void check_limit() {
   constexpr std::string_view kMessage =
       "fxtrace: error: it needed more memory than `ulimit -d` allows (less than 16 MiB)\n"
       "hint: start fxtrace with a larger limit\n";
-  constexpr int kBadInput = 3;
   static_cast<void>(!::write(STDERR_FILENO, kMessage.data(), kMessage.size()));
-  ::_exit(kBadInput);
+  ::_exit(fxtrace::cli::kBadInput);
 }
 
 // Before the constructors of all libraries, which allocate.

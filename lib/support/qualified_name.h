@@ -15,12 +15,22 @@ class QualifiedName {
   explicit QualifiedName(std::string_view text) : text_(text) {}
 
   // "a.b" of "a.b.c"; "" of a name of one part.
-  std::string_view parent() const { return text_.substr(0, last_dot() == kNone ? 0 : last_dot()); }
+  std::string_view parent() const {
+    const std::size_t dot = last_dot();
+    return text_.substr(0, dot == kNone ? 0 : dot);
+  }
   // "c" of "a.b.c", and a name of one part itself.
-  std::string_view last() const { return text_.substr(last_dot() == kNone ? 0 : last_dot() + 1); }
+  std::string_view last() const {
+    const std::size_t dot = last_dot();
+    return text_.substr(dot == kNone ? 0 : dot + 1);
+  }
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> found;
-    for_each_prefix([&](std::string_view prefix) { found.push_back(QualifiedName(prefix).last()); });
+    std::size_t start = 0;
+    for_each_prefix([&](std::string_view prefix) {
+      found.push_back(prefix.substr(start));
+      start = prefix.size() + 1;
+    });
     return found;
   }
   // Calls f("a"), f("a.b"), f("a.b.c").

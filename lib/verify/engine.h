@@ -69,6 +69,7 @@ class Engine {
                   std::size_t bytes) const;
   RunValue random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
                          std::int64_t high, std::uint64_t seed) const;
+  RunValue copy(const RunValue& value) const { return take(api_.deep_copy(value.get())); }
   // A plain value of a graph: no reference, graph or function.
   RunValue constant(const Argument& value) const {
     return evaluate(value, [](NodeId) -> RunValue { throw RunError("it uses a value that is not there"); });

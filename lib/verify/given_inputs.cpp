@@ -88,7 +88,7 @@ RunValue read_array(const Engine& engine, std::string bytes) {
   bytes.erase(0, begin + length);  // so that the numbers stand where memory is aligned
   const RunValue view =
       engine.tensor(torch_dtype(dtype[1], dtype[2]), sizes, strides, 0, bytes.data(), bytes.size());
-  return engine.take(engine.api().deep_copy(view.get()));
+  return engine.copy(view);
 }
 
 CallInputs read_arrays(const Engine& engine, const ZipArchive& zip) {
@@ -203,18 +203,6 @@ CallInputs read_inputs(const Engine& engine, const ModelFile& file) {
   }
 }
 
-CallInputs read_sample_inputs(const Engine& engine, const ExportedProgram& program) {
-  try {
-    const std::string bytes = program.archive().sample_inputs(program.name());
-    if (bytes.empty()) return {};
-    return call_inputs(engine, unpickled(engine, bytes));
-  } catch (const RunError&) {  // objects of Python's
-    return {};
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 GivenValues values_for_graph(const CallInputs& inputs, const ModuleGraph& graph,
                              const std::vector<std::string>& fixed) {
   GivenValues given;
@@ -261,6 +249,18 @@ GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
       throw RunError("the program has no input '" + name + "'");
   }
   return given;
+}
+
+GivenValues sample_values(const Engine& engine, const ExportedProgram& program) {
+  try {
+    const std::string bytes = program.archive().sample_inputs(program.name());
+    if (bytes.empty()) return {};
+    return values_for_program(engine, call_inputs(engine, unpickled(engine, bytes)), program);
+  } catch (const RunError&) {  // objects of Python's
+    return {};
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace fxtrace::verify

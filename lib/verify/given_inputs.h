@@ -26,9 +26,6 @@ struct CallInputs {
 // value, a list or tuple of positional ones, a dict by name, or a pair of both.  Throws RunError.
 CallInputs read_inputs(const Engine& engine, const ModelFile& file);
 
-// With which the program was exported; none where the archive has none that LibTorch can read without Python.
-CallInputs read_sample_inputs(const Engine& engine, const ExportedProgram& program);
-
 // By placeholder of the graph.
 using GivenValues = std::map<std::string, RunValue>;
 
@@ -40,5 +37,7 @@ GivenValues values_for_graph(const CallInputs& inputs, const ModuleGraph& graph,
 // nested so.
 GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
                                const ExportedProgram& program);
+// With which the program was exported; none where the archive has none that LibTorch can read without Python.
+GivenValues sample_values(const Engine& engine, const ExportedProgram& program);
 
 }  // namespace fxtrace::verify

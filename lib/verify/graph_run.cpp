@@ -150,6 +150,15 @@ class GraphRun {
 
 }  // namespace
 
+std::vector<std::pair<std::string, RunValue>> named_inputs(const Graph& graph,
+                                                           const std::vector<RunValue>& inputs) {
+  std::vector<std::pair<std::string, RunValue>> named;
+  for_each_placeholder(graph, [&](const Node& node) {
+    if (named.size() < inputs.size()) named.emplace_back(*node.target, inputs[named.size()]);
+  });
+  return named;
+}
+
 RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
                    ModelParts& parts, const Watcher& watcher) {
   const OwnModes modes(engine);

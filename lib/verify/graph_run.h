@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -44,6 +45,10 @@ void for_each_placeholder(const Graph& graph, F&& f) {
     if (graph.node(id).op == Opcode::kPlaceholder) f(graph.node(id));
   }
 }
+
+// The values by the placeholders that take them, in their order.
+std::vector<std::pair<std::string, RunValue>> named_inputs(const Graph& graph,
+                                                           const std::vector<RunValue>& inputs);
 
 // Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with
 // where control flow runs another.

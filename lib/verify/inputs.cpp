@@ -167,21 +167,20 @@ bool InputMaker::fits(const Sizes& sizes) const {
   if (graph_.guards.empty()) return true;
   // Tensors without elements in memory answer what a guard asks of an input's sizes.
   std::map<std::string, RunValue> inputs;
-  for (NodeId id = graph_.graph.first(); id.valid(); id = graph_.graph.next(id)) {
-    const Node& node = graph_.graph.node(id);
-    if (node.op != Opcode::kPlaceholder || !node.meta->shape || !node.meta->dtype) continue;
+  for_each_placeholder(graph_.graph, [&](const Node& node) {
+    if (!node.meta->shape || !node.meta->dtype) return;
     std::vector<RunValue> extents;
     for (const Expression& dimension : *node.meta->shape) {
       const auto extent = dimension.size() == nullptr ? std::nullopt : dimension.size()->evaluate(sizes);
       if (extent && *extent >= 0) extents.push_back(engine_.integer(*extent));
     }
-    if (extents.size() != node.meta->shape->size()) continue;
+    if (extents.size() != node.meta->shape->size()) return;
     const std::pair<std::string, RunValue> dtype{"dtype",
                                                  engine_.constant(Argument::Dtype{*node.meta->dtype})};
     const std::pair<std::string, RunValue> device{"device", engine_.constant(Argument::Device{"meta"})};
     inputs.emplace(*node.target,
                    engine_.call("aten::empty", "memory_format", {{engine_.list(extents)}, {dtype, device}}));
-  }
+  });
   const Conditions conditions(engine_, sizes, std::move(inputs));
   return std::ranges::none_of(graph_.guards,
                               [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });

@@ -35,14 +35,8 @@ class ProgramModel : public RunnableModel {
   RunValue run_file(const std::vector<RunValue>& inputs) override {
     const ProgramGraph& graph = program_.graph();
     const GraphSignature& signature = program_.signature();
-    std::map<std::string, RunValue> given;
-    const Graph& placeholders = source_.collection.graphs.front().graph;
-    std::size_t next = 0;
-    for (NodeId id = placeholders.first(); id.valid(); id = placeholders.next(id)) {
-      const Node& node = placeholders.node(id);
-      if (node.op == Opcode::kPlaceholder && next < inputs.size())
-        given.emplace(*node.target, inputs[next++]);
-    }
+    const auto named = named_inputs(source_.collection.graphs.front().graph, inputs);
+    const std::map<std::string, RunValue> given(named.begin(), named.end());
     std::vector<RunValue> values;
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       const GraphSignature::Entry& entry = signature.inputs[i];

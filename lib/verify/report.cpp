@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "support/printable.h"
 #include "writers/json_emitter.h"
@@ -62,6 +63,17 @@ void text_or_null(JsonEmitter& json, const char* name, const std::string& text) 
   json.string(text);
 }
 
+template <class T>
+void number_or_null(JsonEmitter& json, const char* name, const std::optional<T>& value) {
+  json.key(name);
+  if (!value) return json.null();
+  if constexpr (std::is_same_v<T, double>) {
+    real(json, *value);
+  } else {
+    json.integer(*value);
+  }
+}
+
 void write_fault(JsonEmitter& json, const Fault& fault) {
   json.open_lines('{');
   json.key("kind");
@@ -82,27 +94,17 @@ void write_fault(JsonEmitter& json, const Fault& fault) {
   text_or_null(json, "source", fault.source);
   statistics(json, "graph_statistics", fault.ours);
   statistics(json, "model_statistics", fault.theirs);
-  json.key("different_elements");
-  if (fault.difference) {
-    json.integer(fault.difference->elements);
-  } else {
-    json.null();
+  std::optional<std::int64_t> elements;
+  std::optional<double> greatest;
+  if (const auto& difference = fault.difference) {
+    elements = difference->elements;
+    greatest = difference->greatest;
   }
-  json.key("greatest_difference");
-  if (fault.difference) {
-    real(json, fault.difference->greatest);
-  } else {
-    json.null();
-  }
+  number_or_null(json, "different_elements", elements);
+  number_or_null(json, "greatest_difference", greatest);
   json.key("nodes_after");
   json.integer(fault.more);
   json.close('}');
-}
-
-void number_or_null(JsonEmitter& json, const char* name, const std::optional<std::int64_t>& value) {
-  json.key(name);
-  if (!value) return json.null();
-  json.integer(*value);
 }
 
 void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary& measured) {
@@ -131,13 +133,7 @@ void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary
     json.key("peak_bytes");
     json.integer(row.measured->peak_bytes);
     number_or_null(json, "macs", row.macs ? row.macs->number() : std::nullopt);
-    json.key("flops_per_second");
-    const auto rate = flops_per_second(row);
-    if (rate) {
-      real(json, *rate);
-    } else {
-      json.null();
-    }
+    number_or_null(json, "flops_per_second", flops_per_second(row));
     json.close('}');
   }
   json.close(']');

@@ -29,18 +29,12 @@ class ScriptModel : public RunnableModel {
 
   RunValue run_file(const std::vector<RunValue>& inputs) override {
     RunArguments arguments;
-    const Graph& graph = source_.collection.graphs.front().graph;
-    std::size_t next = 0;
-    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
-      const Node& node = graph.node(id);
-      if (node.op == Opcode::kPlaceholder && next < inputs.size())
-        arguments.named.emplace_back(*node.target, inputs[next++]);
-    }
-    const auto& signature = source_.collection.graphs.front().signature;
-    if (signature) {
-      arguments.named = inputs_of(*signature, inputs);
+    const ModuleGraph& graph = source_.collection.graphs.front();
+    if (graph.signature) {
+      arguments.named = inputs_of(*graph.signature, inputs);
       return call(root_, "", source_.collection.model.method, arguments);
     }
+    arguments.named = named_inputs(graph.graph, inputs);
     for (const ConcreteArg& fixed : source_.options.concrete) {
       if (is_concrete_placeholder(fixed.value))
         throw RunError("inputs inside of the input " + fixed.name + " cannot be given");

@@ -56,11 +56,9 @@ class Verifier {
     return text;
   }
 
-  RunValue copied(const RunValue& value) const { return engine_.take(engine_.api().deep_copy(value.get())); }
-
   std::vector<RunValue> copies(std::size_t run) const {
     std::vector<RunValue> values;
-    for (const RunValue& input : inputs_[run].values) values.push_back(copied(input));
+    for (const RunValue& input : inputs_[run].values) values.push_back(engine_.copy(input));
     return values;
   }
 
@@ -90,7 +88,7 @@ class Verifier {
         throw;
       }
       engine_.api().watch(nullptr, nullptr);
-      outcome.result = copied(outcome.result);  // it may be a buffer, which the next run changes
+      outcome.result = engine_.copy(outcome.result);  // it may be a buffer, which the next run changes
       outcomes.push_back(std::move(outcome));
     }
     if (!outcomes.empty()) outcomes.back().buffers = kept_buffers(*model);
@@ -100,7 +98,7 @@ class Verifier {
   // Copies: they outlive the model.
   std::vector<std::pair<std::string, RunValue>> kept_buffers(RunnableModel& model) const {
     std::vector<std::pair<std::string, RunValue>> buffers = model.buffers();
-    for (auto& [name, value] : buffers) value = copied(value);
+    for (auto& [name, value] : buffers) value = engine_.copy(value);
     return buffers;
   }
 
@@ -108,7 +106,8 @@ class Verifier {
 
   void check_guards() {
     for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
-      const Conditions conditions(engine_, inputs_[run].sizes, named_inputs(run));
+      const auto named = named_inputs(graph_.graph, inputs_[run].values);
+      const Conditions conditions(engine_, inputs_[run].sizes, {named.begin(), named.end()});
       std::int64_t decided = 0;
       for (const Guard& guard : graph_.guards) {
         const auto holds = conditions.holds(guard.expr);
@@ -124,14 +123,6 @@ class Verifier {
       }
       done_.guards = decided;
     }
-  }
-
-  std::map<std::string, RunValue> named_inputs(std::size_t run) const {
-    std::map<std::string, RunValue> named;
-    std::size_t next = 0;
-    for_each_placeholder(graph_.graph,
-                         [&](const Node& node) { named.emplace(*node.target, inputs_[run].values[next++]); });
-    return named;
   }
 
   // --- the graph ---
