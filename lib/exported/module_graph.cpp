@@ -244,7 +244,7 @@ class ModuleGraphBuilder {
     for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
       const ValueId value = env.graph.inputs[i].value;
       const auto& [name, meta, fixed] = env.graph.values[value.index];
-      const NodeId node = tracer_.placeholder(name.empty() ? "arg" + std::to_string(i) : name, {}, meta);
+      const NodeId node = tracer_.placeholder(input_name(name, i), {}, meta);
       env.nodes[value.index] = node;
       const auto lifted = env.lifted.find(value.index);
       if (lifted != env.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
@@ -495,7 +495,7 @@ class ModuleGraphBuilder {
       }
       std::vector<Argument> default_value;
       if (entry.value && i >= defaults_from) default_value.push_back(*entry.value);
-      const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
+      const std::string name = input_name(entry.name, i);
       const NodeId node =
           tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
       env.nodes[inputs[i].value.index] = node;

@@ -2,6 +2,7 @@
 // values, and operations that make them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -86,6 +87,11 @@ struct ProgramSubgraph {
   std::string name;
   ProgramGraph graph;
 };
+
+// Of an input that the program calls `name`: "arg2" where it has no name.
+inline std::string input_name(const std::string& name, std::size_t position) {
+  return name.empty() ? "arg" + std::to_string(position) : name;
+}
 
 // What the program calls the node; older files have no names for those with several results.
 std::string name_of_node(const ProgramGraph& graph, const Operation& operation);

@@ -233,7 +233,7 @@ GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
     if (entry.role != SignatureRole::kUserInput) continue;
     const std::vector<Argument> in_order{Argument(static_cast<std::int64_t>(count++))};
     const std::vector<Argument>& path = entry.path.empty() ? in_order : entry.path;
-    const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
+    const std::string name = input_name(entry.name, i);
     if (const RunValue* same = find_named(inputs, name)) {
       given[name] = *same;
     } else if (const RunValue* argument = argument_of(inputs, program, path)) {

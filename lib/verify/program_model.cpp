@@ -44,7 +44,7 @@ class ProgramModel : public RunnableModel {
         values.push_back(state(lifted->target));
         continue;
       }
-      const std::string name = entry.name.empty() ? "arg" + std::to_string(i) : entry.name;
+      const std::string name = input_name(entry.name, i);
       values.push_back(user_input(name, entry, given));
     }
     Values made;
