@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "app/table.h"
 #include "support/columns.h"
 #include "support/printable.h"
@@ -102,48 +100,42 @@ void write_compiled_model(const CompiledModel& model, std::ostream& out) {
   write_constants_of(model, out);
 }
 
-nlohmann::ordered_json known_or_null(const std::string& text) {
-  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
-}
-
 }  // namespace
 
 void write_compiled_models(const std::vector<CompiledModel>& models, std::ostream& out) {
   for (const CompiledModel& model : models) write_compiled_model(model, out);
 }
 
-nlohmann::ordered_json compiled_models_json(const std::vector<CompiledModel>& models) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  for (const CompiledModel& model : models) {
-    Json json;
-    json["name"] = model.name;
-    json["device"] = known_or_null(model.find_metadata("AOTI_DEVICE_KEY"));
-    json["platform"] = known_or_null(model.find_metadata("AOTI_PLATFORM"));
-    json["machine"] = known_or_null(model.find_metadata("AOTI_MACHINE"));
-    json["metadata"] = Json::object();
-    for (const auto& [key, text] : model.metadata) json["metadata"][key] = text;
-    json["inputs"] = model.inputs;
-    json["outputs"] = model.outputs;
-    json["operators"] = model.operators;
-    json["constants"] = Json::array();
-    for (const auto& constant : model.constants) {
-      Json item;
-      item["name"] = constant.name;
-      item["kind"] = known_or_null(constant.kind);
-      item["shape"] = constant.shape ? Json(*constant.shape) : Json(nullptr);
-      item["dtype"] = known_or_null(constant.dtype);
-      item["bytes"] = constant.bytes ? Json(*constant.bytes) : Json(nullptr);
-      json["constants"].push_back(std::move(item));
-    }
-    json["files"] = Json::array();
-    for (const auto& file : model.files) {
-      json["files"].push_back(
-          {{"name", file.name}, {"size", file.size}, {"format", known_or_null(file.format)}});
-    }
-    list.push_back(std::move(json));
-  }
-  return list;
+void write_compiled_models(const std::vector<CompiledModel>& models, JsonEmitter& json) {
+  if (models.empty()) return;
+  json.key("compiled_models").list(models, [&](const CompiledModel& model) {
+    json.object([&] {
+      json.field("name", model.name);
+      json.text_or_null("device", model.find_metadata("AOTI_DEVICE_KEY"));
+      json.text_or_null("platform", model.find_metadata("AOTI_PLATFORM"));
+      json.text_or_null("machine", model.find_metadata("AOTI_MACHINE"));
+      json.field("metadata", model.metadata);
+      json.field("inputs", model.inputs);
+      json.field("outputs", model.outputs);
+      json.field("operators", model.operators);
+      json.key("constants").list(model.constants, [&](const CompiledModel::Constant& constant) {
+        json.object([&] {
+          json.field("name", constant.name);
+          json.text_or_null("kind", constant.kind);
+          json.field("shape", constant.shape);
+          json.text_or_null("dtype", constant.dtype);
+          json.field("bytes", constant.bytes);
+        });
+      });
+      json.key("files").list(model.files, [&](const CompiledModel::File& file) {
+        json.object([&] {
+          json.field("name", file.name);
+          json.field("size", file.size);
+          json.text_or_null("format", file.format);
+        });
+      });
+    });
+  });
 }
 
 }  // namespace fxtrace::cli

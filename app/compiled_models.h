@@ -4,15 +4,14 @@
 #include <ostream>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "archive/compiled_model.h"
+#include "writers/json_emitter.h"
 
 namespace fxtrace::cli {
 
 // A paragraph for each, with an empty line before it.
 void write_compiled_models(const std::vector<CompiledModel>& models, std::ostream& out);
-// An array.
-nlohmann::ordered_json compiled_models_json(const std::vector<CompiledModel>& models);
+// A field `compiled_models` when there are any.
+void write_compiled_models(const std::vector<CompiledModel>& models, JsonEmitter& json);
 
 }  // namespace fxtrace::cli

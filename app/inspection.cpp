@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "app/compiled_models.h"
 #include "app/table.h"
 #include "graph/text_form.h"
@@ -195,96 +193,70 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
   }
 }
 
-using Json = nlohmann::ordered_json;
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+void total_json(const char* key, const TensorTotal& total, JsonEmitter& json) {
+  json.key(key).object([&] {
+    json.field("tensors", total.tensors);
+    json.field("elements", total.elements);
+    json.field("bytes", total.bytes);
+    json.field("dtypes", total.dtypes);
+    json.field("devices", total.devices);
+  });
 }
 
-// Empty is not known.
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json total_json(const TensorTotal& total) {
-  return {{"tensors", total.tensors},
-          {"elements", total.elements},
-          {"bytes", total.bytes},
-          {"dtypes", total.dtypes},
-          {"devices", total.devices}};
+void sizes_json(const char* key, const TensorTotal& own, const TensorTotal& total, JsonEmitter& json) {
+  json.key(key).object([&] {
+    json.field("own", own.elements);
+    json.field("total", total.elements);
+    json.field("own_bytes", own.bytes);
+    json.field("bytes", total.bytes);
+  });
 }
 
-Json sizes_json(const TensorTotal& own, const TensorTotal& total) {
-  return {{"own", own.elements}, {"total", total.elements}, {"own_bytes", own.bytes}, {"bytes", total.bytes}};
+void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_inputs, JsonEmitter& json) {
+  json.key(key).list(ports, [&](const PortInfo& port) {
+    json.object([&] {
+      const auto text = [](const Argument& value) { return print_argument(Graph(), value); };
+      json.field("name", port.name);
+      json.field("type", port.meta.type);
+      json.field("shape", port.meta.shape);
+      json.field("dtype", port.meta.dtype);
+      if (are_inputs) {
+        json.field("default", port.default_value ? std::optional(text(*port.default_value)) : std::nullopt);
+      }
+      json.field("value", port.fixed                           ? text(*port.fixed)
+                          : port.meta.shape || port.meta.value ? value_text(port.meta)
+                                                               : port.meta.type.value_or(""));
+      json.field("fixed", port.fixed.has_value());
+    });
+  });
 }
 
-Json dimension_json(const Meta::Dim& dim) {
-  const auto number = dim.number();
-  return number ? Json(*number) : Json(dim.text());
+void signature_json(const MethodInfo& method, JsonEmitter& json) {
+  ports_json("inputs", method.inputs, true, json);
+  ports_json("outputs", method.outputs, false, json);
 }
 
-Json port_json(const PortInfo& port, bool is_input) {
-  Json json;
-  json["name"] = port.name;
-  json["type"] = or_null(port.meta.type);
-  json["shape"] = nullptr;
-  if (port.meta.shape) {
-    json["shape"] = Json::array();
-    for (const auto& dim : *port.meta.shape) json["shape"].push_back(dimension_json(dim));
-  }
-  json["dtype"] = or_null(port.meta.dtype);
-  if (is_input) {
-    json["default"] = port.default_value ? Json(print_argument(Graph(), *port.default_value)) : Json(nullptr);
-  }
-  json["value"] = port.fixed                           ? print_argument(Graph(), *port.fixed)
-                  : port.meta.shape || port.meta.value ? value_text(port.meta)
-                                                       : port.meta.type.value_or("");
-  json["fixed"] = port.fixed.has_value();
-  return json;
+// Of what is no tensor, its type.
+void tensor_json(bool is_tensor, const std::vector<std::int64_t>& shape, const std::string& dtype,
+                 const std::string& type, JsonEmitter& json) {
+  json.field("shape", is_tensor ? std::optional(shape) : std::nullopt);
+  json.field("dtype", is_tensor ? std::optional(dtype) : std::nullopt);
+  json.field("bytes", is_tensor ? std::optional(byte_count(shape, dtype)) : std::nullopt);
+  if (!is_tensor) json.field("type", type);
 }
 
-Json method_json(const MethodInfo& method) {
-  Json json{{"name", method.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
-  for (const auto& input : method.inputs) json["inputs"].push_back(port_json(input, true));
-  for (const auto& output : method.outputs) json["outputs"].push_back(port_json(output, false));
-  return json;
-}
-
-Json parameter_json(const ParameterRecord& parameter) {
-  Json json{{"name", parameter.name}, {"kind", to_string(parameter.kind)}};
-  const bool is_tensor = parameter.kind != ParameterKind::kCustomObject;
-  json["shape"] = is_tensor ? Json(parameter.shape) : Json(nullptr);
-  json["dtype"] = is_tensor ? Json(parameter.dtype) : Json(nullptr);
-  json["bytes"] = is_tensor ? Json(byte_count(parameter.shape, parameter.dtype)) : Json(nullptr);
-  if (!is_tensor) json["type"] = parameter.type;
-  json["alias_of"] = or_null(parameter.alias_of);
-  return json;
-}
-
-Json constant_json(const ConstantInfo& constant) {
-  Json json{{"name", constant.name}};
-  const bool is_tensor = !constant.dtype.empty();
-  json["shape"] = is_tensor ? Json(constant.shape) : Json(nullptr);
-  json["dtype"] = is_tensor ? Json(constant.dtype) : Json(nullptr);
-  json["bytes"] = is_tensor ? Json(byte_count(constant.shape, constant.dtype)) : Json(nullptr);
-  if (!is_tensor) json["type"] = constant.type;
-  return json;
-}
-
-Json module_json(const Inspection& inspection, std::size_t i) {
-  const ModuleRecord& module = inspection.collection.modules[i];
-  const ModuleSizes& sizes = inspection.sizes[i];
-  Json json;
-  json["path"] = module.path;
-  json["type"] = text_or_null(module.type);
-  json["public_type"] = text_or_null(public_alias(module.type));
-  json["status"] = to_string(module.status);
-  json["alias_of"] = or_null(module.alias_of);
-  json["rule"] = or_null(module.rule);
-  json["failure"] = module.failure ? Json(module.failure->message) : Json(nullptr);
-  json["methods"] = inspection.module_methods[i];
-  json["parameters"] = sizes_json(sizes.own_parameters, sizes.parameters);
-  json["buffers"] = sizes_json(sizes.own_buffers, sizes.buffers);
-  return json;
+void module_json(const ModuleRecord& module, const ModuleSizes& sizes,
+                 const std::vector<std::string>& methods, JsonEmitter& json) {
+  json.field("path", module.path);
+  json.text_or_null("type", module.type);
+  json.text_or_null("public_type", public_alias(module.type));
+  json.field("status", to_string(module.status));
+  json.field("alias_of", module.alias_of);
+  json.field("rule", module.rule);
+  json.field("failure", module.failure ? std::optional(module.failure->message) : std::nullopt);
+  json.field("methods", methods);
+  sizes_json("parameters", sizes.own_parameters, sizes.parameters, json);
+  sizes_json("buffers", sizes.own_buffers, sizes.buffers, json);
 }
 
 }  // namespace
@@ -338,53 +310,65 @@ void write_inspection_text(const Inspection& inspection, std::ostream& out) {
   write_compiled_models(inspection.compiled, out);
 }
 
-Json file_json(const std::string& name, const FileInfo& info) {
-  Json json;
-  json["format"] = "fxtrace.inspection";
-  json["version"] = 1;
-  json["file"] = name;
-  json["kind"] = to_string(info.kind);
-  json["description"] = info.what;
-  json["advice"] = text_or_null(info.advice);
-  json["size"] = info.size;
-  json["producer_version"] = text_or_null(info.producer_version);
-  return json;
-}
-
-void write_json_document(const Json& json, std::ostream& out) {
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+void write_file_json(const std::string& name, const FileInfo& info, std::ostream& out,
+                     const std::function<void(JsonEmitter&)>& write_more) {
+  JsonEmitter json(out, true);
+  json.document([&] {
+    json.field("format", "fxtrace.inspection");
+    json.field("version", 1);
+    json.field("file", name);
+    json.field("kind", to_string(info.kind));
+    json.field("description", info.what);
+    json.text_or_null("advice", info.advice);
+    json.field("size", info.size);
+    json.text_or_null("producer_version", info.producer_version);
+    write_more(json);
+  });
 }
 
 void write_inspection_json(const Inspection& inspection, std::ostream& out) {
   const GraphCollection& collection = inspection.collection;
-  Json json = file_json(collection.model.file, inspection.file);
-  json["producer"] = text_or_null(inspection.producer);
-  json["type"] = text_or_null(collection.model.type);
-  json["method"] = inspection.method ? Json(inspection.methods[*inspection.method].name) : Json(nullptr);
-  json["inputs"] = Json::array();
-  json["outputs"] = Json::array();
-  json["methods"] = Json::array();
-  for (std::size_t i = 0; i < inspection.methods.size(); ++i) {
-    Json method = method_json(inspection.methods[i]);
-    if (i == inspection.method) {
-      json["inputs"] = method["inputs"];
-      json["outputs"] = method["outputs"];
-    }
-    json["methods"].push_back(std::move(method));
-  }
-  const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
-  json["totals"] = {{"parameters", total_json(total.parameters)},
-                    {"buffers", total_json(total.buffers)},
-                    {"constants", total_json(inspection.constants_total)}};
-  json["modules"] = Json::array();
-  for (std::size_t i = 0; i < collection.modules.size(); ++i)
-    json["modules"].push_back(module_json(inspection, i));
-  json["parameters"] = Json::array();
-  for (const auto& parameter : collection.parameters) json["parameters"].push_back(parameter_json(parameter));
-  json["constants"] = Json::array();
-  for (const auto& constant : inspection.constants) json["constants"].push_back(constant_json(constant));
-  if (!inspection.compiled.empty()) json["compiled_models"] = compiled_models_json(inspection.compiled);
-  write_json_document(json, out);
+  write_file_json(collection.model.file, inspection.file, out, [&](JsonEmitter& json) {
+    static const MethodInfo kNone;
+    const MethodInfo& method = inspection.method ? inspection.methods[*inspection.method] : kNone;
+    json.text_or_null("producer", inspection.producer);
+    json.text_or_null("type", collection.model.type);
+    json.text_or_null("method", method.name);
+    signature_json(method, json);
+    json.key("methods").list(inspection.methods, [&](const MethodInfo& each) {
+      json.object([&] {
+        json.field("name", each.name);
+        signature_json(each, json);
+      });
+    });
+    json.key("totals").object([&] {
+      const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
+      total_json("parameters", total.parameters, json);
+      total_json("buffers", total.buffers, json);
+      total_json("constants", inspection.constants_total, json);
+    });
+    std::size_t i = 0;
+    json.key("modules").list(collection.modules, [&](const ModuleRecord& module) {
+      json.object([&] { module_json(module, inspection.sizes[i], inspection.module_methods[i], json); });
+      ++i;
+    });
+    json.key("parameters").list(collection.parameters, [&](const ParameterRecord& parameter) {
+      json.object([&] {
+        json.field("name", parameter.name);
+        json.field("kind", to_string(parameter.kind));
+        tensor_json(parameter.kind != ParameterKind::kCustomObject, parameter.shape, parameter.dtype,
+                    parameter.type, json);
+        json.field("alias_of", parameter.alias_of);
+      });
+    });
+    json.key("constants").list(inspection.constants, [&](const ConstantInfo& constant) {
+      json.object([&] {
+        json.field("name", constant.name);
+        tensor_json(!constant.dtype.empty(), constant.shape, constant.dtype, constant.type, json);
+      });
+    });
+    write_compiled_models(inspection.compiled, json);
+  });
 }
 
 }  // namespace fxtrace::cli

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "archive/compiled_model.h"
 #include "archive/file_kind.h"
@@ -15,6 +14,7 @@
 #include "summaries/parameter_sizes.h"
 #include "trace/program.h"
 #include "trace/trace.h"
+#include "writers/json_emitter.h"
 
 namespace fxtrace::cli {
 
@@ -38,10 +38,10 @@ Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& 
 void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);
 
-// Of any file, a model or not: the first line, and the first keys.
+// Of any file, a model or not: the first line, and the document, whose further fields `write_more` writes.
 std::string headline(const std::string& name, const FileInfo& file);
-nlohmann::ordered_json file_json(const std::string& name, const FileInfo& file);
-// As all of fxtrace's inspections are written.
-void write_json_document(const nlohmann::ordered_json& json, std::ostream& out);
+void write_file_json(
+    const std::string& name, const FileInfo& info, std::ostream& out,
+    const std::function<void(JsonEmitter&)>& write_more = [](JsonEmitter&) {});
 
 }  // namespace fxtrace::cli

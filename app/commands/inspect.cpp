@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/compiled_models.h"
 #include "app/inspection.h"
@@ -69,10 +68,10 @@ std::vector<CompiledModel> compiled_models_of(const InputFile& input, const File
 void write_listing(const Arguments& arguments, const InputFile& input, const FileInfo& info,
                    const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
   if (arguments.json) {
-    auto json = file_json(input.base_name(), info);
-    if (!listing.to_choose_from.empty()) json["models"] = listing.to_choose_from;
-    if (!compiled.empty()) json["compiled_models"] = compiled_models_json(compiled);
-    write_json_document(json, out);
+    write_file_json(input.base_name(), info, out, [&](JsonEmitter& json) {
+      if (!listing.to_choose_from.empty()) json.field("models", listing.to_choose_from);
+      write_compiled_models(compiled, json);
+    });
     return;
   }
   out << headline(input.base_name(), info) << "\n";
@@ -100,7 +99,7 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
   if (!is_traceable(info.kind)) {
     // For programs, what the error says.
     if (arguments.json) {
-      output.write([&](std::ostream& out) { write_json_document(file_json(input.base_name(), info), out); });
+      output.write([&](std::ostream& out) { write_file_json(input.base_name(), info, out); });
     }
     throw input.with_display(not_traceable(info));
   }

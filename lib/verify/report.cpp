@@ -3,8 +3,8 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <string>
-#include <type_traits>
 
 #include "support/printable.h"
 #include "writers/json_emitter.h"
@@ -34,110 +34,52 @@ std::string statistics_text(const FxtraceStatistics& of) {
   return text;
 }
 
-// A number, or null where JSON has none.
-void real(JsonEmitter& json, double value) {
-  if (std::isfinite(value)) return json.finite_double(value);
-  json.null();
-}
-
 void statistics(JsonEmitter& json, const char* name, const std::optional<FxtraceStatistics>& of) {
   json.key(name);
   if (!of) return json.null();
-  json.open('{');
-  json.key("elements");
-  json.integer(of->elements);
-  json.key("not_finite");
-  json.integer(of->not_finite);
-  json.key("least");
-  real(json, of->least);
-  json.key("greatest");
-  real(json, of->greatest);
-  json.key("mean");
-  real(json, of->mean);
-  json.close('}');
-}
-
-void text_or_null(JsonEmitter& json, const char* name, const std::string& text) {
-  json.key(name);
-  if (text.empty()) return json.null();
-  json.string(text);
-}
-
-template <class T>
-void number_or_null(JsonEmitter& json, const char* name, const std::optional<T>& value) {
-  json.key(name);
-  if (!value) return json.null();
-  if constexpr (std::is_same_v<T, double>) {
-    real(json, *value);
-  } else {
-    json.integer(*value);
-  }
+  json.object([&] {
+    json.field("elements", of->elements);
+    json.field("not_finite", of->not_finite);
+    json.field("least", of->least);
+    json.field("greatest", of->greatest);
+    json.field("mean", of->mean);
+  });
 }
 
 void write_fault(JsonEmitter& json, const Fault& fault) {
-  json.open_lines('{');
-  json.key("kind");
-  json.string(to_string(fault.kind));
-  json.key("run");
-  json.integer(fault.run);
-  json.key("message");
-  json.string(fault.what);
-  text_or_null(json, "place", fault.place);
-  text_or_null(json, "node", fault.node);
-  text_or_null(json, "text", fault.text);
-  json.key("module");
-  if (fault.node.empty()) {
-    json.null();
-  } else {
-    json.string(fault.module);
-  }
-  text_or_null(json, "source", fault.source);
+  const auto& difference = fault.difference;
+  json.field("kind", to_string(fault.kind));
+  json.field("run", fault.run);
+  json.field("message", fault.what);
+  json.text_or_null("place", fault.place);
+  json.text_or_null("node", fault.node);
+  json.text_or_null("text", fault.text);
+  json.field("module", fault.node.empty() ? std::nullopt : std::optional(fault.module));
+  json.text_or_null("source", fault.source);
   statistics(json, "graph_statistics", fault.ours);
   statistics(json, "model_statistics", fault.theirs);
-  std::optional<std::int64_t> elements;
-  std::optional<double> greatest;
-  if (const auto& difference = fault.difference) {
-    elements = difference->elements;
-    greatest = difference->greatest;
-  }
-  number_or_null(json, "different_elements", elements);
-  number_or_null(json, "greatest_difference", greatest);
-  json.key("nodes_after");
-  json.integer(fault.more);
-  json.close('}');
+  json.field("different_elements", difference ? std::optional(difference->elements) : std::nullopt);
+  json.field("greatest_difference", difference ? std::optional(difference->greatest) : std::nullopt);
+  json.field("nodes_after", fault.more);
 }
 
 void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary& measured) {
-  json.open_lines('{');
-  json.key("runs");
-  json.integer(profile.runs);
-  json.key("modules");
-  json.open_lines('[');
+  json.field("runs", profile.runs);
   const double all = profile.modules.at("").seconds;
-  for (const SummaryRow& row : measured.rows) {
-    if (!row.measured) continue;
-    json.item();
-    json.open('{');
-    json.key("path");
-    json.string(row.path);
-    json.key("type");
-    json.string(row.type);
-    json.key("calls");
-    json.integer(row.calls);
-    json.key("seconds");
-    real(json, row.measured->seconds);
-    json.key("share");
-    real(json, all > 0 ? row.measured->seconds / all : 0);
-    json.key("allocated_bytes");
-    json.integer(row.measured->allocated_bytes);
-    json.key("peak_bytes");
-    json.integer(row.measured->peak_bytes);
-    number_or_null(json, "macs", row.macs ? row.macs->number() : std::nullopt);
-    number_or_null(json, "flops_per_second", flops_per_second(row));
-    json.close('}');
-  }
-  json.close(']');
-  json.close('}');
+  const auto has_time = [](const SummaryRow& row) { return row.measured.has_value(); };
+  json.key("modules").list_lines(std::views::filter(measured.rows, has_time), [&](const SummaryRow& row) {
+    json.object([&] {
+      json.field("path", row.path);
+      json.field("type", row.type);
+      json.field("calls", row.calls);
+      json.field("seconds", row.measured->seconds);
+      json.field("share", all > 0 ? row.measured->seconds / all : 0);
+      json.field("allocated_bytes", row.measured->allocated_bytes);
+      json.field("peak_bytes", row.measured->peak_bytes);
+      json.field("macs", row.macs ? row.macs->number() : std::nullopt);
+      json.field("flops_per_second", flops_per_second(row));
+    });
+  });
 }
 
 // "; 2 runs (batch=3) (batch=5)", and where their inputs are from.
@@ -186,58 +128,34 @@ void write_text(const Verification& verification, const Subject& subject, std::o
 
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out) {
   JsonEmitter json(out);
-  json.open_lines('{');
-  json.key("format");
-  json.string("fxtrace.verification");
-  json.key("version");
-  json.integer(1);
-  json.key("model");
-  json.string(subject.model);
-  json.key("equal");
-  json.boolean(!verification.fault);
-  json.key("runs");
-  json.integer(subject.options.runs);
-  json.key("seed");
-  json.integer(static_cast<std::int64_t>(subject.options.seed));
-  json.key("atol");
-  real(json, subject.options.absolute);
-  json.key("rtol");
-  real(json, subject.options.relative);
-  json.key("sizes");
-  json.open('[');
-  for (const std::string& sizes : verification.sizes) {
-    json.item();
-    json.string(sizes);
-  }
-  json.close(']');
-  json.key("inputs");
-  json.open('[');
-  for (const InputOrigin origin : verification.origins) {
-    json.item();
-    json.string(to_string(origin));
-  }
-  json.close(']');
-  json.key("nodes");
-  json.integer(verification.nodes);
-  json.key("tensors");
-  json.integer(verification.tensors);
-  json.key("guards");
-  json.integer(verification.guards);
-  json.key("fault");
-  if (verification.fault) {
-    write_fault(json, *verification.fault);
-  } else {
-    json.null();
-  }
-  json.key("profile");
-  if (verification.profile && subject.measured != nullptr) {
-    write_profile(json, *verification.profile, *subject.measured);
-  } else {
-    json.null();
-  }
-  json.close('}');
-  json.raw("\n");
-  json.flush();
+  json.document([&] {
+    json.field("format", "fxtrace.verification");
+    json.field("version", 1);
+    json.field("model", subject.model);
+    json.field("equal", !verification.fault);
+    json.field("runs", subject.options.runs);
+    json.field("seed", static_cast<std::int64_t>(subject.options.seed));
+    json.field("atol", subject.options.absolute);
+    json.field("rtol", subject.options.relative);
+    json.field("sizes", verification.sizes);
+    json.key("inputs").list(verification.origins,
+                            [&](InputOrigin origin) { json.string(to_string(origin)); });
+    json.field("nodes", verification.nodes);
+    json.field("tensors", verification.tensors);
+    json.field("guards", verification.guards);
+    json.key("fault");
+    if (verification.fault) {
+      json.object_lines([&] { write_fault(json, *verification.fault); });
+    } else {
+      json.null();
+    }
+    json.key("profile");
+    if (verification.profile && subject.measured != nullptr) {
+      json.object_lines([&] { write_profile(json, *verification.profile, *subject.measured); });
+    } else {
+      json.null();
+    }
+  });
 }
 
 }  // namespace fxtrace::verify

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -18,7 +20,8 @@ namespace fxtrace {
 // layouts: on one line, or with each item on a line of its own.
 class JsonEmitter {
  public:
-  explicit JsonEmitter(std::ostream& out) : out_(out) {}
+  // With `all_lines` there is the second layout only.
+  explicit JsonEmitter(std::ostream& out, bool all_lines = false) : out_(out), all_lines_(all_lines) {}
 
   void raw(std::string_view text) { buffer_ += text; }
 
@@ -47,13 +50,16 @@ class JsonEmitter {
     buffer_ += '"';
   }
 
-  void integer(std::int64_t value) {
+  template <std::integral T>
+  void integer(T value) {
     char text[24];
     buffer_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
   }
 
-  // The shortest text that reads back as the same number, and never as an integer.
-  void finite_double(double value) {
+  // The shortest text that reads back as the same number, and never as an integer; null for what is not
+  // finite.
+  void real(double value) {
+    if (!std::isfinite(value)) return null();
     char text[32];
     const std::string_view written(text, std::to_chars(text, text + sizeof text, value).ptr);
     buffer_ += written;
@@ -63,17 +69,38 @@ class JsonEmitter {
   void boolean(bool value) { buffer_ += value ? "true" : "false"; }
   void null() { buffer_ += "null"; }
 
+  // Text, a number, a boolean, what an optional holds or null, a size as its number or its text, a list, or
+  // an object of what has pairs of names and values.  Of a function, what it writes.
+  template <class T>
+  void value(const T& value) {
+    if constexpr (std::same_as<T, bool>) {
+      boolean(value);
+    } else if constexpr (std::integral<T>) {
+      integer(value);
+    } else if constexpr (std::floating_point<T>) {
+      real(value);
+    } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+      string(value);
+    } else if constexpr (std::invocable<const T&>) {
+      value();
+    } else if constexpr (requires { value.has_value(); }) {
+      value ? this->value(*value) : null();
+    } else if constexpr (requires { value.number(), value.text(); }) {
+      const auto number = value.number();
+      number ? integer(*number) : string(value.text());
+    } else if constexpr (requires { value.begin()->first; }) {
+      object([&] {
+        for (const auto& [name, item] : value) field(name, item);
+      });
+    } else {
+      list(value, [this](const auto& item) { this->value(item); });
+    }
+  }
+
   // A container whose items stand on one line.
-  void open(char bracket) {
-    buffer_ += bracket;
-    levels_.push_back({false, true});
-  }
+  void open(char bracket) { open(bracket, all_lines_); }
   // A container with each item on its own line.
-  void open_lines(char bracket) {
-    buffer_ += bracket;
-    levels_.push_back({true, true});
-    indent_ += 2;
-  }
+  void open_lines(char bracket) { open(bracket, true); }
   void close(char bracket) {
     const Level level = levels_.back();
     levels_.pop_back();
@@ -90,10 +117,51 @@ class JsonEmitter {
     if (level.lines) new_line();
     level.empty = false;
   }
-  void key(std::string_view name) {
+  // Comes before every value of an object.
+  JsonEmitter& key(std::string_view name) {
     item();
     string(name);
     buffer_ += ": ";
+    return *this;
+  }
+  template <class T>
+  void field(std::string_view name, const T& value) {
+    key(name).value(value);
+  }
+  // Null when it is empty: not known.
+  void text_or_null(std::string_view name, std::string_view text) {
+    text.empty() ? key(name).null() : key(name).string(text);
+  }
+
+  // An object of the fields that `write` writes, and a list of the items that `write(item)` writes.
+  template <std::invocable F>
+  void object(F&& write) {
+    open('{');
+    write();
+    close('}');
+  }
+  template <std::invocable F>
+  void object_lines(F&& write) {
+    open_lines('{');
+    write();
+    close('}');
+  }
+  template <class Items, class F>
+  void list(Items&& items, F&& write) {
+    open('[');
+    write_items(items, write);
+  }
+  template <class Items, class F>
+  void list_lines(Items&& items, F&& write) {
+    open_lines('[');
+    write_items(items, write);
+  }
+  // An object with lines as the whole text.
+  template <std::invocable F>
+  void document(F&& write) {
+    object_lines(write);
+    buffer_ += '\n';
+    flush();
   }
 
   void flush() {
@@ -108,6 +176,21 @@ class JsonEmitter {
     bool lines = false;
     bool empty = true;
   };
+
+  void open(char bracket, bool lines) {
+    buffer_ += bracket;
+    levels_.push_back({lines, true});
+    if (lines) indent_ += 2;
+  }
+
+  template <class Items, class F>
+  void write_items(Items& items, F&& write) {
+    for (const auto& each : items) {
+      item();
+      write(each);
+    }
+    close(']');
+  }
 
   void new_line() {
     if (buffer_.size() >= kFlushBytes) flush();
@@ -143,6 +226,7 @@ class JsonEmitter {
   }
 
   std::ostream& out_;
+  const bool all_lines_;
   std::string buffer_;
   std::size_t indent_ = 0;
   std::vector<Level> levels_;

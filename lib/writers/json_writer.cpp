@@ -1,6 +1,7 @@
 #include "writers/json_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <string>
@@ -19,203 +20,130 @@ class Writer {
   explicit Writer(std::ostream& out) : json_(out) {}
 
   void document(const GraphCollection& collection) {
-    json_.open_lines('{');
-    text("format", "fxtrace.graph_collection");
-    integer("version", 1);
-    json_.key("producer");
-    json_.open('{');
-    text("name", "fxtrace");
-    text("version", FXTRACE_VERSION);
-    json_.close('}');
-    json_.key("model");
-    json_.open('{');
-    text("file", collection.model.file);
-    text("kind", collection.model.kind);
-    text_or_null("type", known(collection.model.type));
-    text("method", collection.model.method);
-    json_.close('}');
-    json_.key("options");
-    json_.raw(collection.options_json);
-    summary(collection);
-    lines("modules", collection.modules, [this](const ModuleRecord& module) { this->module(module); });
-    lines("parameters", collection.parameters, [this](const ParameterRecord& record) { parameter(record); });
-    lines("graphs", collection.graphs, [this](const ModuleGraph& graph) { this->graph(graph); });
-    json_.close('}');
-    json_.raw("\n");
-    json_.flush();
+    json_.document([&] {
+      json_.field("format", "fxtrace.graph_collection");
+      json_.field("version", 1);
+      json_.key("producer").object([&] {
+        json_.field("name", "fxtrace");
+        json_.field("version", FXTRACE_VERSION);
+      });
+      json_.key("model").object([&] {
+        json_.field("file", collection.model.file);
+        json_.field("kind", collection.model.kind);
+        json_.text_or_null("type", collection.model.type);
+        json_.field("method", collection.model.method);
+      });
+      json_.key("options").raw(collection.options_json);
+      summary(collection);
+      json_.key("modules").list_lines(collection.modules,
+                                      [&](const ModuleRecord& record) { module(record); });
+      json_.key("parameters").list_lines(collection.parameters, [&](const ParameterRecord& record) {
+        parameter(record);
+      });
+      json_.key("graphs").list_lines(collection.graphs, [&](const ModuleGraph& item) { graph(item); });
+    });
   }
 
  private:
-  void text(std::string_view key, std::string_view value) {
-    json_.key(key);
-    json_.string(value);
-  }
-  void text_or_null(std::string_view key, const std::optional<std::string>& value) {
-    json_.key(key);
-    if (value) {
-      json_.string(*value);
-    } else {
-      json_.null();
-    }
-  }
-  static std::optional<std::string> known(const std::string& text) {
-    return text.empty() ? std::nullopt : std::optional(text);
-  }
-  void integer(std::string_view key, std::int64_t value) {
-    json_.key(key);
-    json_.integer(value);
-  }
-
-  // A list with one item a line; `write` writes an item.
-  template <class Items, class F>
-  void lines(std::string_view key, const Items& items, F&& write) {
-    json_.key(key);
-    json_.open_lines('[');
-    for (const auto& item : items) {
-      json_.item();
-      write(item);
-    }
-    json_.close(']');
-  }
-  template <class Items, class F>
-  void list(const Items& items, F&& write) {
-    json_.open('[');
-    for (const auto& item : items) {
-      json_.item();
-      write(item);
-    }
-    json_.close(']');
-  }
-  void strings(std::string_view key, const std::vector<std::string>& items) {
-    json_.key(key);
-    list(items, [this](const std::string& item) { json_.string(item); });
-  }
-
   void summary(const GraphCollection& collection) {
     const Summary summary = summarize(collection);
-    json_.key("summary");
-    json_.open_lines('{');
-    integer("graphs", summary.graphs);
-    integer("nodes", summary.nodes);
-    json_.key("modules");
-    json_.open('{');
-    for (const auto& [status, count] : summary.modules) integer(to_string(status), count);
-    json_.close('}');
-    integer("parameters", summary.parameters);
-    strings("unused_parameters", collection.unused_parameters);
-    if (summary.cost) cost(*summary.cost);
-    json_.close('}');
+    json_.key("summary").object_lines([&] {
+      json_.field("graphs", summary.graphs);
+      json_.field("nodes", summary.nodes);
+      json_.key("modules").object([&] {
+        for (const auto& [status, count] : summary.modules) json_.field(to_string(status), count);
+      });
+      json_.field("parameters", summary.parameters);
+      json_.field("unused_parameters", collection.unused_parameters);
+      if (summary.cost) cost(*summary.cost);
+    });
   }
 
   void module(const ModuleRecord& module) {
-    json_.open('{');
-    text("path", module.path);
-    text_or_null("type", known(module.type));
-    text("status", to_string(module.status));
-    text_or_null("alias_of", module.alias_of);
-    text_or_null("rule", module.rule);
-    integer("calls", module.calls);
-    if (!module.attributes.empty()) attributes(module);
-    if (module.outputs) {
-      json_.key("outputs");
-      list(*module.outputs, [this](const Meta& output) {
-        json_.open('{');
-        shape_and_dtype(output);
-        json_.close('}');
+    json_.object([&] {
+      json_.field("path", module.path);
+      json_.text_or_null("type", module.type);
+      json_.field("status", to_string(module.status));
+      json_.field("alias_of", module.alias_of);
+      json_.field("rule", module.rule);
+      json_.field("calls", module.calls);
+      if (!module.attributes.empty()) {
+        json_.key("attributes").object([&] {
+          for (const auto& [name, value] : module.attributes) field(name, Graph(), value);
+        });
+      }
+      if (module.outputs) {
+        json_.key("outputs").list(
+            *module.outputs, [&](const Meta& output) { json_.object([&] { shape_and_dtype(output); }); });
+      }
+      json_.key("failure");
+      if (!module.failure) return json_.null();
+      json_.object([&] {
+        json_.field("kind", to_string(module.failure->kind));
+        json_.field("message", module.failure->message);
+        json_.field("module", module.failure->module);
+        json_.text_or_null("op", module.failure->op);
+        source(module.failure->source);
       });
-    }
-    json_.key("failure");
-    if (const auto& failure = module.failure) {
-      json_.open('{');
-      text("kind", to_string(failure->kind));
-      text("message", failure->message);
-      text("module", failure->module);
-      text_or_null("op", known(failure->op));
-      source(failure->source);
-      json_.close('}');
-    } else {
-      json_.null();
-    }
-    json_.close('}');
-  }
-
-  void attributes(const ModuleRecord& module) {
-    json_.key("attributes");
-    json_.open('{');
-    for (const auto& [name, value] : module.attributes) {
-      json_.key(name);
-      argument(Graph(), value);
-    }
-    json_.close('}');
+    });
   }
 
   void parameter(const ParameterRecord& parameter) {
-    json_.open('{');
-    text("name", parameter.name);
-    text("kind", to_string(parameter.kind));
-    if (parameter.kind == ParameterKind::kCustomObject) {
-      text_or_null("shape", std::nullopt);
-      text_or_null("dtype", std::nullopt);
-      text("type", parameter.type);
-    } else {
-      sizes(parameter.shape);
-      text("dtype", parameter.dtype);
-    }
-    if (parameter.device) text("device", *parameter.device);
-    text_or_null("alias_of", parameter.alias_of);
-    json_.close('}');
-  }
-
-  void sizes(const std::vector<std::int64_t>& shape) {
-    json_.key("shape");
-    list(shape, [this](std::int64_t size) { json_.integer(size); });
+    json_.object([&] {
+      json_.field("name", parameter.name);
+      json_.field("kind", to_string(parameter.kind));
+      if (parameter.kind == ParameterKind::kCustomObject) {
+        json_.key("shape").null();
+        json_.key("dtype").null();
+        json_.field("type", parameter.type);
+      } else {
+        json_.field("shape", parameter.shape);
+        json_.field("dtype", parameter.dtype);
+      }
+      if (parameter.device) json_.field("device", *parameter.device);
+      json_.field("alias_of", parameter.alias_of);
+    });
   }
 
   void source(const std::optional<SourceLocation>& source) {
     json_.key("source");
     if (!source) return json_.null();
-    json_.open('{');
-    text("file", source->file);
-    json_.key("line");
-    if (source->line > 0) {
-      json_.integer(source->line);
-    } else {
-      json_.null();
-    }
-    text("function", source->function);
-    text("text", source->text);
-    json_.close('}');
+    json_.object([&] {
+      json_.field("file", source->file);
+      json_.field("line", source->line > 0 ? std::optional(source->line) : std::nullopt);
+      json_.field("function", source->function);
+      json_.field("text", source->text);
+    });
   }
 
   void graph(const ModuleGraph& graph) {
-    json_.open_lines('{');
-    text("module", graph.module);
-    text_or_null("type", known(graph.type));
-    lines("nodes", graph.graph.order(), [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
-    json_.key("constants");
-    json_.open_lines('{');
-    for (const auto& [name, constant] : graph.constants) {
-      json_.key(name);
-      this->constant(graph.graph, name, constant);
-    }
-    json_.close('}');
-    json_.key("subgraphs");
-    json_.open_lines('{');
-    for (const auto& [name, subgraph] : graph.subgraphs) {
-      json_.key(name);
-      this->graph(subgraph);
-    }
-    json_.close('}');
-    lines("guards", graph.guards, [this](const Guard& guard) {
-      json_.open('{');
-      text("expr", guard.expr.text());
-      source(guard.source);
-      json_.close('}');
+    json_.object_lines([&] {
+      json_.field("module", graph.module);
+      json_.text_or_null("type", graph.type);
+      json_.key("nodes").list_lines(graph.graph.order(),
+                                    [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
+      json_.key("constants").object_lines([&] {
+        for (const auto& [name, value] : graph.constants) {
+          json_.key(name);
+          constant(graph.graph, name, value);
+        }
+      });
+      json_.key("subgraphs").object_lines([&] {
+        for (const auto& [name, subgraph] : graph.subgraphs) {
+          json_.key(name);
+          this->graph(subgraph);
+        }
+      });
+      json_.key("guards").list_lines(graph.guards, [&](const Guard& guard) {
+        json_.object([&] {
+          json_.field("expr", guard.expr.text());
+          source(guard.source);
+        });
+      });
+      if (graph.signature) signature(graph.graph, *graph.signature);
+      if (graph.execution) execution(*graph.execution);
+      if (graph.cost) cost(*graph.cost);
     });
-    if (graph.signature) signature(graph.graph, *graph.signature);
-    if (graph.execution) execution(*graph.execution);
-    if (graph.cost) cost(*graph.cost);
-    json_.close('}');
   }
 
   void cost(const Cost& cost) {
@@ -223,106 +151,84 @@ class Writer {
     Cost nothing_known;
     nothing_known.unsized = 1;
     if (cost == nothing_known) return json_.null();
-    json_.open('{');
-    size_or_null("macs", cost.macs);
-    if (cost.parameter_bytes != 0) integer("parameter_bytes", cost.parameter_bytes);
-    size_or_null("activation_bytes", cost.activation_bytes);
-    if (cost.peak_bytes) size_or_null("peak_bytes", cost.peak_bytes);
-    if (!cost.unknown.empty()) {
-      json_.key("unknown");
-      json_.open('{');
-      for (const auto& [name, count] : cost.unknown) integer(name, count);
-      json_.close('}');
-    }
-    if (cost.unsized != 0) integer("unsized", cost.unsized);
-    json_.close('}');
-  }
-  void size_or_null(std::string_view key, const std::optional<SymInt>& size) {
-    json_.key(key);
-    if (!size) return json_.null();
-    if (const auto number = size->number()) return json_.integer(*number);
-    json_.string(size->text());
+    json_.object([&] {
+      json_.field("macs", cost.macs);
+      if (cost.parameter_bytes != 0) json_.field("parameter_bytes", cost.parameter_bytes);
+      json_.field("activation_bytes", cost.activation_bytes);
+      if (cost.peak_bytes) json_.field("peak_bytes", cost.peak_bytes);
+      if (!cost.unknown.empty()) json_.field("unknown", cost.unknown);
+      if (cost.unsized != 0) json_.field("unsized", cost.unsized);
+    });
   }
 
   void signature(const Graph& graph, const GraphSignature& signature) {
     const auto write = [&](const GraphSignature::Entry& entry) { signature_entry(graph, entry); };
-    json_.key("graph_signature");
-    json_.open_lines('{');
-    lines("inputs", signature.inputs, write);
-    lines("outputs", signature.outputs, write);
-    json_.close('}');
+    json_.key("graph_signature").object_lines([&] {
+      json_.key("inputs").list_lines(signature.inputs, write);
+      json_.key("outputs").list_lines(signature.outputs, write);
+    });
   }
 
   void signature_entry(const Graph& graph, const GraphSignature::Entry& entry) {
-    json_.open('{');
-    text("role", to_string(entry.role));
-    text("name", entry.name);
-    if (entry.target) text("target", *entry.target);
-    if (entry.persistent) {
-      json_.key("persistent");
-      json_.boolean(*entry.persistent);
-    }
-    // A model's only output has a path too: an empty one.
-    if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
-        entry.role == SignatureRole::kUserOutput) {
-      json_.key("path");
-      items(graph, entry.path);
-    }
-    if (entry.value) {
-      json_.key("value");
-      argument(graph, *entry.value);
-    }
-    text_or_null("node", entry.node.valid() ? std::optional(graph.node(entry.node).name) : std::nullopt);
-    json_.close('}');
+    json_.object([&] {
+      json_.field("role", to_string(entry.role));
+      json_.field("name", entry.name);
+      if (entry.target) json_.field("target", *entry.target);
+      if (entry.persistent) json_.field("persistent", *entry.persistent);
+      // A model's only output has a path too: an empty one.
+      if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
+          entry.role == SignatureRole::kUserOutput) {
+        json_.key("path");
+        items(graph, entry.path);
+      }
+      if (entry.value) field("value", graph, *entry.value);
+      json_.text_or_null("node", entry.node.valid() ? graph.node(entry.node).name : std::string());
+    });
   }
 
   void execution(const Execution& execution) {
-    json_.key("execution");
-    json_.open_lines('{');
-    strings("module_forward_order", execution.module_forward_order);
-    strings("param_forward_order", execution.param_forward_order);
-    lines("module_param_usage", execution.module_param_usage, [this](const Execution::ModuleUses& module) {
-      json_.open('{');
-      text("module", module.module);
-      json_.key("uses");
-      list(module.uses, [this](const Execution::Use& use) {
-        json_.open('{');
-        text("module", use.module);
-        strings("params", use.params);
-        json_.close('}');
+    json_.key("execution").object_lines([&] {
+      json_.field("module_forward_order", execution.module_forward_order);
+      json_.field("param_forward_order", execution.param_forward_order);
+      json_.key("module_param_usage").list_lines(execution.module_param_usage, [&](const auto& module) {
+        json_.object([&] {
+          json_.field("module", module.module);
+          json_.key("uses").list(module.uses, [&](const Execution::Use& use) {
+            json_.object([&] {
+              json_.field("module", use.module);
+              json_.field("params", use.params);
+            });
+          });
+        });
       });
-      json_.close('}');
     });
-    json_.close('}');
   }
 
   void constant(const Graph& graph, const std::string& name, const Constant& constant) {
-    json_.open('{');
-    if (!constant.object_type.empty()) {
-      text("type", constant.object_type);
-      text("record", constant.record);
-      integer("index", constant.object_index);
-      return json_.close('}');
-    }
-    text("dtype", constant.dtype);
-    sizes(constant.shape);
-    json_.key("data");
-    if (constant.data && !too_many_lists(constant.shape)) {
-      std::span<const Argument> data = *constant.data;
-      elements(graph, constant.shape, data);
-      if (!data.empty() || short_of_data_) {
-        throw Error(ErrorKind::kInternal, "constant " + name + " has other elements than its shape says");
+    json_.object([&] {
+      if (!constant.object_type.empty()) {
+        json_.field("type", constant.object_type);
+        json_.field("record", constant.record);
+        json_.field("index", constant.object_index);
+        return;
       }
-    } else {
+      json_.field("dtype", constant.dtype);
+      json_.field("shape", constant.shape);
+      json_.key("data");
+      if (constant.data && !too_many_lists(constant.shape)) {
+        std::span<const Argument> data = *constant.data;
+        elements(graph, constant.shape, data);
+        if (!data.empty() || short_of_data_) {
+          throw Error(ErrorKind::kInternal, "constant " + name + " has other elements than its shape says");
+        }
+        return;
+      }
       json_.null();
-      text_or_null("record", known(constant.record));
-      if (!constant.record.empty()) {
-        json_.key("stride");
-        list(constant.stride, [this](std::int64_t stride) { json_.integer(stride); });
-        integer("storage_offset", constant.storage_offset);
-      }
-    }
-    json_.close('}');
+      json_.text_or_null("record", constant.record);
+      if (constant.record.empty()) return;
+      json_.field("stride", constant.stride);
+      json_.field("storage_offset", constant.storage_offset);
+    });
   }
 
   // A tensor without elements can still claim any number of empty lists.
@@ -354,74 +260,51 @@ class Writer {
   }
 
   void node(const Graph& graph, const Node& node) {
-    json_.open('{');
-    text("name", node.name);
-    text("op", to_string(node.op));
-    text("target", node.target);
-    json_.key("args");
-    list(node.args, [&](const Argument& value) { argument(graph, value); });
-    json_.key("kwargs");
-    json_.open('{');
-    for (const auto& [key, value] : node.kwargs) {
-      json_.key(key);
-      argument(graph, value);
-    }
-    json_.close('}');
-    json_.key("users");
-    list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
-    json_.key("scope");
-    json_.open('{');
-    text("module_path", node.scope->module_path);
-    text_or_null("module_type", node.scope->module_type);
-    integer("call", node.scope->call);
-    json_.close('}');
-    meta(node);
-    source(node.source);
-    if (!node.method->empty()) text("method", *node.method);
-    if (node.model_function) {
-      json_.key("model_function");
-      json_.boolean(true);
-      if (node.is_recorded) {
-        json_.key("recorded");
-        json_.boolean(true);
-      }
-    }
-    if (!node.program_nodes->empty()) strings("program_nodes", node.program_nodes);
-    json_.close('}');
+    json_.object([&] {
+      json_.field("name", node.name);
+      json_.field("op", to_string(node.op));
+      json_.field("target", *node.target);
+      json_.key("args");
+      items(graph, node.args);
+      json_.key("kwargs").object([&] {
+        for (const auto& [key, value] : node.kwargs) field(key, graph, value);
+      });
+      json_.key("users").list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
+      json_.key("scope").object([&] {
+        json_.field("module_path", node.scope->module_path);
+        json_.field("module_type", node.scope->module_type);
+        json_.field("call", node.scope->call);
+      });
+      meta(node);
+      source(node.source);
+      if (!node.method->empty()) json_.field("method", *node.method);
+      if (node.model_function) json_.field("model_function", true);
+      if (node.model_function && node.is_recorded) json_.field("recorded", true);
+      if (!node.program_nodes->empty()) json_.field("program_nodes", *node.program_nodes);
+    });
   }
 
   void shape_and_dtype(const Meta& meta) {
-    json_.key("shape");
-    if (meta.shape) {
-      list(*meta.shape, [this](const Meta::Dim& dim) { dimension(dim); });
-    } else {
-      json_.null();
-    }
-    text_or_null("dtype", meta.dtype);
+    json_.field("shape", meta.shape);
+    json_.field("dtype", meta.dtype);
   }
 
   void meta(const Node& node) {
     const Meta& meta = *node.meta;
     json_.key("meta");
     if (meta == Meta{} && !*node.cost) return json_.null();
-    json_.open('{');
-    text_or_null("type", meta.type);
-    shape_and_dtype(meta);
-    if (meta.device) text("device", *meta.device);
-    if (meta.value) {
-      json_.key("value");
-      dimension(*meta.value);
-    }
-    if (*node.cost) cost(**node.cost);
-    json_.close('}');
+    json_.object([&] {
+      json_.field("type", meta.type);
+      shape_and_dtype(meta);
+      if (meta.device) json_.field("device", *meta.device);
+      if (meta.value) json_.field("value", *meta.value);
+      if (*node.cost) cost(**node.cost);
+    });
   }
 
-  void dimension(const Meta::Dim& dim) {
-    if (const auto number = dim.number()) {
-      json_.integer(*number);
-    } else {
-      json_.string(dim.text());
-    }
+  void field(std::string_view name, const Graph& graph, const Argument& value) {
+    json_.key(name);
+    argument(graph, value);
   }
 
   void argument(const Graph& graph, const Argument& argument) {
@@ -434,12 +317,7 @@ class Writer {
   void value(const Graph&, double value) { number(value); }
   void value(const Graph&, const std::complex<double>& value) {
     tagged("complex", [&] {
-      json_.open('[');
-      json_.item();
-      number(value.real());
-      json_.item();
-      number(value.imag());
-      json_.close(']');
+      json_.list(std::array{value.real(), value.imag()}, [this](double part) { number(part); });
     });
   }
   void value(const Graph&, const std::string& value) { json_.string(value); }
@@ -449,13 +327,9 @@ class Writer {
   }
   void value(const Graph& graph, const Argument::Dict& dict) {
     tagged("dict", [&] {
-      list(dict.items, [&](const Argument::DictItem& entry) {
-        json_.open('[');
-        json_.item();
-        argument(graph, entry.key);
-        json_.item();
-        argument(graph, entry.value);
-        json_.close(']');
+      json_.list(dict.items, [&](const Argument::DictItem& entry) {
+        json_.list(std::array{&entry.key, &entry.value},
+                   [&](const Argument* part) { argument(graph, *part); });
       });
     });
   }
@@ -473,21 +347,18 @@ class Writer {
   void value(const Graph&, const Argument::Function& function) { tagged_string("function", function.name); }
 
   void items(const Graph& graph, const std::vector<Argument>& items) {
-    list(items, [&](const Argument& item) { argument(graph, item); });
+    json_.list(items, [&](const Argument& item) { argument(graph, item); });
   }
   void number(double value) {
-    if (std::isfinite(value)) return json_.finite_double(value);
+    if (std::isfinite(value)) return json_.real(value);
     tagged_string("float", std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
   }
   template <class F>
   void tagged(std::string_view tag, F&& write) {
-    json_.open('{');
-    json_.key(tag);
-    write();
-    json_.close('}');
+    json_.object([&] { json_.field(tag, write); });
   }
   void tagged_string(std::string_view tag, std::string_view text) {
-    tagged(tag, [&] { json_.string(text); });
+    json_.object([&] { json_.field(tag, text); });
   }
 
   JsonEmitter json_;

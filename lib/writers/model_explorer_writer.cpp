@@ -229,36 +229,40 @@ class Writer {
   }
 
   void document() {
-    json_.open_lines('{');
-    text("label", shown(collection_.model.file));
-    json_.key("graphs");
-    json_.open_lines('[');
-    bool is_first = true;
-    for (const ModuleGraph& graph : collection_.graphs) {
-      this->graph(graph, new_id(graph.module.empty() ? "(root)" : shown(graph.module)), {}, is_first);
-      is_first = false;
-    }
-    json_.close(']');
-    json_.close('}');
-    json_.raw("\n");
-    json_.flush();
+    json_.document([&] {
+      json_.field("label", shown(collection_.model.file));
+      json_.key("graphs");
+      json_.open_lines('[');
+      bool is_first = true;
+      for (const ModuleGraph& graph : collection_.graphs) {
+        this->graph(graph, new_id(graph.module.empty() ? "(root)" : shown(graph.module)), {}, is_first);
+        is_first = false;
+      }
+      json_.close(']');
+    });
   }
 
  private:
   using Ids = std::unordered_map<std::string_view, std::string>;  // of subgraphs, by name
 
-  void text(std::string_view key, std::string_view value) {
-    json_.key(key);
-    json_.string(value);
-  }
-
   // An item of a list of attributes.
   void attribute(std::string_view key, std::string_view value) {
     json_.item();
-    json_.open('{');
-    text("key", key);
-    text("value", value);
-    json_.close('}');
+    json_.object([&] {
+      json_.field("key", key);
+      json_.field("value", value);
+    });
+  }
+
+  // An input or output with the one attribute that it has.
+  void metadata(std::string_view id, std::string_view key, std::string_view value) {
+    json_.object([&] {
+      json_.field("id", id);
+      json_.key("attrs");
+      json_.open('[');
+      attribute(key, value);
+      json_.close(']');
+    });
   }
 
   std::string new_id(std::string id) {
@@ -275,26 +279,22 @@ class Writer {
     add_modules(graph.module, outside);
     Groups groups(models_, graph, order, outside);
     json_.item();
-    json_.open_lines('{');
-    text("id", id);
-    json_.key("nodes");
-    json_.open_lines('[');
-    for (const NodeId node_id : order) {
-      const Node& node = graph.graph.node(node_id);
-      for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
-        const auto [runner, is_new] = runners.emplace(body.name, node.scope->module_path);
-        if (!is_new) runner->second = common_module(runner->second, node.scope->module_path);
+    json_.object_lines([&] {
+      json_.field("id", id);
+      json_.key("nodes").list_lines(order, [&](NodeId node_id) {
+        const Node& node = graph.graph.node(node_id);
+        for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
+          const auto [runner, is_new] = runners.emplace(body.name, node.scope->module_path);
+          if (!is_new) runner->second = common_module(runner->second, node.scope->module_path);
+        });
+        const Groups::Index group = groups.of(node);
+        this->node(graph.graph, node, groups.groups()[group].space, ids);
       });
-      const Groups::Index group = groups.of(node);
-      this->node(graph.graph, node, groups.groups()[group].space, ids);
-    }
-    json_.close(']');
-    json_.key("groupNodeAttributes");
-    json_.open_lines('{');
-    if (is_model) model();
-    for (std::size_t i = Groups::kTop + 1; i < groups.groups().size(); ++i) module(groups.groups()[i]);
-    json_.close('}');
-    json_.close('}');
+      json_.key("groupNodeAttributes").object_lines([&] {
+        if (is_model) model();
+        for (std::size_t i = Groups::kTop + 1; i < groups.groups().size(); ++i) module(groups.groups()[i]);
+      });
+    });
     std::unordered_set<std::string_view> written;
     for (const Subgraph& body : graph.subgraphs) {
       if (!written.insert(body.name).second) continue;
@@ -309,46 +309,31 @@ class Writer {
     const auto module = models_.modules.find(node.scope->module_path);
     const bool failed =
         is_call && module != models_.modules.end() && module->second->status == ModuleStatus::kFailed;
-    json_.item();
-    json_.open('{');
-    text("id", node.name);
-    text("label", label(node));
-    text("namespace", space);
-    json_.key("subgraphIds");
-    json_.open('[');
-    for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
-      const auto found = ids.find(body.name);
-      if (found == ids.end()) return;
-      json_.item();
-      json_.string(found->second);
-    });
-    json_.close(']');
-    json_.key("attrs");
-    json_.open('[');
-    attributes(graph, node);
-    if (failed && module->second->failure) attribute("failure", failure(*module->second->failure));
-    json_.close(']');
-    inputs(graph, node);
-    json_.key("outputsMetadata");
-    json_.open('[');
-    if (node.meta->shape) {
-      json_.item();
-      json_.open('{');
-      text("id", "0");
+    json_.object([&] {
+      json_.field("id", node.name);
+      json_.field("label", label(node));
+      json_.field("namespace", space);
+      std::vector<std::string_view> bodies;
+      for_each_of<Argument::GraphRef>(node, [&](const auto& body) {
+        const auto found = ids.find(body.name);
+        if (found != ids.end()) bodies.push_back(found->second);
+      });
+      json_.field("subgraphIds", bodies);
       json_.key("attrs");
       json_.open('[');
-      attribute("tensor_shape", shown(shape(*node.meta)));
+      attributes(graph, node);
+      if (failed && module->second->failure) attribute("failure", failure(*module->second->failure));
       json_.close(']');
-      json_.close('}');
-    }
-    json_.close(']');
-    if (failed) {
-      json_.key("style");
-      json_.open('{');
-      text("backgroundColor", kFailedColour);
-      json_.close('}');
-    }
-    json_.close('}');
+      inputs(graph, node);
+      json_.key("outputsMetadata");
+      json_.open('[');
+      if (node.meta->shape) {
+        json_.item();
+        metadata("0", "tensor_shape", shown(shape(*node.meta)));
+      }
+      json_.close(']');
+      if (failed) json_.key("style").object([&] { json_.field("backgroundColor", kFailedColour); });
+    });
   }
 
   static std::string shape(const Meta& meta) {
@@ -424,30 +409,18 @@ class Writer {
     for (std::size_t i = 0; i < node.args.size(); ++i)
       find_uses(graph, node.args[i], std::to_string(i), uses);
     for (const auto& [name, value] : node.kwargs) find_uses(graph, value, name, uses);
-    json_.key("incomingEdges");
-    json_.open('[');
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-      json_.item();
-      json_.open('{');
-      text("sourceNodeId", graph.node(uses[i].second).name);
-      text("sourceNodeOutputId", "0");
-      text("targetNodeInputId", std::to_string(i));
-      json_.close('}');
-    }
-    json_.close(']');
-    json_.key("inputsMetadata");
-    json_.open('[');
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-      json_.item();
-      json_.open('{');
-      text("id", std::to_string(i));
-      json_.key("attrs");
-      json_.open('[');
-      attribute("__tensor_tag", uses[i].first);
-      json_.close(']');
-      json_.close('}');
-    }
-    json_.close(']');
+    std::size_t i = 0;
+    json_.key("incomingEdges").list(uses, [&](const auto& use) {
+      json_.object([&] {
+        json_.field("sourceNodeId", graph.node(use.second).name);
+        json_.field("sourceNodeOutputId", "0");
+        json_.field("targetNodeInputId", std::to_string(i++));
+      });
+    });
+    i = 0;
+    json_.key("inputsMetadata").list(uses, [&](const auto& use) {
+      metadata(std::to_string(i++), "__tensor_tag", use.first);
+    });
   }
 
   static void find_uses(const Graph& graph, const Argument& argument, const std::string& place,
@@ -476,41 +449,40 @@ class Writer {
 
   // What stands at the side while no node is selected.
   void model() {
-    json_.key("");
-    json_.open('{');
-    text("file", shown(collection_.model.file));
-    text("kind", shown(collection_.model.kind));
-    text("type", collection_.model.type.empty() ? "?" : shown(collection_.model.type));
-    text("method", shown(collection_.model.method));
-    text("parameters", with_separators(summary_.parameters.elements));
-    if (summary_.has_costs() && summary_.macs) text("MACs", amount(*summary_.macs));
-    for (const ModuleRecord& record : collection_.modules) {
-      if (record.failure)
-        text("failure of " + (record.path.empty() ? "(root)" : shown(record.path)), failure(*record.failure));
-    }
-    json_.close('}');
+    json_.key("").object([&] {
+      json_.field("file", shown(collection_.model.file));
+      json_.field("kind", shown(collection_.model.kind));
+      json_.field("type", collection_.model.type.empty() ? "?" : shown(collection_.model.type));
+      json_.field("method", shown(collection_.model.method));
+      json_.field("parameters", with_separators(summary_.parameters.elements));
+      if (summary_.has_costs() && summary_.macs) json_.field("MACs", amount(*summary_.macs));
+      for (const ModuleRecord& record : collection_.modules) {
+        if (record.failure)
+          json_.field("failure of " + (record.path.empty() ? "(root)" : shown(record.path)),
+                      failure(*record.failure));
+      }
+    });
   }
 
   void module(const Groups::Group& group) {
-    json_.key(group.space);
-    json_.open('{');
-    text("path", shown(group.path));
-    if (const auto found = models_.modules.find(group.path); found != models_.modules.end()) {
-      const ModuleRecord& record = *found->second;
-      text("type", record.type.empty() ? "?" : shown(record.type));
-      text("status", to_string(record.status));
-      text("calls", std::to_string(record.calls));
-      if (group.call != 1) text("call", std::to_string(group.call));
-      static const Graph none;
-      for (const auto& [name, value] : record.attributes)
-        text("attribute " + shown(name, kMostName), shown(print_argument(none, value)));
-    }
-    if (const auto found = models_.rows.find(group.path); found != models_.rows.end()) {
-      const SummaryRow& row = *found->second;
-      text("parameters", with_separators(row.parameters.elements));
-      if (row.macs) text("MACs", amount(*row.macs));
-    }
-    json_.close('}');
+    json_.key(group.space).object([&] {
+      json_.field("path", shown(group.path));
+      if (const auto found = models_.modules.find(group.path); found != models_.modules.end()) {
+        const ModuleRecord& record = *found->second;
+        json_.field("type", record.type.empty() ? "?" : shown(record.type));
+        json_.field("status", to_string(record.status));
+        json_.field("calls", std::to_string(record.calls));
+        if (group.call != 1) json_.field("call", std::to_string(group.call));
+        static const Graph none;
+        for (const auto& [name, value] : record.attributes)
+          json_.field("attribute " + shown(name, kMostName), shown(print_argument(none, value)));
+      }
+      if (const auto found = models_.rows.find(group.path); found != models_.rows.end()) {
+        const SummaryRow& row = *found->second;
+        json_.field("parameters", with_separators(row.parameters.elements));
+        if (row.macs) json_.field("MACs", amount(*row.macs));
+      }
+    });
   }
 
   const GraphCollection& collection_;
