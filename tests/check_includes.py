@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that includes go one way, as docs/architecture.md draws it, that LibTorch stays where it belongs, that every
-source file is built, that a library links what it includes, that files named in comments and docs exist, and that no two
-files of a unity build have one name.
+"""Checks that a room links what it includes and nothing else, that links go down the rows that docs/architecture.md draws,
+that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, and
+that no two files of a unity build have one name.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -12,72 +12,79 @@ import re
 import sys
 import tempfile
 
-# What each folder may include; itself is understood.
-ALLOWED = {
-    "support": set(),
-    "symbolic": {"support"},
-    "operators": {"support"},
-    "shapes": {"support", "symbolic", "operators"},
-    "graph": {"support", "symbolic", "operators"},
-    "costs": {"support", "symbolic", "operators", "shapes", "graph"},
-    "passes": {"support", "symbolic", "operators", "shapes", "graph"},
-    "readers": {"support", "symbolic", "graph"},
-    "pictures": {"support", "symbolic", "operators", "graph"},
-    "summaries": {"support", "symbolic", "shapes", "graph"},
-    "writers": {"support", "symbolic", "operators", "shapes", "graph", "pictures", "summaries"},
-    "archive": {"support"},
-    "script": {"support", "operators", "shapes", "archive"},
-    "trace": {"support", "symbolic", "operators", "graph", "costs", "passes"},
-    "exported": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive"},
-    "torchscript": {"support", "symbolic", "operators", "shapes", "graph", "costs", "trace", "archive", "script"},
-    "execute": set(),
-    "verify": {"support", "symbolic", "operators", "graph", "archive", "trace", "exported", "summaries", "writers", "execute"},
-}
-ALLOWED["fxtrace"] = {"support", "graph", "passes", "costs", "readers", "writers", "archive", "trace", "exported", "script", "torchscript", "execute"}
-ALLOWED["app"] = set(ALLOWED) - {"torchscript", "execute"}
 WITH_LIBTORCH = {"execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
-# Who opens the shared library includes its interface and nothing else of it; the rest is hidden in there.
-PLUGIN_INTERFACE = {"execute/plugin.h"}
+# Nobody links the plugin.  Who opens it includes its interface and nothing else of it; the rest is hidden in there.
+PLUGIN, PLUGIN_INTERFACE, PLUGIN_USERS = "execute", "execute/plugin.h", {"fxtrace", "verify"}
+# Of other people's libraries: what their headers begin with, and what CMake calls them.
+OTHERS = {
+    "nlohmann/": "nlohmann_json::nlohmann_json",
+    "CLI/": "CLI11::CLI11",
+    "spdlog/": "spdlog::spdlog",
+    "simdjson.h": "simdjson::simdjson",
+    "zip.h": "fxtrace::libzip",
+    "seccomp.h": "fxtrace::libseccomp",
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
+def links(root):
+    """What the CMakeLists.txt of each room links, by the room's name."""
+    lists = [*root.glob("lib/*/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]
+    texts = {path.parent: re.sub("#.*", "", path.read_text(encoding="utf-8")) for path in sorted(lists)}
+    return {room: set(re.findall(r"\w+::\w+", text)) - {f"fxtrace::{room.name}"} for room, text in texts.items()}
+
+
 def problems(root):
-    """Yields "file:line: text" for every include under `root` that breaks a rule."""
-    for path in sorted([*root.glob("lib/**/*"), *root.glob("app/**/*")]):
-        if path.suffix not in {".h", ".cpp"}:
-            continue
-        relative = path.relative_to(root)
-        folder = relative.parts[1] if relative.parts[0] == "lib" else "app"
-        if folder not in ALLOWED:
-            yield f"{relative}: folder {folder} has no rule in tests/check_includes.py"
-            continue
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".h" and "#pragma once" not in text:
-            yield f"{relative}: no #pragma once"
-        for number, line in enumerate(text.splitlines(), 1):
-            match = INCLUDE.match(line)
-            if not match:
+    """Yields "file:line: text" for every include under `root` that breaks a rule, and links that nothing asks for."""
+    linked = links(root)
+    names = {room.name for room in linked}
+    for room, targets in linked.items():
+        unused = targets & {*OTHERS.values(), *(f"fxtrace::{name}" for name in names)}
+        for path in sorted(room.glob("**/*")):
+            if path.suffix not in {".h", ".cpp"}:
                 continue
-            place = f"{relative}:{number}"
-            quoted, name = match[1] == '"', match[2]
-            if LIBTORCH.match(name):
-                if folder not in WITH_LIBTORCH:
-                    yield f"{place}: {folder} includes LibTorch's {name}"
-                elif quoted:
-                    yield f"{place}: {name} is not ours: include it with <>"
-                continue
-            if not quoted:
-                continue
-            target = name.split("/")[0]
-            if target not in ALLOWED or "/" not in name:
-                yield f'{place}: "{name}" is not a path from the root of lib/ or of the project'
-            elif not (root / "lib" / name).exists() and not (root / name).exists():
-                yield f'{place}: "{name}" does not exist'
-            elif target != folder and target not in ALLOWED[folder]:
-                yield f"{place}: {folder} may not include {name}"
-            elif folder not in WITH_LIBTORCH and target in WITH_LIBTORCH and name not in PLUGIN_INTERFACE:
-                yield f"{place}: {folder} may include {', '.join(sorted(PLUGIN_INTERFACE))} only, not {name}"
+            text = path.read_text(encoding="utf-8")
+            if path.suffix == ".h" and "#pragma once" not in text:
+                yield f"{path.relative_to(root)}: no #pragma once"
+            for number, line in enumerate(text.splitlines(), 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                place = f"{path.relative_to(root)}:{number}"
+                quoted, name = match[1] == '"', match[2]
+                target = name.split("/")[0]
+                needed = f"fxtrace::{target}" if quoted else next((OTHERS[start] for start in OTHERS if name.startswith(start)), None)
+                unused.discard(needed)
+                if LIBTORCH.match(name):
+                    if room.name not in WITH_LIBTORCH:
+                        yield f"{place}: {room.name} includes LibTorch's {name}"
+                    elif quoted:
+                        yield f"{place}: {name} is not ours: include it with <>"
+                elif quoted and (target not in names or "/" not in name):
+                    yield f'{place}: "{name}" is not a path from the root of lib/ or of the project'
+                elif quoted and not (root / "lib" / name).exists() and not (root / name).exists():
+                    yield f'{place}: "{name}" does not exist'
+                elif target == PLUGIN != room.name:
+                    if room.name not in PLUGIN_USERS or name != PLUGIN_INTERFACE:
+                        yield f"{place}: {room.name} may not include {name}"
+                elif needed and target != room.name and needed not in targets:
+                    yield f"{place}: {room.name} does not link {needed}"
+        for target in sorted(unused):
+            yield f"{room.relative_to(root)}/CMakeLists.txt: {target} is linked, and nothing of it is included"
+
+
+def not_as_drawn(root):
+    """Yields rooms that docs/architecture.md does not draw, and links that do not go to a lower row of its drawing."""
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.split(r"\n ─+.*\n", re.search(r"^Each room .*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
+    row_of = {name: row for row, text in enumerate(rows) for name in re.findall(r"(?:^|[│┊]) (\w+)", text, re.MULTILINE)}
+    linked = links(root)
+    yield from (f"docs/architecture.md: {room.name} is not drawn" for room in linked if room.name not in row_of)
+    for room, targets in linked.items():
+        for target in sorted(name.removeprefix("fxtrace::") for name in targets):
+            if row_of.get(target, len(rows)) <= row_of.get(room.name, -1):
+                yield f"docs/architecture.md: {room.name} links {target}, which is not drawn below it"
 
 
 def not_built(root):
@@ -89,30 +96,6 @@ def not_built(root):
         words = re.split(r"[\s()]+", (folder / "CMakeLists.txt").read_text(encoding="utf-8"))
         if path.relative_to(folder).as_posix() not in words:
             yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
-
-
-def not_linked(root):
-    """Yields every library of ours, and of the two below, that a library includes and its CMakeLists.txt does not name."""
-    others = {"nlohmann/": "nlohmann_json::nlohmann_json", "CLI/": "CLI11::CLI11", "spdlog/": "spdlog", "simdjson.h": "simdjson::simdjson", "zip.h": "fxtrace::libzip"}
-    for lists in sorted([*root.glob("lib/*/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]):
-        linked = lists.read_text(encoding="utf-8")
-        needed = {}
-        for path in sorted(lists.parent.glob("**/*")):
-            if path.suffix not in {".h", ".cpp"}:
-                continue
-            for line in path.read_text(encoding="utf-8").splitlines():
-                match = INCLUDE.match(line)
-                if not match:
-                    continue
-                folder = match[2].split("/")[0]
-                if match[1] == '"' and folder in ALLOWED and folder not in {lists.parent.name, "execute"}:
-                    needed.setdefault(f"fxtrace::{folder}", path)
-                for start, library in others.items():
-                    if match[2].startswith(start):
-                        needed.setdefault(library, path)
-        for library, path in sorted(needed.items()):
-            if library not in linked:
-                yield f"{lists.relative_to(root)}: {library} is not linked; {path.relative_to(root)} includes it"
 
 
 FILE_NAME = re.compile(r"(?<![\w./<*-])((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
@@ -157,20 +140,29 @@ def same_names(root):
                     yield f"{path.relative_to(root)}: {name} is a name in {first[name].name} too: a unity build has both"
 
 
+def all_problems(root):
+    return [found for check in (problems, not_as_drawn, not_built, not_there, same_names) for found in check(root)]
+
+
 def self_test():
     files = {
+        "docs/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
+        "               graph_like\n ────\n support\n ────\n trace\n```\n",
+        "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
         "lib/support/error.h": "#pragma once\n#include <string>\n",
-        "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n// See graph/lost.cpp and graph.h.\n',
-        "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES)",
-        "lib/graph/bad.h": '#include "trace/trace.h"\n#include <ATen/ATen.h>\n#include "graph.h"\n',
-        "lib/trace/trace.h": '#pragma once\n#include "graph/graph.h"\n#include "graph/gone.h"\n',
+        "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n#include "trace/trace.h"\n// See graph/lost.cpp and graph.h.\n',
+        "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES LIBRARIES fxtrace::trace spdlog::spdlog)  # fxtrace::support",
+        "lib/graph/bad.h": '#include <CLI/CLI.hpp>\n#include <ATen/ATen.h>\n#include "graph.h"\n',
+        "lib/trace/CMakeLists.txt": "fxtrace_library(trace SOURCES LIBRARIES fxtrace::support)",
+        "lib/trace/trace.h": '#pragma once\n#include "trace/gone.h"\n',
+        "lib/execute/CMakeLists.txt": "add_library(fxtrace_execute MODULE)",
         "lib/execute/plugin.h": "#pragma once\n",
         "lib/execute/inner.h": "#pragma once\n#include <torch/script.h>\n",
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
         "app/main.cpp": '#include "execute/plugin.h"\n',
         "lib/CMakeLists.txt": "set_target_properties(fxtrace_shapes fxtrace_graph\n  PROPERTIES UNITY_BUILD OFF)\n",
-        "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp LIBRARIES fxtrace::support)",
+        "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp)",
         "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\n}  // namespace\n",
         "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\n}  // namespace\nint public_name(int a);\n",
         "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
@@ -178,16 +170,19 @@ def self_test():
     }
     expected = [
         "app/main.cpp:1: app may not include execute/plugin.h",
-        "lib/fxtrace/loader.cpp:2: fxtrace may include execute/plugin.h only, not execute/inner.h",
+        "lib/fxtrace/loader.cpp:2: fxtrace may not include execute/inner.h",
         "lib/graph/bad.h: no #pragma once",
-        "lib/graph/bad.h:1: graph may not include trace/trace.h",
+        "lib/graph/bad.h:1: graph does not link CLI11::CLI11",
         "lib/graph/bad.h:2: graph includes LibTorch's ATen/ATen.h",
         'lib/graph/bad.h:3: "graph.h" is not a path from the root of lib/ or of the project',
-        'lib/trace/trace.h:3: "graph/gone.h" does not exist',
+        "lib/graph/graph.h:2: graph does not link fxtrace::support",
+        "lib/graph/CMakeLists.txt: spdlog::spdlog is linked, and nothing of it is included",
+        'lib/trace/trace.h:2: "trace/gone.h" does not exist',
+        "lib/trace/CMakeLists.txt: fxtrace::support is linked, and nothing of it is included",
+        "docs/architecture.md: writers is not drawn",
+        "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
-        "lib/graph/CMakeLists.txt: fxtrace::support is not linked; lib/graph/graph.h includes it",
-        "lib/graph/CMakeLists.txt: fxtrace::trace is not linked; lib/graph/bad.h includes it",
-        "lib/graph/graph.h:3: graph/lost.cpp does not exist",
+        "lib/graph/graph.h:4: graph/lost.cpp does not exist",
         "lib/writers/b.cpp: joined is a name in a.cpp too: a unity build has both",
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -195,7 +190,7 @@ def self_test():
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root), *same_names(root)]
+        found = all_problems(root)
     if found != expected:
         print("expected:", *expected, "found:", *found, sep="\n")
         return 1
@@ -206,7 +201,7 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1]
-    found = [*problems(root), *not_built(root), *not_linked(root), *not_there(root), *same_names(root)]
+    found = all_problems(root)
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 
