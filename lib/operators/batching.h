@@ -43,7 +43,7 @@ struct BatchingRule {
     kLoss,          // they are broadcast, and what comes of it is reduced
     kCrossEntropy,  // of a class for each row
     kEinsum,
-    // Over [N, C, ...]; see passes/batch_channels.h.
+    // Over [N, C, ...]; see passes/remove_batch_dims/batch_channels.cpp.
     kPool,  // over `spatial` dimensions; N may be missing
     kConvolution,
     kTransposedConvolution,

@@ -1,4 +1,4 @@
-#include "passes/common_subexpressions.h"
+#include "passes/all_passes.h"
 
 #include <bit>
 #include <memory_resource>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/memory.h"
-#include "passes/rewrite.h"
+#include "passes/support/memory.h"
+#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/fold_constants.h"
+#include "passes/all_passes.h"
 
 #include <optional>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "operators/known_numbers.h"
 #include "operators/python_functions.h"
-#include "passes/memory.h"
-#include "passes/rewrite.h"
-#include "passes/taken_branch.h"
+#include "passes/support/memory.h"
+#include "passes/support/rewrite.h"
+#include "passes/support/taken_branch.h"
 
 namespace fxtrace {
 namespace {

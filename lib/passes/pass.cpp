@@ -5,12 +5,7 @@
 #include <utility>
 
 #include "graph/summary.h"
-#include "passes/common_subexpressions.h"
-#include "passes/dead_code.h"
-#include "passes/fold_constants.h"
-#include "passes/noops.h"
-#include "passes/remove_batch_dims.h"
-#include "passes/remove_inplace.h"
+#include "passes/all_passes.h"
 #include "support/timer.h"
 
 namespace fxtrace {

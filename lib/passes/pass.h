@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "passes/effects.h"
+#include "passes/support/effects.h"
 
 namespace fxtrace {
 

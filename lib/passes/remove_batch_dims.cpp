@@ -1,4 +1,4 @@
-#include "passes/remove_batch_dims.h"
+#include "passes/all_passes.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,11 +14,11 @@
 #include "operators/batching.h"
 #include "operators/identities.h"
 #include "operators/modules.h"
-#include "passes/batch_plan.h"
-#include "passes/batch_rules.h"
-#include "passes/batch_steps.h"
-#include "passes/memory.h"
-#include "passes/rewrite.h"
+#include "passes/remove_batch_dims/batch_plan.h"
+#include "passes/remove_batch_dims/batch_rules.h"
+#include "passes/remove_batch_dims/batch_steps.h"
+#include "passes/support/memory.h"
+#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

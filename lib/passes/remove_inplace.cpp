@@ -1,4 +1,4 @@
-#include "passes/remove_inplace.h"
+#include "passes/all_passes.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "operators/function_traits.h"
-#include "passes/rewrite.h"
-#include "passes/tensors.h"
-#include "passes/view_undo.h"
+#include "passes/support/rewrite.h"
+#include "passes/support/tensors.h"
+#include "passes/support/view_undo.h"
 #include "shapes/scalar_type.h"
 
 namespace fxtrace {

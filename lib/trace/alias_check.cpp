@@ -12,7 +12,7 @@
 
 #include "operators/higher_order.h"
 #include "operators/target.h"
-#include "passes/memory.h"
+#include "passes/support/memory.h"
 
 namespace fxtrace {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graph/graph_collection.h"
-#include "passes/effects.h"
+#include "passes/support/effects.h"
 
 namespace fxtrace {
 

@@ -1,0 +1,117 @@
+#include "passes/all_passes.h"
+
+#include <algorithm>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "passes/support/rewrite.h"
+#include "passes/support/subgraph_call.h"
+#include "passes/support/switches.h"
+
+namespace fxtrace {
+namespace {
+
+class DeadCode {
+ public:
+  DeadCode(ModuleGraph& graph, PassContext& context)
+      : graph_(graph), context_(context), index_(graph), switches_(graph, context.semantics) {}
+
+  // From the end, so that what only dead nodes use is dead when its turn comes.
+  void run() {
+    const std::vector<NodeId> order = graph_.graph.order();
+    for (const NodeId id : order | std::views::reverse) {
+      if (!graph_.graph.contains(id)) continue;
+      if (is_dead(graph_.graph.node(id))) {
+        erase_node(graph_, id);  // unused parts go at the end
+      } else {
+        clean_subgraphs(id);
+        for (const NodeId unneeded : switches_.add(graph_.graph.node(id))) erase_node(graph_, unneeded);
+      }
+    }
+    drop_unused_parts(graph_);
+    context_.semantics.forget_subgraphs();
+  }
+
+ private:
+  bool is_dead(const Node& node) {
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || !node.users.empty()) return false;
+    if (node.op == Opcode::kGetAttr) return true;
+    if (node.op != Opcode::kCallFunction) return false;
+    const Effects effects = context_.semantics.effects(graph_, node);
+    return effects.is_pure() || (effects.asserts && stands_in_guards(node));
+  }
+
+  bool stands_in_guards(const Node& node) {
+    const OperatorInfo* info = context_.semantics.find_operator(node.target);
+    if (info == nullptr || node.args.empty()) return false;
+    const auto* id = node.args.front().get_if<NodeId>();
+    if (id == nullptr) return node.args.front() == Argument(true);
+    const Meta& meta = graph_.graph.node(*id).meta;
+    if (info->op->name == "aten::_assert_tensor_metadata") return is_as_said(node, *info, meta);
+    if (!meta.value) return false;
+    if (meta.kind() == ValueKind::kBool) return is_guard(*meta.value);
+    return is_bounded(node, *info, *meta.value);
+  }
+
+  bool is_guard(const Expression& condition) const {
+    return std::ranges::any_of(graph_.guards, [&](const Guard& guard) { return guard.expr == condition; });
+  }
+
+  // sym_constrain_range(size, min, max)
+  bool is_bounded(const Node& node, const OperatorInfo& info, const Expression& size) const {
+    const auto holds = [&](std::string_view name, Relation relation) {
+      const Argument* bound = find_argument(node, info.schema, name);
+      if (bound == nullptr || bound->is<Argument::None>()) return true;
+      const auto* number = bound->get_if<std::int64_t>();
+      return number != nullptr && is_guard(Expression::comparison(relation, size, Expression(*number)));
+    };
+    return holds("min", Relation::kGreaterEqual) && holds("max", Relation::kLessEqual);
+  }
+
+  // Of a check of dtype and device, where what is known of the tensor says the same.
+  static bool is_as_said(const Node& node, const OperatorInfo& info, const Meta& meta) {
+    const auto agrees = [&](std::string_view name, const auto& same) {
+      const Argument* argument = find_argument(node, info.schema, name);
+      return argument == nullptr || argument->is<Argument::None>() || same(*argument);
+    };
+    const auto never = [](const Argument&) { return false; };
+    return meta.shape && agrees("size", never) && agrees("stride", never) &&
+           agrees("dtype",
+                  [&](const Argument& value) {
+                    return value == Argument(Argument::Dtype{meta.dtype.value_or("")});
+                  }) &&
+           agrees("device",
+                  [&](const Argument& value) {
+                    return value == Argument(Argument::Device{meta.device.value_or("cpu")});
+                  }) &&
+           agrees("layout",
+                  [](const Argument& value) { return value == Argument(Argument::Layout{"strided"}); });
+  }
+
+  // --- control flow ---
+
+  void clean_subgraphs(NodeId id) {
+    const std::vector<Subgraph*> subgraphs = index_.find(id);
+    if (subgraphs.empty()) return;
+    const auto call = SubgraphCall::of(index_, id);
+    if (call) call->drop_unused_results();
+    do {
+      for (Subgraph* subgraph : subgraphs) {
+        context_.in_subgraph(*subgraph, [&](ModuleGraph& inner) { DeadCode(inner, context_).run(); });
+      }
+    } while (call && call->drop_unused_carried());
+    if (call) call->drop_unused_operands();
+  }
+
+  ModuleGraph& graph_;
+  PassContext& context_;
+  SubgraphIndex index_;
+  Switches switches_;
+};
+
+}  // namespace
+
+void eliminate_dead_code(ModuleGraph& graph, PassContext& context) { DeadCode(graph, context).run(); }
+
+}  // namespace fxtrace

@@ -1,0 +1,176 @@
+#include "passes/remove_batch_dims/batch_rules.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "passes/remove_batch_dims/batch_call.h"
+
+namespace fxtrace {
+namespace {
+
+using Form = BatchingRule::Form;
+
+class ChannelCall : public BatchCall {
+ public:
+  using BatchCall::BatchCall;
+
+  void run() {
+    switch (rule_.form) {
+      case Form::kConvolution:
+      case Form::kTransposedConvolution:
+        return finish(convolution());
+      case Form::kBatchNorm:
+        return finish(batch_norm());
+      case Form::kGroupNorm:
+        return finish(group_norm());
+      default:
+        return pool();
+    }
+  }
+
+ private:
+  // The dimension of channels: with or without one of rows in front.
+  std::size_t channels_of(const Batched& value, std::size_t spatial) const {
+    if (value.rank() != spatial + 1 && value.rank() != spatial + 2) {
+      throw CannotBatch{node_.name + " gets another number of dimensions"};
+    }
+    return value.rank() - spatial - 1;
+  }
+
+  // --- samples as rows ---
+
+  void pool() {
+    const Batched value = only();
+    if (channels_of(value, rule_.spatial) == 1) return finish(over_rows(value));
+    // What has no rows has those of one level.
+    if (value.levels.size() > 1) return finish(over_rows(steps_.unsqueezed(value, 0), true));
+    args_.set(name_at(0), value.tensor);
+    finish(value.levels);
+  }
+
+  // The operator with all samples as rows of its first argument.  `adds_rows`: that has rows, and the result
+  // that is asked for has not.
+  Batched over_rows(const Batched& value, bool adds_rows = false) {
+    args_.set(name_at(0), steps_.rows(value, value.levels.size() + 1));
+    Shape shape = shape_of(node_.meta);
+    if (adds_rows) shape.insert(shape.begin(), Meta::Dim(1));
+    if (shape.empty()) throw CannotBatch{node_.name + " gives no rows"};
+    const Meta sample = with_shape(node_.meta, std::move(shape));
+    const NodeId rows =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(value.levels, sample, 0));
+    const Batched result = steps_.parted(rows, value.levels, sample, 0);
+    if (!adds_rows) return result;
+    const auto dim = static_cast<std::int64_t>(value.levels.size());
+    return plan_.emit(node_, {"aten.squeeze.dim", {result.tensor, dim}}, value.levels, node_.meta);
+  }
+
+  // --- samples as channels, or as rows of weights ---
+
+  // All samples in that dimension of one.
+  NodeId joined(const Batched& value, const Levels& levels, std::size_t at) {
+    const Batched all{plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
+    if (levels.empty()) return all.tensor;
+    if (at == 0) return steps_.rows(all, levels.size() + 1);
+    Shape shape = value.shape();
+    steps_.insert_extents(shape, levels, at);
+    const NodeId moved = plan_.emit(
+        node_, {"aten.movedim.intlist", {all.tensor, range(0, levels.size()), range(at, levels.size())}},
+        with_shape(value.sample, std::move(shape)));
+    const auto from = static_cast<std::int64_t>(at);
+    const auto to = static_cast<std::int64_t>(at + levels.size());
+    return plan_.emit(node_, {"aten.flatten.using_ints", {moved, from, to}},
+                      steps_.joined_meta(levels, value.sample, at));
+  }
+  // What was taken from the call, with a number for each channel.
+  Batched with_each(const char* target, const Batched& value, Batched channels, std::size_t at) {
+    for (std::size_t dim = at + 1; dim < value.rank(); ++dim) channels = steps_.unsqueezed(channels, 1);
+    return steps_.elementwise(target, {value, channels}, node_.meta);
+  }
+  std::optional<Batched> take(std::string_view name) {
+    if (args_.find(name) == nullptr) return std::nullopt;
+    const Batched value = tensor(name);
+    args_.set(name, Argument());
+    return value;
+  }
+
+  // --- operators ---
+
+  Batched convolution() {
+    const Batched weight = second();
+    if (weight.rank() < 3) throw CannotBatch{node_.name + " gets too few dimensions"};
+    const std::size_t at = channels_of(first(), weight.rank() - 2);
+    const bool has_own_bias = is_batched("bias") || !weight.levels.empty();
+    const std::optional<Batched> bias = has_own_bias ? take("bias") : std::nullopt;
+    const Batched result = weight.levels.empty() ? with_one_weight(at) : with_own_weights(at);
+    return bias ? with_each("aten.add.Tensor", result, *bias, at) : result;
+  }
+
+  Batched with_one_weight(std::size_t at) {
+    const Batched input = first();
+    if (at == 1) return over_rows(input);
+    if (input.levels.size() > 1) return over_rows(steps_.unsqueezed(input, 0), true);
+    args_.set(name_at(0), input.tensor);
+    return plan_.emit(node_, call(node_.target, args_), input.levels, node_.meta);
+  }
+
+  // What is the same for all goes through the weights of all; else each sample is a group.
+  Batched with_own_weights(std::size_t at) {
+    const Batched input = first(), weight = second();
+    const auto groups = args_.integer("groups");
+    const auto* flag = args_.find("transposed");
+    const bool is_transposed =
+        rule_.form == Form::kTransposedConvolution || (flag && *flag != Argument(false));
+    if (!groups) throw CannotBatch{"groups are not known"};
+    const bool is_shared = input.levels.empty() && *groups == 1;
+    Levels levels = weight.levels;
+    if (!is_shared) {
+      levels = BatchPlan::common_levels({input, weight});
+      Shape sizes = {Meta::Dim(*groups)};
+      for (const LevelNumber level : levels) sizes.emplace_back(plan_.extent_of(level));
+      const auto all = product(sizes).number();
+      if (!all) throw CannotBatch{"the size of the batch is no number, and is one of groups"};
+      args_.set(name_at(0), joined(input, levels, at));
+      args_.set("groups", *all);
+    }
+    args_.set(name_at(1), joined(weight, levels, is_shared && is_transposed ? 1 : 0));
+    const NodeId all =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(levels, node_.meta, at));
+    return steps_.parted(all, levels, node_.meta, at);
+  }
+
+  // With statistics that are given: nothing is counted over rows.
+  Batched batch_norm() {
+    const std::optional<Batched> weight = take("weight"), bias = take("bias");
+    const Batched input = first(), mean = tensor("running_mean"), var = tensor("running_var");
+    if (input.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
+    const Levels levels = BatchPlan::common_levels({input, mean, var});
+    args_.set(name_at(0), joined(input, levels, 1));
+    args_.set("running_mean", joined(mean, levels, 0));
+    args_.set("running_var", joined(var, levels, 0));
+    const NodeId all =
+        plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(levels, node_.meta, 1));
+    return scaled(steps_.parted(all, levels, node_.meta, 1), weight, bias);
+  }
+
+  Batched group_norm() {
+    const std::optional<Batched> weight = take("weight"), bias = take("bias");
+    const Batched input = first();
+    if (input.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
+    return scaled(over_rows(input), weight, bias);
+  }
+
+  Batched scaled(Batched value, const std::optional<Batched>& weight, const std::optional<Batched>& bias) {
+    if (weight) value = with_each("aten.mul.Tensor", value, *weight, 1);
+    if (bias) value = with_each("aten.add.Tensor", value, *bias, 1);
+    return value;
+  }
+};
+
+}  // namespace
+
+void batch_channels(const Node& node, const OperatorInfo& info, BatchPlan& plan) {
+  ChannelCall(node, info, plan).run();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,612 @@
+#include "passes/remove_batch_dims/batch_rules.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/remove_batch_dims/batch_call.h"
+#include "shapes/rule_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using Form = BatchingRule::Form;
+
+// Nothing when it is not of the form that it must have, or letters do not suffice.
+std::optional<std::string> einsum_of_batch(std::string equation, const Levels& levels,
+                                           const std::vector<Batched>& values) {
+  std::erase(equation, ' ');
+  std::string letters;
+  for (char letter = 'A'; letter <= 'z' && letters.size() < levels.size(); ++letter) {
+    const bool is_letter = letter <= 'Z' || letter >= 'a';
+    if (is_letter && equation.find(letter) == std::string::npos) letters += letter;
+  }
+  const std::size_t arrow = equation.find("->");
+  const std::string inputs = equation.substr(0, arrow);
+  if (letters.size() < levels.size()) return std::nullopt;
+  if (static_cast<std::size_t>(std::ranges::count(inputs, ',')) + 1 != values.size()) return std::nullopt;
+  std::string result;
+  std::size_t begin = 0;
+  for (const Batched& value : values) {
+    for (const LevelNumber level : value.levels) {
+      result += letters[static_cast<std::size_t>(std::ranges::find(levels, level) - levels.begin())];
+    }
+    const std::size_t end = std::min(inputs.find(',', begin), inputs.size());
+    result += inputs.substr(begin, end - begin);
+    if (end < inputs.size()) result += ',';
+    begin = end + 1;
+  }
+  result += "->" + letters;
+  if (arrow != std::string::npos) return result + equation.substr(arrow + 2);
+  // Letters that stand there once, in their order.
+  if (inputs.find('.') != std::string::npos) result += "...";
+  for (char letter = 'A'; letter <= 'z'; ++letter) {
+    const bool is_letter = letter <= 'Z' || letter >= 'a';
+    if (is_letter && std::ranges::count(inputs, letter) == 1) result += letter;
+  }
+  return result;
+}
+
+class OperatorCall : public BatchCall {
+ public:
+  OperatorCall(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan)
+      : BatchCall(node, info, plan), semantics_(semantics) {}
+
+  void run() {
+    check_fixed();
+    if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
+    switch (rule_.form) {
+      case Form::kNone:
+        throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
+      case Form::kLeading:
+        return leading();
+      case Form::kOneHot:
+        return one_hot();
+      case Form::kPermute:
+        return permute();
+      case Form::kTransposeOne:
+        return finish(only().rank() < 2 ? only() : steps_.transposed(only()));
+      case Form::kSqueezeAll:
+        return squeeze_all();
+      case Form::kReduce:
+        return reduce();
+      case Form::kSizes:
+      case Form::kExpand:
+      case Form::kRepeat:
+        return sizes();
+      case Form::kBroadcast:
+        return broadcast();
+      case Form::kCopy:
+        return copy();
+      case Form::kEqual:
+      case Form::kJoin:
+        return equal();
+      case Form::kGather:
+        return gather();
+      case Form::kSizesOf:
+        return sizes_of();
+      case Form::kTypeOf:
+        return type_of();
+      case Form::kIndex:
+        return index();
+      case Form::kIndexSelect:
+        return index_select();
+      case Form::kEmbedding:
+        return embedding();
+      case Form::kDot:
+        return finish(steps_.dot(first(), second(), node_.meta));
+      case Form::kOuter:
+        return finish(outer());
+      case Form::kMatmul:
+        return finish(steps_.matmul(first(), second(), node_.meta));
+      case Form::kAddMatmul:
+        return add_matmul();
+      case Form::kLinear:
+        return linear();
+      case Form::kNormalize:
+        return normalize();
+      case Form::kLoss:
+        return loss();
+      case Form::kCrossEntropy:
+        return cross_entropy();
+      case Form::kEinsum:
+        return finish(einsum());
+      case Form::kPool:
+      case Form::kConvolution:
+      case Form::kTransposedConvolution:
+      case Form::kBatchNorm:
+      case Form::kGroupNorm:
+        return batch_channels(node_, info_, plan_);
+    }
+  }
+
+ private:
+  // --- arguments ---
+
+  void check_fixed() const {
+    const auto refuse = [&](std::string_view name) {
+      throw CannotBatch{node_.name + " asks for " + std::string(name)};
+    };
+    if (const Argument* given = args_.find("memory_format")) {
+      const auto* format = given->get_if<Argument::MemoryFormat>();
+      if (format == nullptr || format->name.starts_with("channels_last")) refuse("memory_format");
+    }
+    for (const std::string_view name : rule_.fixed) {
+      const Argument* given = args_.find(name);
+      if (given == nullptr) continue;
+      const auto* text = given->get_if<std::string>();
+      const auto& schema = info_.schema.arguments;
+      const auto argument = std::ranges::find(schema, name, &SchemaArgument::name);
+      if (text == nullptr || argument->default_value != "\"" + *text + "\"") refuse(name);
+    }
+  }
+
+  // In place: the tensor is as large as all of the batch, stays the one that it is, and keeps its dtype.
+  void check_write() {
+    if (!is_in_place(info_) ||
+        std::ranges::count_if(info_.schema.arguments, &SchemaArgument::is_written) != 1) {
+      throw CannotBatch{node_.name + " writes"};
+    }
+    if ((info_.traits & traits::kChangesShape) != 0) {
+      throw CannotBatch{node_.name + " changes sizes in place"};
+    }
+    const bool has_rule = rule_.form == Form::kLeading || rule_.form == Form::kBroadcast ||
+                          rule_.form == Form::kCopy ||
+                          (rule_.form == Form::kGather && rule_.argument == name_at(0));
+    if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
+    const Batched self = first();
+    const std::vector<Batched> values = tensors();
+    // torch.vmap refuses it too.
+    if (BatchPlan::common_levels(values) != self.levels) {
+      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+    }
+    if (max_rank(values) > self.rank() || (rule_.form == Form::kGather && self.rank() == 0)) {
+      throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
+    }
+    if (rule_.form == Form::kBroadcast && common_type(values)) {
+      throw CannotBatch{node_.name + " would compute in another dtype"};
+    }
+  }
+
+  // Dimensions that arguments name are those behind the batch.
+  void shift_dimensions(std::size_t levels, std::size_t rank) {
+    for (const SchemaArgument& argument : info_.schema.arguments) {
+      if (!names_dimensions(argument)) continue;
+      if (rank == 0 && !rule_.of_result) throw CannotBatch{node_.name + " gets no dimension"};
+      const Argument* given = args_.find(argument.name);
+      const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
+      if (list != nullptr && !list->items.empty()) {
+        Argument::List shifted;
+        for (const Argument& item : list->items) {
+          const auto* dim = item.get_if<std::int64_t>();
+          if (dim == nullptr) throw CannotBatch{"a dimension is not known"};
+          shifted.items.emplace_back(behind(levels, *dim));
+        }
+        args_.set(argument.name, std::move(shifted));
+        continue;
+      }
+      const auto dim = list == nullptr ? args_.integer(argument.name) : std::nullopt;
+      if (!dim) throw CannotBatch{node_.name + " is over all dimensions"};
+      if (*dim >= 0) args_.set(argument.name, behind(levels, *dim));
+    }
+  }
+  static std::int64_t behind(std::size_t levels, std::int64_t dim) {
+    return dim < 0 ? dim : dim + static_cast<std::int64_t>(levels);
+  }
+
+  // --- one tensor ---
+
+  void leading() {
+    const Batched value = only();
+    shift_dimensions(value.levels.size(), value.rank());
+    replace_tensors();
+    finish(value.levels);
+  }
+
+  // What it gives has one dimension more, which the data decides where the call does not.
+  void one_hot() {
+    if (args_.integer("num_classes").value_or(-1) <= 0) {
+      throw CannotBatch{"the number of classes of " + node_.name + " is not known"};
+    }
+    leading();
+  }
+
+  void permute() {
+    const Batched value = only();
+    shift_dimensions(value.levels.size(), value.rank());
+    const auto* given = args_.find("dims")->get_if<Argument::List>();
+    if (given == nullptr) throw CannotBatch{"a list of dimensions is not known"};
+    Argument::List dims = range(0, value.levels.size());
+    std::ranges::copy(given->items, std::back_inserter(dims.items));
+    args_.set("dims", std::move(dims));
+    replace_tensors();
+    finish(value.levels);
+  }
+
+  void squeeze_all() {
+    const Batched value = only();
+    Argument::List dims;
+    for (std::size_t i = 0; i < value.rank(); ++i) {
+      if (value.shape()[i].number() != 1) continue;
+      dims.items.emplace_back(static_cast<std::int64_t>(value.levels.size() + i));
+    }
+    if (!node_.meta->shape || node_.meta->shape->size() + dims.items.size() != value.rank()) {
+      throw CannotBatch{"a size is not known"};
+    }
+    if (dims.items.empty()) return finish(value);
+    finish(
+        plan_.emit(node_, {"aten.squeeze.dims", {value.tensor, std::move(dims)}}, value.levels, node_.meta));
+  }
+
+  bool reduces_everything() const {
+    const Argument* dim = args_.find("dim");
+    const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
+    // An empty list of the type int[1] says so too; one of the type int[] says nothing.
+    const bool is_empty = list != nullptr && list->items.empty();
+    return dim == nullptr || (is_empty && args_.type("dim").required().length);
+  }
+
+  void reduce() {
+    Batched value = only();
+    if (!reduces_everything()) return leading();
+    const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
+    const OperatorInfo& over_dimensions = *semantics_.find_operator(target);
+    NamedArguments args(over_dimensions.schema);
+    args.copy(args_);
+    const bool takes_list = args.type("dim").required().is_list();
+    const bool keeps_rank = args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true);
+    if (keeps_rank && (value.rank() == 0 || !takes_list)) {
+      throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
+    }
+    if (value.rank() == 0) value = steps_.unsqueezed(value, 0);
+    if (takes_list) {
+      args.set("dim", range(value.levels.size(), value.rank()));
+    } else {
+      if (value.rank() > 1) value = steps_.flattened(value);
+      args.set("dim", -1);
+    }
+    args.set(name_at(0), value.tensor);
+    finish(plan_.emit(node_, call(target, args), value.levels, node_.meta));
+  }
+
+  void sizes() {
+    const Batched value = only();
+    const Argument* given = args_.find(rule_.sizes);
+    const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
+    if (list == nullptr) throw CannotBatch{"a list of sizes is not known"};
+    Argument::List sizes = plan_.sizes_of(value.levels);
+    if (rule_.form == Form::kRepeat) sizes.items.assign(value.levels.size(), 1);
+    std::ranges::copy(list->items, std::back_inserter(sizes.items));
+    const std::size_t rank = rule_.form == Form::kSizes ? 0 : list->items.size();
+    args_.set(name_at(0), plan_.align(node_, value, value.levels, rank));
+    args_.set(rule_.sizes, std::move(sizes));
+    finish(value.levels);
+  }
+
+  // --- several tensors ---
+
+  void broadcast() {
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const std::size_t rank = max_rank(values);
+    shift_dimensions(levels.size(), rank);
+    const Dtype to = rule_.keeps_dtypes ? Dtype{} : common_type(values);
+    replace_tensors([&](const Batched& value) {
+      return plan_.align(node_, to && is_scalar(value) ? converted(value, *to) : value, levels, rank);
+    });
+    finish(levels);
+  }
+
+  void copy() {
+    const Batched self = first(), source = second();
+    if (BatchPlan::common_levels({self, source}) != self.levels || source.rank() > self.rank()) {
+      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+    }
+    if (rule_.target.empty()) return broadcast();
+    if (source.levels.empty()) return leading();  // fill() takes one number
+    const std::string target = is_in_place(info_) ? "aten.copy_.default" : std::string(rule_.target);
+    finish(steps_.elementwise(target, {self, source}, node_.meta));
+  }
+
+  static bool is_scalar(const Batched& value) { return !value.levels.empty() && value.rank() == 0; }
+
+  // A tensor without dimensions gives way to the dtype of others, and with those of the batch does not any
+  // more: the dtype that these are to have, where it matters.
+  Dtype common_type(const std::vector<Batched>& values) const {
+    if (values.size() < 2 || std::ranges::none_of(values, is_scalar)) return std::nullopt;
+    Promotion of_sample, of_all;
+    for (const Batched& value : values) {
+      const Dtype dtype = value.sample.dtype ? find_scalar_type(*value.sample.dtype) : Dtype{};
+      if (!dtype) throw CannotBatch{"a dtype is not known"};
+      of_sample.add({Sizes(value.rank(), 1), dtype});
+      of_all.add({Sizes(value.rank() + value.levels.size(), 1), dtype});
+    }
+    const Dtype wanted = of_sample.result();
+    if (!wanted || !of_all.result()) throw CannotBatch{"a dtype is not known"};
+    // torch's own rules do not convert all: where() gives what it gives.
+    const bool is_as_it_is = wanted == of_all.result() || node_.meta->dtype == dtype_name(*of_all.result());
+    return is_as_it_is ? Dtype{} : wanted;
+  }
+  Batched converted(const Batched& value, ScalarType dtype) {
+    Meta meta = value.sample;
+    meta.dtype = dtype_name(dtype);
+    return plan_.emit(node_, {"aten.to.dtype", {value.tensor, Argument::Dtype{*meta.dtype}}}, value.levels,
+                      meta);
+  }
+
+  void equal() {
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const std::size_t rank = max_rank(values);
+    const auto has_other = [&](const Batched& value) { return value.rank() != rank; };
+    if (rule_.form == Form::kJoin && std::ranges::any_of(values, has_other)) {
+      throw CannotBatch{node_.name + " gets tensors of several ranks"};
+    }
+    spread(levels, rank);
+    finish(levels);
+  }
+  // With the dimensions that arguments name.
+  void spread(const Levels& levels, std::size_t rank) {
+    shift_dimensions(levels.size(), rank);
+    replace_tensors([&](const Batched& value) { return plan_.spread(node_, value, levels, rank); });
+  }
+
+  // A tensor without dimensions is taken for one of one element.
+  void gather() {
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const bool has_dimensions = tensor(rule_.argument).rank() > 0;
+    spread(levels, std::max<std::size_t>(max_rank(values), 1));
+    if (has_dimensions) return finish(levels);
+    const Batched one = plan_.emit(node_, call(node_.target, args_), levels, with_shape(node_.meta, {1}));
+    finish(plan_.emit(node_, {"aten.squeeze.dim", {one.tensor, -1}}, levels, node_.meta));
+  }
+
+  void sizes_of() {
+    const Batched value = first();
+    Argument::List sizes = plan_.sizes_of(value.levels);
+    const Batched other = second();
+    for (const Meta::Dim& dim : other.shape()) {
+      if (!dim.number()) throw CannotBatch{"a size is not known"};
+      sizes.items.emplace_back(*dim.number());
+    }
+    const std::size_t rank = rule_.target == "aten.expand.default" ? other.rank() : 0;
+    const NodeId aligned = plan_.align(node_, value, value.levels, rank);
+    finish(plan_.emit(node_, {std::string(rule_.target), {aligned, std::move(sizes)}}, value.levels,
+                      node_.meta));
+  }
+
+  void type_of() {
+    const Levels levels = first().levels;
+    replace_tensors();
+    finish(levels);
+  }
+
+  // --- indices ---
+
+  struct Indices {
+    std::vector<Batched> values;
+    std::size_t leading = 0;   // dimensions before the first
+    bool are_adjacent = true;  // then their dimensions stand where they stood, else in front
+    bool any_batched = false;
+  };
+  Indices read_indices(const Argument::List& items) const {
+    Indices result;
+    bool has_ended = false;
+    for (const Argument& item : items.items) {
+      if (const auto* id = item.get_if<NodeId>()) {
+        result.values.push_back(plan_.value(*id));
+        const auto& dtype = result.values.back().sample.dtype;
+        if (!dtype || *dtype == "bool" || *dtype == "uint8")
+          throw CannotBatch{node_.name + " may take a mask"};
+        result.are_adjacent = result.are_adjacent && !has_ended;
+        result.any_batched = result.any_batched || plan_.is_batched(*id);
+      } else {
+        has_ended = !result.values.empty();
+        if (result.values.empty()) ++result.leading;
+      }
+    }
+    return result;
+  }
+
+  // self[items]
+  Batched elements(const Batched& self, const Argument::List& items) {
+    const Indices given = read_indices(items);
+    std::vector<Batched> all = given.values;
+    all.push_back(self);
+    const Levels levels = BatchPlan::common_levels(all);
+    const std::size_t rank = max_rank(given.values);
+    // Of the dimensions of the batch all, or each where the others are.
+    Argument::List places;
+    for (const LevelNumber level : self.levels) {
+      places.items.push_back(given.any_batched
+                                 ? Argument(plan_.align(node_, positions(level, self), levels, rank))
+                                 : Argument());
+    }
+    for (const Argument& item : items.items) {
+      const auto* id = item.get_if<NodeId>();
+      places.items.push_back(id == nullptr ? item : plan_.align(node_, plan_.value(*id), levels, rank));
+    }
+    BatchPlan::Call call{"aten.index.Tensor", {self.tensor, std::move(places)}};
+    const bool stays = given.are_adjacent && given.leading > 0;
+    if (!given.any_batched) {
+      // Dimensions of indices are in front of those of the batch.
+      if (!given.are_adjacent) return moved(std::move(call), levels, rank, levels.size(), 0);
+    } else if (self.levels.empty()) {
+      if (stays) return moved(std::move(call), levels, given.leading, levels.size(), 0);
+    } else if (stays && rank > 0) {
+      return moved(std::move(call), levels, levels.size(), rank, levels.size() + given.leading);
+    }
+    return plan_.emit(node_, std::move(call), levels, node_.meta);
+  }
+  // The call has `count` dimensions from `from` on that are to be at `to`.
+  Batched moved(BatchPlan::Call call, Levels levels, std::size_t from, std::size_t count, std::size_t to) {
+    Shape shape = shape_of(plan_.meta_of_all(levels, node_.meta));
+    if (std::max(from, to) + count > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+    const auto at = [&](std::size_t i) { return shape.begin() + static_cast<std::ptrdiff_t>(i); };
+    if (from < to) {
+      std::rotate(at(from), at(to), at(to + count));
+    } else {
+      std::rotate(at(to), at(to + count), at(from + count));
+    }
+    const NodeId found = plan_.emit(node_, std::move(call), with_shape(node_.meta, std::move(shape)));
+    return plan_.emit(node_, {"aten.movedim.intlist", {found, range(from, count), range(to, count)}},
+                      std::move(levels), node_.meta);
+  }
+
+  void index() {
+    const Argument* given = args_.find("indices");
+    const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
+    if (items == nullptr) throw CannotBatch{"a list of indices is not known"};
+    finish(elements(first(), *items));
+  }
+
+  void index_select() {
+    const Batched self = first(), index = tensor("index");
+    if (index.rank() != 1 || self.rank() == 0) throw CannotBatch{node_.name + " gets no dimension"};
+    if (index.levels.empty()) return leading();
+    const auto rank = static_cast<std::int64_t>(self.rank());
+    const auto dim = args_.integer("dim");
+    if (!dim || *dim < -rank || *dim >= rank) throw CannotBatch{"a dimension is not known"};
+    Argument::List items;
+    items.items.resize(static_cast<std::size_t>(*dim < 0 ? *dim + rank : *dim));
+    items.items.push_back(*args_.find("index"));
+    finish(elements(self, items));
+  }
+
+  void embedding() {
+    if (!is_batched("weight")) return leading();
+    finish(elements(first(), {{*args_.find("indices")}}));
+  }
+
+  // 0, 1, 2, ... along the level.
+  Batched positions(LevelNumber level, const Batched& like) {
+    Meta meta;
+    meta.type = "Tensor";
+    meta.dtype = "int64";
+    meta.device = like.sample.device;
+    meta.shape.emplace();
+    Kwargs kwargs;
+    if (meta.device) kwargs.emplace_back("device", Argument::Device{*meta.device});
+    return plan_.emit(node_, {"aten.arange.default", {plan_.size_of(level)}, std::move(kwargs)}, {level},
+                      meta);
+  }
+
+  // --- products ---
+
+  Batched outer() {
+    return steps_.elementwise("aten.mul.Tensor", {steps_.unsqueezed(first(), 1), second()}, node_.meta);
+  }
+
+  void add_matmul() {
+    for (const std::string_view factor : {"beta", "alpha"}) {
+      if (args_.integer(factor) != 1) throw CannotBatch{node_.name + " has factors"};
+    }
+    const Batched product = steps_.matmul(second(), tensor(name_at(2)), node_.meta);
+    finish(steps_.elementwise("aten.add.Tensor", {product, first()}, node_.meta));
+  }
+
+  void linear() {
+    if (!is_batched("weight") && !is_batched("bias")) return leading();
+    const Batched product = steps_.matmul(first(), steps_.transposed(second()), node_.meta);
+    if (args_.find("bias") == nullptr) return finish(product);
+    finish(steps_.elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));
+  }
+
+  void normalize() {
+    const bool has_own_weight = is_batched("weight");
+    if (!has_own_weight && !is_batched("bias")) return leading();
+    const Argument* bias = args_.find("bias");
+    std::vector<std::pair<const char*, Batched>> after;
+    if (has_own_weight) after.emplace_back("aten.mul.Tensor", tensor("weight"));
+    if (bias != nullptr) after.emplace_back("aten.add.Tensor", tensor("bias"));
+    if (has_own_weight) args_.set("weight", Argument());
+    if (bias != nullptr) args_.set("bias", Argument());
+    Batched value = first();
+    args_.set(name_at(0), value.tensor);
+    value = plan_.emit(node_, call(node_.target, args_), value.levels, node_.meta);
+    for (const auto& [target, other] : after) value = steps_.elementwise(target, {value, other}, node_.meta);
+    finish(std::move(value));
+  }
+
+  // Each level is a letter of its own, in front.
+  Batched einsum() {
+    const Argument* given = args_.find("equation");
+    const auto* text = given == nullptr ? nullptr : given->get_if<std::string>();
+    if (text == nullptr) throw CannotBatch{"an equation is not known"};
+    const std::vector<Batched> values = tensors();
+    const Levels levels = BatchPlan::common_levels(values);
+    const std::optional<std::string> equation = einsum_of_batch(*text, levels, values);
+    if (!equation) throw CannotBatch{"the equation of " + node_.name + " is not understood"};
+    replace_tensors();
+    args_.set("equation", *equation);
+    return plan_.emit(node_, call(node_.target, args_), levels, node_.meta);
+  }
+
+  // --- losses ---
+
+  static constexpr std::int64_t kNone = 0, kMean = 1;  // at::Reduction
+
+  void loss() {
+    const auto reduction = args_.integer("reduction");
+    if (!reduction) throw CannotBatch{"reduction is not known"};
+    const std::vector<Batched> values = tensors();
+    if (common_type(values)) throw CannotBatch{node_.name + " would have another dtype"};
+    if (*reduction == kNone) return equal();
+    const Levels levels = BatchPlan::common_levels(values);
+    Meta each = with_shape(node_.meta, broadcast_shape(values));
+    replace_tensors(
+        [&](const Batched& value) { return plan_.spread(node_, value, levels, each.shape->size()); });
+    args_.set("reduction", kNone);
+    const Batched all = plan_.emit(node_, call(node_.target, args_), levels, std::move(each));
+    finish(steps_.reduced(*reduction == kMean ? "aten.mean.dim" : "aten.sum.dim_IntList", all, node_.meta));
+  }
+
+  // Rows of all samples are rows of one call; the mean is over those that count.
+  void cross_entropy() {
+    const auto reduction = args_.integer("reduction");
+    const auto ignored = args_.integer("ignore_index");
+    const std::size_t rank = second().rank();
+    if (!reduction || !ignored) throw CannotBatch{"reduction or ignore_index is not known"};
+    if (args_.find("weight") != nullptr || rank > 1 || first().rank() != rank + 1) {
+      throw CannotBatch{"there is no rule for " + node_.name + " with weights, or over several dimensions"};
+    }
+    const Levels levels = BatchPlan::common_levels({first(), second()});
+    const Batched input = spread_to(levels, first());
+    const Batched target = spread_to(levels, second());
+    args_.set("self", steps_.rows(input, levels.size() + rank));
+    args_.set("target", steps_.rows(target, levels.size() + rank));
+    args_.set("reduction", kNone);
+    Meta each = with_shape(node_.meta, target.shape());
+    Argument::List sizes = plan_.sizes_of(levels);
+    sizes.items.resize(levels.size() + rank, -1);
+    Meta flat = with_shape(each, {product(shape_of(plan_.meta_of_all(levels, each)))});
+    const NodeId losses = plan_.emit(node_, call(node_.target, args_), std::move(flat));
+    Batched all = plan_.emit(node_, {"aten.view.default", {losses, std::move(sizes)}}, levels, each);
+    if (*reduction == kNone) return finish(std::move(all));
+    all = steps_.reduced("aten.sum.dim_IntList", all, node_.meta);
+    if (*reduction != kMean) return finish(std::move(all));
+    each.dtype = "bool";
+    const Batched counts = steps_.elementwise("aten.ne.Scalar", {target}, each, {*ignored});
+    Meta of_count = node_.meta;
+    of_count.dtype = "int64";
+    const Batched count = steps_.reduced("aten.sum.dim_IntList", counts, std::move(of_count));
+    finish(steps_.elementwise("aten.div.Tensor", {all, count}, node_.meta));
+  }
+  Batched spread_to(const Levels& levels, const Batched& value) {
+    return {plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
+  }
+
+  Semantics& semantics_;
+};
+
+}  // namespace
+
+void batch_operator(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan) {
+  OperatorCall(node, info, semantics, plan).run();
+}
+
+}  // namespace fxtrace
