@@ -6,10 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "app/commands/inspect.h"
-#include "app/commands/summary.h"
-#include "app/commands/trace.h"
-#include "app/commands/verify.h"
+#include "app/commands/commands.h"
 #include "app/help.h"
 #include "app/output.h"
 #include "support/nearest.h"

@@ -9,8 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/checks.h"
 #include "app/graphviz.h"
+#include "app/option_checks.h"
 #include "support/error.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"

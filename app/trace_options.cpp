@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/checks.h"
 #include "app/files.h"
+#include "app/option_checks.h"
 #include "app/passes.h"
 #include "fxtrace/saved_collection.h"
 

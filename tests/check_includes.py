@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a room links what it includes and nothing else, that links go down the rows that docs/architecture.md draws,
-that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, and
-that no two files of a unity build have one name.
+that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
+no two files of lib/ and app/ have one name, and no two of a unity build a private name.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -116,6 +116,15 @@ def not_there(root):
                     yield f"{path.relative_to(root)}:{number}: {match[0]} does not exist"
 
 
+def one_name_twice(root):
+    """Yields files of one name that are different things: who reads the name should know which is meant."""
+    first = {}
+    for path in sorted([*root.glob("lib/**/*"), *root.glob("app/**/*")]):
+        unit = path.relative_to(root).with_suffix("")
+        if path.suffix in {".h", ".cpp"} and first.setdefault(path.stem, unit) != unit:
+            yield f"{path.relative_to(root)}: {first[path.stem]} has that name too"
+
+
 UNITY_OFF = re.compile(r"set_target_properties\(([^)]*?)\s+PROPERTIES UNITY_BUILD OFF\)")
 # A function, class or variable at the beginning of a line, as clang-format has them.
 DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\(|\{| = |;)")
@@ -141,7 +150,7 @@ def same_names(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, not_as_drawn, not_built, not_there, same_names) for found in check(root)]
+    return [found for check in (problems, not_as_drawn, not_built, not_there, one_name_twice, same_names) for found in check(root)]
 
 
 def self_test():
@@ -153,7 +162,8 @@ def self_test():
         "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n#include "trace/trace.h"\n// See graph/lost.cpp and graph.h.\n',
         "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES LIBRARIES fxtrace::trace spdlog::spdlog)  # fxtrace::support",
         "lib/graph/bad.h": '#include <CLI/CLI.hpp>\n#include <ATen/ATen.h>\n#include "graph.h"\n',
-        "lib/trace/CMakeLists.txt": "fxtrace_library(trace SOURCES LIBRARIES fxtrace::support)",
+        "lib/trace/graph.cpp": "",
+        "lib/trace/CMakeLists.txt": "fxtrace_library(trace SOURCES graph.cpp LIBRARIES fxtrace::support)",
         "lib/trace/trace.h": '#pragma once\n#include "trace/gone.h"\n',
         "lib/execute/CMakeLists.txt": "add_library(fxtrace_execute MODULE)",
         "lib/execute/plugin.h": "#pragma once\n",
@@ -183,6 +193,7 @@ def self_test():
         "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
+        "lib/trace/graph.cpp: lib/graph/graph has that name too",
         "lib/writers/b.cpp: joined is a name in a.cpp too: a unity build has both",
     ]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-#include "app/documents/completions.h"
+#include "app/documents/documents.h"
 
 #include <algorithm>
 #include <string>

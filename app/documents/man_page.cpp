@@ -1,4 +1,4 @@
-#include "app/documents/man_page.h"
+#include "app/documents/documents.h"
 
 #include <algorithm>
 #include <cctype>

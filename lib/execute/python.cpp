@@ -9,7 +9,7 @@
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/DynamicLayer.h>
 
-#include "execute/value.h"
+#include "execute/engine_value.h"
 
 // What Python's own functions do to the way in which operators run: torch/_functorch/predispatch.py and
 // torch/amp/autocast_mode.py.

@@ -12,7 +12,7 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/custom_class.h>
 
-#include "execute/value.h"
+#include "execute/engine_value.h"
 
 namespace fxtrace::execute {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exported/archive.h"
+#include "exported/exported_archive.h"
 #include "exported/hierarchy.h"
 #include "exported/program_dimensions.h"
 #include "exported/program_graph.h"

@@ -11,13 +11,13 @@
 #include "exported/bound_exported_program.h"
 #include "exported/call_costs.h"
 #include "exported/call_outputs.h"
-#include "exported/fold.h"
+#include "exported/fold_numbers.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "graph/text_form.h"
 #include "support/error.h"
-#include "trace/expression.h"
+#include "trace/guard_expression.h"
 #include "trace/input_choice.h"
 
 namespace fxtrace {

@@ -138,7 +138,7 @@ struct Constant {
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 
 struct Guard {
-  Expression expr;  // x.dim() == 2; see guard_expression() in trace/expression.h
+  Expression expr;  // x.dim() == 2; see guard_expression() in trace/guard_expression.h
   std::optional<SourceLocation> source;
 };
 

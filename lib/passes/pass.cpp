@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "passes/all_passes.h"
 #include "support/timer.h"
 

@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "graph/collection_summary.h"
 #include "graph/lint.h"
-#include "graph/summary.h"
 #include "support/error.h"
 #include "support/json_document.h"
 

@@ -1,4 +1,4 @@
-#include "script/cleanup.h"
+#include "script/ir_steps.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "operators/operators.h"
-#include "script/fold.h"
 #include "script/schema_match.h"
 #include "script/type_relations.h"
 #include "support/identifier.h"
@@ -510,15 +509,13 @@ class Order {
 
 }  // namespace
 
-void remove_dead_code(IrGraph& graph) { sweep(*graph.block()); }
-
 void clean_up(IrGraph& graph) {
   const LoopForms loops(graph);
   normalize_operators(*graph.block());
   lift_closures(*graph.block());
   lower_tuples(*graph.block());
-  remove_dead_code(graph);
-  if (Decisions().run(*graph.block())) remove_dead_code(graph);
+  sweep(*graph.block());
+  if (Decisions().run(*graph.block())) sweep(*graph.block());
   pool_constants(graph);
   const Order order(graph);
 }

@@ -4,10 +4,8 @@
 #include <ranges>
 #include <utility>
 
-#include "script/cleanup.h"
 #include "script/compiler.h"
-#include "script/exits.h"
-#include "script/ssa.h"
+#include "script/ir_steps.h"
 #include "support/error.h"
 
 namespace fxtrace::script {
@@ -81,7 +79,7 @@ void Emitter::emit_definition(const Tree& definition, const TypePtr& self, IrBlo
     // It always raises.
     open.merged = open.declared != nullptr ? open.declared : none_type();
   }
-  // The statements that return come into this place later (exits.h).
+  // The statements that return come into this place later (exits.cpp).
   IrNode* placeholder = create(Symbol::kPrimUninitialized, {}, 1, {});
   block->add_output(placeholder->output()->set_type(definitions_.back().merged));
   definitions_.pop_back();

@@ -1,6 +1,6 @@
 // Goes through the syntax of one function and writes its graph, with variables as loads and stores and exits
-// as statements of their own (ssa.h and exits.h take both out).  The parts: emitter.cpp has definitions and
-// statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
+// as statements of their own (ssa.cpp and exits.cpp take both out).  The parts: emitter.cpp has definitions
+// and statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
 // emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and what else a
 // sugared value can do, emitter_subscripts.cpp subscripts and assignments to them.
 #pragma once
@@ -16,8 +16,8 @@
 #include "script/environment.h"
 #include "script/function.h"
 #include "script/ir.h"
-#include "script/program.h"
 #include "script/schema_match.h"
+#include "script/script_program.h"
 #include "script/sugared.h"
 #include "script/tree.h"
 #include "script/type_parser.h"

@@ -395,7 +395,7 @@ Sugared Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint) {
   return sugared(dict);
 }
 
-// The body stands in a closure until cleanup.h makes it a graph of its own.
+// The body stands in a closure until cleanup.cpp makes it a graph of its own.
 Sugared Emitter::emit_fork(const Tree& expression, Symbol kind) {
   const SourceRange range = range_of(expression);
   const Expressions arguments = expression.part(1).all();

@@ -71,7 +71,7 @@ Condition Emitter::emit_condition(const Tree& expression) {
   Condition result;
   result.value = emit_to_bool(emit(expression), range);
   // LibTorch has a number here that nobody uses.  It tells a branch that the code has from one that an early
-  // exit made, which is joined with the one before it (exits.h).
+  // exit made, which is joined with the one before it (exits.cpp).
   graph_.insert(graph_.create_constant(Constant(std::int64_t{0}), int_type()));
   // What torch.__isnot__(x, None) says, which saved code has for `is`.
   const IrNode* node = result.value->node();
@@ -400,7 +400,7 @@ void Emitter::assign_item(Expressions targets, const Sugared& item, const Source
   assign_all(targets, items, range, targets.size());
 }
 
-// A loop has a body, and a block for its condition until ssa.h puts that into the body.
+// A loop has a body, and a block for its condition until ssa.cpp puts that into the body.
 void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& emit_body,
                         const Sugared* iterable, Expressions targets, const Tree* condition) {
   IrValue* trips = iterable != nullptr ? length_of(*iterable, range)

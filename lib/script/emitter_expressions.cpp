@@ -340,7 +340,7 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   return node->output()->set_type(type);
 }
 
-// The variables of a comprehension are its own: it has a scope, which ssa.h takes away again.
+// The variables of a comprehension are its own: it has a scope, which ssa.cpp takes away again.
 IrValue* Emitter::emit_comprehension(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
   const bool is_list = expression.is(Syntax::kListComprehension);

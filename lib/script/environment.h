@@ -1,6 +1,6 @@
 // Variables of the code that is compiled.  Those that are values live in the graph as prim::Store and
-// prim::Load by their name until ssa.h takes these out; here stand their types, by scope, and names that mean
-// no value.
+// prim::Load by their name until ssa.cpp takes these out; here stand their types, by scope, and names that
+// mean no value.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-#include "script/exits.h"
+#include "script/ir_steps.h"
 
 #include <unordered_map>
 #include <utility>

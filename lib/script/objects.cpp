@@ -16,7 +16,7 @@
 #include "script/parser.h"
 #include "script/pickle_tensors.h"
 #include "script/pickle_values.h"
-#include "script/program.h"
+#include "script/script_program.h"
 #include "script/type_parser.h"
 #include "support/error.h"
 #include "support/printable.h"

@@ -28,6 +28,13 @@ struct Raised : std::exception {
 using Results = std::vector<Value>;
 using PlainTable = std::span<const PlainOperator>;
 
+// The tables, each in a file of its name: plain_numbers.cpp, ...
+PlainTable number_operators();     // arithmetic, comparisons and conversions
+PlainTable math_operators();       // functions of the modules math and cmath
+PlainTable text_operators();       // of strings, and what makes text of values
+PlainTable container_operators();  // of lists, dicts and tuples
+PlainTable other_operators();      // of sizes, dtypes, devices and enums
+
 // A row for an operator with one result.
 template <Value (*Function)(Arguments)>
 void gives(Arguments arguments, Results& results) {

@@ -1,4 +1,4 @@
-#include "script/plain_containers.h"
+#include "script/plain_call.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "script/plain_call.h"
 #include "script/plain_numbers.h"
 #include "script/plain_slice.h"
 #include "script/value_text.h"

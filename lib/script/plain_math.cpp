@@ -1,4 +1,4 @@
-#include "script/plain_math.h"
+#include "script/plain_call.h"
 
 #include <cmath>
 #include <complex>
@@ -6,7 +6,6 @@
 #include <limits>
 #include <numbers>
 
-#include "script/plain_call.h"
 #include "script/plain_numbers.h"
 
 namespace fxtrace::script {

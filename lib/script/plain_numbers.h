@@ -1,5 +1,4 @@
-// Arithmetic, comparisons and conversions of numbers: a table of plain operators (plain_operators.h), and
-// what other tables need of it.
+// What other tables of plain operators need of arithmetic.
 #pragma once
 
 #include <complex>
@@ -7,8 +6,6 @@
 #include "script/plain_call.h"
 
 namespace fxtrace::script {
-
-PlainTable number_operators();
 
 // Integers wrap around.  Throw Raised (plain_call.h) for what is no number.
 Value sum_of(const Value& a, const Value& b);

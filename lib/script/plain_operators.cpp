@@ -6,11 +6,7 @@
 
 #include "script/plain_call.h"
 #include "script/plain_checks.h"
-#include "script/plain_containers.h"
-#include "script/plain_math.h"
 #include "script/plain_numbers.h"
-#include "script/plain_others.h"
-#include "script/plain_text.h"
 #include "support/error.h"
 
 namespace fxtrace::script {

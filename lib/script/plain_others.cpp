@@ -1,4 +1,4 @@
-#include "script/plain_others.h"
+#include "script/plain_call.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "script/device_text.h"
-#include "script/plain_call.h"
 #include "shapes/scalar_type.h"
 
 namespace fxtrace::script {

@@ -1,4 +1,4 @@
-#include "script/plain_text.h"
+#include "script/plain_call.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "script/plain_call.h"
 #include "script/plain_slice.h"
 #include "script/value_text.h"
 

@@ -19,6 +19,12 @@ inline void need(bool holds) {
   if (!holds) throw NotKnown{};
 }
 
+// The tables, each in a file of its name: small_creation.cpp, ...
+PlainTable creation_operators();     // tensors of numbers alone, and numbers of tensors
+PlainTable elementwise_operators();  // those that IEEE 754 or two's complement decide
+PlainTable reduction_operators();    // sums, products, extremes and orders
+PlainTable view_operators();         // views, and copies of elements in another order
+
 using Sizes = std::vector<std::int64_t>;
 
 // Elements in row-major order.  Those of float32 are doubles that a float has room for.

@@ -1,10 +1,8 @@
-#include "script/small_creation.h"
+#include "script/small_array.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#include "script/small_array.h"
 
 namespace fxtrace::script {
 namespace {

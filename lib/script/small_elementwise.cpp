@@ -1,4 +1,4 @@
-#include "script/small_elementwise.h"
+#include "script/small_array.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,6 @@
 #include <functional>
 #include <limits>
 #include <utility>
-
-#include "script/small_array.h"
 
 namespace fxtrace::script {
 namespace {

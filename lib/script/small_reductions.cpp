@@ -1,4 +1,4 @@
-#include "script/small_reductions.h"
+#include "script/small_array.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-
-#include "script/small_array.h"
 
 namespace fxtrace::script {
 namespace {

@@ -3,10 +3,6 @@
 #include <algorithm>
 
 #include "script/small_array.h"
-#include "script/small_creation.h"
-#include "script/small_elementwise.h"
-#include "script/small_reductions.h"
-#include "script/small_views.h"
 #include "support/error.h"
 
 namespace fxtrace::script {

@@ -1,4 +1,4 @@
-#include "script/small_views.h"
+#include "script/small_array.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,8 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-
-#include "script/small_array.h"
 
 namespace fxtrace::script {
 namespace {

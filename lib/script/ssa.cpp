@@ -1,4 +1,4 @@
-#include "script/ssa.h"
+#include "script/ir_steps.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "script/environment.h"
-#include "script/exits.h"
 #include "script/type_relations.h"
 
 namespace fxtrace::script {

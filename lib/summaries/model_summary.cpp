@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {

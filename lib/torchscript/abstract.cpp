@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "torchscript/convert.h"
-#include "torchscript/value.h"
+#include "torchscript/symbolic_value.h"
 
 namespace fxtrace::torchscript {
 namespace {

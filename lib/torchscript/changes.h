@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "torchscript/budget.h"
-#include "torchscript/value.h"
+#include "torchscript/symbolic_value.h"
 #include "trace/journal.h"
 
 namespace fxtrace::torchscript {

@@ -6,7 +6,7 @@
 #include "script/small_tensors.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/infer.h"
+#include "torchscript/shape_questions.h"
 
 namespace fxtrace::torchscript {
 namespace {

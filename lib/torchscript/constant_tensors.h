@@ -13,8 +13,8 @@
 
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
+#include "torchscript/symbolic_value.h"
 #include "torchscript/torchscript_program.h"
-#include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
 

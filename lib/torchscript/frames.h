@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "torchscript/symbolic_value.h"
 #include "torchscript/torchscript_program.h"
-#include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
 

@@ -14,7 +14,7 @@
 #include "script/parser.h"
 #include "script/type_parser.h"
 #include "support/error.h"
-#include "torchscript/operators.h"
+#include "torchscript/provided_operators.h"
 
 namespace fxtrace::torchscript {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "torchscript/archive.h"
+#include "torchscript/torchscript_archive.h"
 #include "trace/program.h"
 
 namespace fxtrace::torchscript {

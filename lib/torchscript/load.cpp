@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "torchscript/archive.h"
-#include "torchscript/operators.h"
+#include "torchscript/provided_operators.h"
+#include "torchscript/torchscript_archive.h"
 #include "torchscript/torchscript_program.h"
 
 namespace fxtrace::torchscript {

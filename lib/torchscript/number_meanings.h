@@ -5,8 +5,8 @@
 
 #include <unordered_map>
 
-#include "torchscript/archive.h"
 #include "torchscript/names.h"
+#include "torchscript/torchscript_archive.h"
 
 namespace fxtrace::torchscript {
 

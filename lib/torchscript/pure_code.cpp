@@ -4,7 +4,7 @@
 
 #include "operators/operators.h"
 #include "torchscript/convert.h"
-#include "torchscript/operators.h"
+#include "torchscript/provided_operators.h"
 
 namespace fxtrace::torchscript {
 

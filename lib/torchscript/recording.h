@@ -8,7 +8,7 @@
 
 #include "torchscript/context.h"
 #include "torchscript/frames.h"
-#include "trace/expression.h"
+#include "trace/guard_expression.h"
 
 namespace fxtrace::torchscript {
 

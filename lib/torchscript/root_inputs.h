@@ -9,8 +9,8 @@
 
 #include "graph/graph.h"
 #include "shapes/abstract_value.h"
-#include "torchscript/archive.h"
 #include "torchscript/recording.h"
+#include "torchscript/torchscript_archive.h"
 #include "trace/input_choice.h"
 #include "trace/input_spec.h"
 #include "trace/options.h"

@@ -13,13 +13,13 @@
 #include "torchscript/context.h"
 #include "torchscript/frames.h"
 #include "torchscript/input_guards.h"
-#include "torchscript/knowledge.h"
 #include "torchscript/loops.h"
 #include "torchscript/operator_calls.h"
 #include "torchscript/process.h"
 #include "torchscript/recorded_stacks.h"
 #include "torchscript/recording.h"
 #include "torchscript/subgraphs.h"
+#include "torchscript/value_knowledge.h"
 #include "torchscript/value_nodes.h"
 
 namespace fxtrace::torchscript {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "torchscript/archive.h"
 #include "torchscript/names.h"
+#include "torchscript/torchscript_archive.h"
 
 namespace fxtrace::torchscript {
 

@@ -8,8 +8,8 @@
 
 #include "torchscript/convert.h"
 #include "torchscript/root_inputs.h"
+#include "torchscript/symbolic_value.h"
 #include "torchscript/torchscript_program.h"
-#include "torchscript/value.h"
 
 namespace fxtrace::torchscript {
 namespace {

@@ -1,8 +1,8 @@
 // Whether code of TorchScript writes to tensors in place.
 #pragma once
 
-#include "torchscript/archive.h"
 #include "torchscript/names.h"
+#include "torchscript/torchscript_archive.h"
 
 namespace fxtrace::torchscript {
 

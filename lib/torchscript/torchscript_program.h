@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/archive.h"
 #include "torchscript/number_meanings.h"
 #include "torchscript/same_modules.h"
+#include "torchscript/torchscript_archive.h"
 #include "trace/options.h"
 #include "trace/program.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "support/error.h"
 #include "trace/config.h"
 #include "trace/input_spec.h"

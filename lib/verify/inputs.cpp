@@ -6,8 +6,8 @@
 
 #include "symbolic/sym_int.h"
 #include "trace/input_spec.h"
-#include "verify/conditions.h"
 #include "verify/graph_run.h"
+#include "verify/guard_evaluator.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -181,7 +181,7 @@ bool InputMaker::fits(const Sizes& sizes) const {
     inputs.emplace(*node.target,
                    engine_.call("aten::empty", "memory_format", {{engine_.list(extents)}, {dtype, device}}));
   });
-  const Conditions conditions(engine_, sizes, std::move(inputs));
+  const GuardEvaluator conditions(engine_, sizes, std::move(inputs));
   return std::ranges::none_of(graph_.guards,
                               [&](const Guard& guard) { return conditions.holds(guard.expr) == false; });
 }

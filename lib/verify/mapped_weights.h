@@ -7,7 +7,7 @@
 #include <string>
 
 #include "archive/model_file.h"
-#include "exported/archive.h"
+#include "exported/exported_archive.h"
 #include "verify/engine.h"
 
 namespace fxtrace::verify {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "graph/text_form.h"
-#include "verify/conditions.h"
+#include "verify/guard_evaluator.h"
 #include "verify/inputs.h"
 
 namespace fxtrace::verify {
@@ -107,7 +107,7 @@ class Verifier {
   void check_guards() {
     for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
       const auto named = named_inputs(graph_.graph, inputs_[run].values);
-      const Conditions conditions(engine_, inputs_[run].sizes, {named.begin(), named.end()});
+      const GuardEvaluator conditions(engine_, inputs_[run].sizes, {named.begin(), named.end()});
       std::int64_t decided = 0;
       for (const Guard& guard : graph_.guards) {
         const auto holds = conditions.holds(guard.expr);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "pictures/arguments.h"
 #include "pictures/labels.h"

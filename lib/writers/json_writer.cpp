@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "support/error.h"
 #include "writers/json_emitter.h"
 

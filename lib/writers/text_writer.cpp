@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"

@@ -21,7 +21,7 @@
 #include "archive/zip_archive.h"
 #include "operators/operators.h"
 #include "script/objects.h"
-#include "script/program.h"
+#include "script/script_program.h"
 #include "support/error.h"
 #include "tests/forms/ir_text.h"
 

@@ -15,7 +15,7 @@
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
 #include "script/objects.h"
-#include "script/program.h"
+#include "script/script_program.h"
 #include "script/tensor_elements.h"
 #include "script/tensor_value.h"
 #include "script_json.h"

@@ -8,7 +8,7 @@
 
 #include "catch.h"
 #include "costs/cost_log.h"
-#include "graph/summary.h"
+#include "graph/collection_summary.h"
 #include "tests/forms/graph_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)

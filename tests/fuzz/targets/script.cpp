@@ -1,4 +1,4 @@
-#include "script/program.h"
+#include "script/script_program.h"
 #include "script/type_relations.h"
 #include "tests/forms/ir_check.h"
 #include "tests/forms/ir_text.h"

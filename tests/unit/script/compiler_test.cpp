@@ -10,7 +10,7 @@
 #include <map>
 
 #include "catch.h"
-#include "script/program.h"
+#include "script/script_program.h"
 #include "script/type_relations.h"
 #include "support/error.h"
 #include "tests/forms/ir_check.h"

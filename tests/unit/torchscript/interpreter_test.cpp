@@ -15,10 +15,10 @@
 
 #include "catch.h"
 #include "graph/text_form.h"
-#include "script/program.h"
+#include "script/script_program.h"
 #include "tests/forms/graph_text.h"
 #include "tests/forms/ir_text.h"
-#include "torchscript/archive.h"
+#include "torchscript/torchscript_archive.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/config.h"
 #include "trace/input_spec.h"

@@ -1,0 +1,159 @@
+#include "app/commands/commands.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/compiled_models.h"
+#include "app/inspection.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/output.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "archive/compiled_model.h"
+#include "exported/exported_archive.h"
+#include "graph/collection_summary.h"
+#include "support/error.h"
+#include "support/printable.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  bool json = false;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+};
+
+// What of the archive is listed, instead of one program that is traced.
+struct Listing {
+  std::vector<std::string> to_choose_from;  // exported programs, when there are several and no --model
+  bool compiled_only = false;               // there is nothing else, or --model names one that was compiled
+};
+
+Listing listing_of(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
+  Listing listing;
+  listing.compiled_only = info.kind == FileKind::kAotInductor;
+  if (info.kind != FileKind::kExportedProgram) return listing;
+  const ExportedArchive archive(input.file(), info);
+  const auto& programs = archive.models();
+  if (!options.model) {
+    if (programs.size() > 1) listing.to_choose_from = programs;
+  } else if (std::ranges::find(programs, *options.model) == programs.end()) {
+    listing.compiled_only = archive.has_compiled(*options.model);
+  }
+  return listing;
+}
+
+// All of the archive, or those that --model names.
+std::vector<CompiledModel> compiled_models_of(const InputFile& input, const FileInfo& info,
+                                              const TraceOptions& options) {
+  auto models = read_compiled_models(input.file(), info);
+  if (!options.model) return models;
+  std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
+  if (models.empty()) {
+    throw usage_error("no model named '" + *options.model +
+                      "' in the archive; without --model, inspect shows all");
+  }
+  return models;
+}
+
+// Of an archive of which nothing is traced: its models.
+void write_listing(const Arguments& arguments, const InputFile& input, const FileInfo& info,
+                   const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
+  if (arguments.json) {
+    write_file_json(input.base_name(), info, out, [&](JsonEmitter& json) {
+      if (!listing.to_choose_from.empty()) json.field("models", listing.to_choose_from);
+      write_compiled_models(compiled, json);
+    });
+    return;
+  }
+  out << headline(input.base_name(), info) << "\n";
+  if (!listing.to_choose_from.empty()) {
+    out << "it holds " << listing.to_choose_from.size() << " models; --model NAME shows one:\n";
+    for (const auto& model : listing.to_choose_from) out << "  " << one_line(model) << "\n";
+  }
+  write_compiled_models(compiled, out);
+  if (listing.compiled_only) {
+    out << "\nTo trace what was compiled, save the exported program it was made of: torch.export.save(program, "
+           "\"model.pt2\")\n";
+  }
+}
+
+int inspect(const Arguments& arguments, const Config& config, const InputFile& input, Output& output,
+            Isolated& isolated, Console& console) {
+  const TraceOptions& options = config.options;
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  const Listing listing = with_input(input, [&] { return listing_of(input, info, options); });
+  if (listing.compiled_only || !listing.to_choose_from.empty()) {
+    const auto compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+    output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
+    return kDone;
+  }
+  if (!is_traceable(info.kind)) {
+    // For programs, what the error says.
+    if (arguments.json) {
+      output.write([&](std::ostream& out) { write_file_json(input.base_name(), info, out); });
+    }
+    throw input.with_display(not_traceable(info));
+  }
+
+  Wanted wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  Inspection inspection = cli::inspect(std::move(trace_file(input, info, config, wanted, isolated, console)),
+                                       info, options.method);
+  inspection.max_depth = options.max_depth;
+  if (info.kind == FileKind::kExportedProgram && !options.model) {
+    inspection.compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+  }
+  output.write([&](std::ostream& out) {
+    if (arguments.json) {
+      write_inspection_json(inspection, out);
+    } else {
+      write_inspection_text(inspection, out);
+    }
+  });
+  return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  const InputFile input(arguments.model, console.in());
+  Output output("-", input, console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return inspect(arguments, config, input, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_inspect_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "inspect",
+      "Show what a model file holds: inputs and outputs, methods, parameters and modules. The table of modules "
+      "has their types, the number of elements in their own parameters and in all parameters below them, the "
+      "bytes of the latter, and what a trace with these options makes of each module; --max-depth N cuts it at "
+      "that depth. For an archive of several exported programs, lists them unless --model names one. Of models that "
+      "AOTInductor compiled, shows the platform, the constants and the files.");
+  app->footer(
+      "  fxtrace inspect model.pt\n"
+      "  fxtrace inspect model.pt2 --json --max-depth 2\n");
+  app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+  arguments->trace.add_to(*app);
+
+  app->add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,284 @@
+#include "app/commands/commands.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/option_checks.h"
+#include "app/output.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "graph/collection_summary.h"
+#include "summaries/model_summary.h"
+#include "writers/summary_csv.h"
+#include "writers/summary_json.h"
+#include "writers/summary_markdown.h"
+#include "writers/summary_text.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// As it can be typed into a shell.
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("-_./,:+@%", c) != nullptr;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+enum class SummaryFormat { kText, kJson, kCsv, kMarkdown };
+
+struct FormatRow {
+  SummaryFormat format;
+  const char* suffix;  // of -o
+  const char* option;  // null: no option
+};
+constexpr FormatRow kFormats[] = {{SummaryFormat::kText, ".txt", nullptr},
+                                  {SummaryFormat::kJson, ".json", "--json"},
+                                  {SummaryFormat::kCsv, ".csv", "--csv"},
+                                  {SummaryFormat::kMarkdown, ".md", "--markdown"}};
+
+// Tables for people have no more rows, unless --depth says how deep they go.
+constexpr std::size_t kMostRows = 100;
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  std::optional<std::int64_t> depth;
+  std::optional<std::string> sort;
+  std::optional<bool> fold;
+  bool json = false, csv = false, markdown = false;
+  std::string output = "-";
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  // Throws Error(kUsage).
+  SummaryFormat format() const;
+};
+
+SummaryFormat Arguments::format() const {
+  if (json) return SummaryFormat::kJson;
+  if (csv) return SummaryFormat::kCsv;
+  if (markdown) return SummaryFormat::kMarkdown;
+  std::string suffix = std::filesystem::path(output).extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  if (suffix.empty()) return SummaryFormat::kText;
+  for (const FormatRow& row : kFormats) {
+    if (suffix == row.suffix) return row.format;
+  }
+  throw usage_error(
+      "-o " + output + ": no format has the suffix '" + suffix + "', only .txt, .json, .csv and .md",
+      {"--json, --csv or --markdown writes that format into a file of any name"});
+}
+
+bool is_for_people(SummaryFormat format) {
+  return format == SummaryFormat::kText || format == SummaryFormat::kMarkdown;
+}
+
+// The JSON of a collection, most likely; what else it may be the reader says.
+bool is_json(const InputFile& input) {
+  constexpr std::size_t kBeginning = 64;
+  const std::string text = input.file().read_at(0, kBeginning);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && text[first] == '{';
+}
+
+// What is shown of it, and how.
+void shape(ModelSummary& summary, const Arguments& arguments) {
+  const bool folds = arguments.fold.value_or(is_for_people(arguments.format()));
+  if (arguments.depth) {
+    limit_depth(summary, *arguments.depth);
+  } else if (is_for_people(arguments.format()) && folds) {
+    limit_rows(summary, kMostRows);
+  }
+  if (folds) fold_repeats(summary);
+  if (arguments.sort == "macs") sort_rows(summary, SortKey::kMacs);
+  if (arguments.sort == "params") sort_rows(summary, SortKey::kParameters);
+  if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
+}
+
+void write(const ModelSummary& summary, SummaryFormat format, const SummaryLayout& layout, Output& output) {
+  output.write([&](std::ostream& out) {
+    switch (format) {
+      case SummaryFormat::kText:
+        return write_summary_text(summary, out, layout);
+      case SummaryFormat::kJson:
+        return write_summary_json(summary, out);
+      case SummaryFormat::kCsv:
+        return write_summary_csv(summary, out);
+      case SummaryFormat::kMarkdown:
+        return write_summary_markdown(summary, out);
+    }
+  });
+}
+
+// Costs need every module's own operators, unless the user says which are leaves.  Control flow in modules of
+// torch.nn cannot be followed without shapes, which TorchScript has from --input alone.
+Config config_for(Config config, FileKind kind) {
+  TraceOptions& options = config.options;
+  const bool has_leaf_options =
+      !options.default_leaves || !options.leaf_rules.empty() || options.max_depth.has_value();
+  const bool has_shapes = kind != FileKind::kTorchScript || !options.inputs.empty();
+  if (!has_leaf_options && has_shapes) options.default_leaves = false;
+  return config;
+}
+
+// "fxtrace summary model.pt --input x=float32[1,3,224,224]"
+std::optional<std::string> shape_hint(const Arguments& arguments, const TraceResult& result) {
+  const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
+  const bool helps = result.hint && std::ranges::any_of(result.hint->options, is_input);
+  const auto& options = helps ? result.hint->options : result.input_options;
+  if (options.empty()) return std::nullopt;
+  std::string text = "fxtrace summary " + shell_word(arguments.model);
+  for (const std::string& option : options) text += " " + option;
+  return text;
+}
+
+ModelSummary summarize_trace(const Arguments& arguments, const Config& given, const InputFile& input,
+                             const FileInfo& info, Isolated& isolated, Console& console) {
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  const Config config = config_for(given, info.kind);
+  const bool lacks_inputs = info.kind == FileKind::kTorchScript && config.options.inputs.empty();
+  Wanted wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  wanted.hint = wanted.input_options = lacks_inputs;
+  const TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  ModelSummary summary = summarize_model(result.collection);
+  summary.producer = result.description.producer;
+  for (const ConstantInfo& constant : result.description.constants) {
+    if (constant.dtype.empty()) continue;
+    summary.constants.add(constant.shape, constant.dtype, "cpu");
+    add_saturated(summary.dtypes[constant.dtype], byte_count(constant.shape, constant.dtype));
+  }
+  if (lacks_inputs) {
+    if (const auto hint = shape_hint(arguments, result)) console.remark("hint", *hint);
+  }
+  return summary;
+}
+
+int summarize(const Arguments& arguments, const Config& config, const SummaryLayout& layout,
+              const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  ModelSummary summary;
+  if (info.kind == FileKind::kText && is_json(input)) {
+    if (arguments.trace.any()) {
+      throw usage_error("options of a trace do not apply to " + input.display() +
+                        ", which is traced already");
+    }
+    summary = summarize_model(read_collection_file(input, console));
+  } else {
+    summary = summarize_trace(arguments, config, input, info, isolated, console);
+  }
+  const std::size_t failed = summary.failed.size();
+  const auto modules = summary.modules;
+  shape(summary, arguments);
+  write(summary, arguments.format(), layout, output);
+  if (failed == 0 || !config.strict) return kDone;
+  console.error(input.with_display(
+      input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
+  return kModuleFailed;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  const SummaryFormat format = arguments.format();  // what is wrong with it is said first
+  static_cast<void>(format);
+  const InputFile input(arguments.model, console.in());
+  Output output(arguments.output, input, console);
+  SummaryLayout layout;
+  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return summarize(arguments, config, layout, input, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_summary_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "summary",
+      "Show what a model is and what it costs, module by module. The table has for each module its type, the shape of "
+      "what its first call gives, the number and bytes of its parameters, and the multiply-accumulates (MACs) of all "
+      "its calls, submodules included; below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as "
+      "of fxtrace trace, or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
+      "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and so do the "
+      "rows below it.");
+  app->footer(
+      "  fxtrace summary model.pt2\n"
+      "  fxtrace summary model.pt --input 'x=float32[1,3,224,224]' --sort macs\n");
+  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  const char* table = "Table";
+  app->add_option(
+         "--depth", arguments->depth,
+         "no modules more than N levels below the root. Default: as many levels as fit into 100 rows; all "
+         "with --json, --csv or --no-fold")
+      ->type_name("N")
+      ->group(table)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(0));
+  app->add_option(
+         "--sort", arguments->sort,
+         "submodules of a module with the largest first; of expressions what they are with 128 for each "
+         "dimension. Default: in the order of the model")
+      ->type_name("macs|params|bytes")
+      ->group(table)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(one_of({"macs", "params", "bytes"}));
+  CLI::Option* fold = app->add_flag_callback(
+      "--fold", [arguments] { arguments->fold = true; },
+      "one row for equal blocks in a row; the default of tables for people");
+  fold->group(table);
+  app->add_flag_callback(
+         "--no-fold", [arguments] { arguments->fold = false; },
+         "a row for each module; the default of --json and --csv")
+      ->group(table)
+      ->excludes(fold);
+  const char* output = "Output";
+  app->add_option(
+         "-o,--output", arguments->output,
+         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .csv, .md; FILE is left "
+         "as it was if anything fails")
+      ->type_name("FILE")
+      ->group(output)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  std::vector<CLI::Option*> formats = {
+      app->add_flag("--json", arguments->json,
+                    "write JSON: exact numbers, expressions of dimensions as text"),
+      app->add_flag(
+          "--csv", arguments->csv,
+          "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets "
+          "an apostrophe in front"),
+      app->add_flag("--markdown", arguments->markdown, "write a table in GitHub's Markdown")};
+  for (CLI::Option* option : formats) {
+    option->group(output);
+    for (CLI::Option* other : formats) {
+      if (other != option) option->excludes(other);
+    }
+  }
+  arguments->trace.add_without_passes_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,203 @@
+#include "app/commands/commands.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/files.h"
+#include "app/formats.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/output.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "graph/collection_summary.h"
+#include "graph/text_form.h"
+#include "support/log.h"
+#include "support/timer.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  TraceArguments trace;
+  std::string file;
+  FormatArguments format;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+};
+
+// For -v: how many nodes have no known shape, and at which operators that began.
+std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
+  const auto is_unknown = [](const Node& node) {
+    return node.meta->kind() == ValueKind::kTensor && !node.meta->shape;
+  };
+  std::size_t nodes = 0;
+  std::size_t unknown = 0;
+  std::map<std::string, std::size_t> origins;
+  for (const auto& result : collection.graphs) {
+    const Graph& graph = result.graph;
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      ++nodes;
+      if (!is_unknown(node)) continue;
+      ++unknown;
+      bool begins_here = true;
+      for_each_input(node, [&](NodeId used) { begins_here = begins_here && !is_unknown(graph.node(used)); });
+      if (begins_here) ++origins[node.op == Opcode::kCallModule ? "module " + *node.target : *node.target];
+    }
+  }
+  if (unknown == 0) return std::nullopt;
+  constexpr std::size_t kShown = 10;
+  std::string text =
+      std::to_string(unknown) + " of " + std::to_string(nodes) + " nodes have no known shape; first at";
+  std::size_t shown = 0;
+  for (const auto& [target, count] : origins) {
+    if (++shown > kShown) {
+      text += ", ...";
+      break;
+    }
+    text += (shown == 1 ? " " : ", ") + target + (count > 1 ? " (" + std::to_string(count) + " times)" : "");
+  }
+  return text;
+}
+
+// "layers.3: an `if` depends on an input: flag (net.py:12: if flag:)", the root first.
+std::vector<std::string> first_failures(const GraphCollection& collection) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> lines;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
+    if (lines.size() == kShown) break;
+    std::string line = (module.path.empty() ? "the root" : module.path) + ": " + module.failure->message;
+    if (const auto& source = module.failure->source) line += " (" + place_text(*source) + ")";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string hint_text(const Hint& hint) {
+  std::string text = "with";
+  for (const std::string& option : hint.options) text += " " + option;
+  if (hint.failed == 0) return text + " no module fails";
+  return text + " only " + std::to_string(hint.failed) +
+         (hint.failed == 1 ? " module fails" : " modules fail");
+}
+
+// Traces the model, runs the passes of the configuration and writes the collection; what failed is told on
+// the console.
+int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
+                    const FormatArguments& format, Output& output, Isolated& isolated, Console& console) {
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  Wanted wanted;
+  wanted.hint = true;
+  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  GraphCollection& collection = result.collection;
+
+  if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
+    if (const auto unknown = unknown_shapes(collection)) log::info(*unknown);
+  }
+
+  const Timer pass_time;
+  run_passes(config.passes, collection, console);
+  const std::string pass_text = pass_time.milliseconds();
+  const Timer write_time;
+  output.write([&](std::ostream& out) { format.write(collection, out); });
+  log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
+               ", write " + write_time.milliseconds());
+  const std::size_t failed = count_failed(collection);
+  if (failed == 0) return kDone;
+  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
+  const std::string summary =
+      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
+  if (config.strict) {
+    console.error(input.with_display(input_error(summary)));
+  } else {
+    console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+                 (format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
+  }
+  for (const std::string& line : first_failures(collection)) console.remark("note", line);
+  if (result.hint) console.remark("hint", hint_text(*result.hint));
+  return config.strict ? kModuleFailed : kDone;
+}
+
+int render_collection(const Arguments& arguments, const Config& config, const InputFile& input,
+                      Output& output, Isolated& isolated, Console& console) {
+  if (arguments.trace.any_but_passes()) {
+    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
+  }
+  GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+  run_passes(config.passes, collection, console);
+  add_to_options(config.passes, collection);
+  const Timer timer;
+  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+  log::info("wrote it in " + timer.milliseconds());
+  return kDone;
+}
+
+// `is_render`: the file may be a collection.
+int run(const Arguments& arguments, bool is_render, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  arguments.format.format();  // what is wrong with it is said first
+  const InputFile input(arguments.file, console.in());
+  Output output(arguments.format.output(), input, console);
+  arguments.format.connect(output, arguments.isolation);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+    if (is_render && !is_traceable(info.kind))
+      return render_collection(arguments, config, input, output, isolated, console);
+    return trace_and_write(input, info, config, arguments.format, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_trace_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand("trace",
+                                        "Trace a model into torch.fx graphs. MODEL is an exported program "
+                                        "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
+                                        "weights are not read and its code does not run. A module that "
+                                        "cannot be traced becomes a leaf, and its submodules get graphs of "
+                                        "their own.");
+  app->footer(
+      "  fxtrace trace model.pt2 --leaf torch.nn.Linear -o model.json\n"
+      "  fxtrace trace model.pt --leaf '@encoder.layers.*' -o model.svg\n");
+  app->add_option("MODEL", arguments->file, "the model file, or - for stdin")->required();
+  arguments->trace.add_to(*app);
+  arguments->format.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  arguments->verbose.add_timings_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, false, console); }};
+}
+
+Command make_render_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "render",
+      "Draw a model, or write a graph collection in another format or after graph passes. FILE is a model as of fxtrace "
+      "trace, or the JSON that fxtrace trace wrote: then the model is not needed any more, and nothing is lost: as JSON "
+      "the collection is written as it was. A picture shows equal blocks in a row as one, leaves out sizes, asserts and "
+      "constants, and closes boxes until it fits a page.");
+  app->footer(
+      "  fxtrace render model.pt2 -o model.svg\n"
+      "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"
+      "  fxtrace render model.json --pass functional -o functional.json\n");
+  app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  arguments->format.add_to(*app);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, true, console); }};
+}
+
+}  // namespace fxtrace::cli

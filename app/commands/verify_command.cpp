@@ -1,0 +1,246 @@
+#include "app/commands/commands.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/option_checks.h"
+#include "app/output.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "exported/exported_program.h"
+#include "verify/given_inputs.h"
+#include "verify/inputs.h"
+#include "verify/report.h"
+#include "writers/summary_text.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  std::optional<std::string> collection;
+  std::vector<std::string> inputs;
+  verify::VerifyOptions options;
+  bool json = false;
+  std::string output = "-";
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+};
+
+constexpr int kNotEqual = 1;
+constexpr std::size_t kMostRows = 100;  // of a profile's table
+
+// What is read besides the model.
+struct Files {
+  std::optional<InputFile> collection;
+  std::vector<InputFile> inputs;
+};
+
+Error cannot_run(const InputFile& input, const std::string& what, std::vector<std::string> hints = {}) {
+  return input.with_display(input_error(what, std::move(hints)));
+}
+
+// What is given instead of drawn.
+verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector<InputFile>& files,
+                                 const TraceOptions& options, const ModuleGraph& graph,
+                                 const ExportedProgram* program) {
+  verify::GivenInputs given;
+  if (files.empty()) {
+    if (program == nullptr || !options.inputs.empty()) return given;
+    given.origin = verify::InputOrigin::kSample;
+    given.values = sample_values(engine, *program);
+    return given;
+  }
+  given.origin = verify::InputOrigin::kFile;
+  verify::CallInputs inputs;
+  for (const InputFile& file : files) {
+    try {
+      verify::CallInputs read = verify::read_inputs(engine, file.file());
+      std::ranges::move(read.positional, std::back_inserter(inputs.positional));
+      std::ranges::move(read.named, std::back_inserter(inputs.named));
+    } catch (const verify::RunError& error) {
+      throw file.with_display(input_error(error.what()));
+    }
+  }
+  try {
+    std::vector<std::string> fixed;
+    for (const ConcreteArg& argument : options.concrete) fixed.push_back(argument.name);
+    given.values = program == nullptr ? values_for_graph(inputs, graph, fixed)
+                                      : values_for_program(engine, inputs, *program);
+  } catch (const verify::RunError& error) {
+    throw files.back().with_display(input_error(error.what()));
+  }
+  return given;
+}
+
+void write(const verify::Verification& verification, verify::Subject subject, const Arguments& arguments,
+           const GraphCollection& collection, const SummaryLayout& layout, Output& output) {
+  std::optional<ModelSummary> measured;
+  if (verification.profile) measured = measured_summary(collection, *verification.profile);
+  subject.measured = measured ? &*measured : nullptr;
+  output.write([&](std::ostream& out) {
+    if (arguments.json) return write_json(verification, subject, out);
+    write_text(verification, subject, out);
+    if (!measured) return;
+    limit_rows(*measured, kMostRows);
+    fold_repeats(*measured);
+    out << "\n";
+    write_measured_table(*measured, out, layout);
+  });
+}
+
+int verify_model(const Arguments& arguments, const Config& config, const InputFile& input, const Files& files,
+                 const SummaryLayout& layout, Output& output, Isolated& isolated, Console& console,
+                 const FxtraceEngine& api) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  Config traced = config;
+  std::optional<GraphCollection> given;
+  if (files.collection) {
+    given = read_collection_file(*files.collection, console);
+    read_config(given->options_json, files.collection->display(), traced);
+    traced.passes.clear();
+  }
+  Wanted wanted;
+  wanted.input_options = info.kind == FileKind::kTorchScript;
+  TraceResult& result = trace_file(input, info, traced, wanted, isolated, console);
+  if ((given ? *given : result.collection).graphs.empty() || result.collection.graphs.empty())
+    throw input.with_display(input_error("there is no graph to run"));
+  GraphCollection& collection = given ? *given : result.collection;
+  const ModuleGraph traced_graph = result.collection.graphs.front();  // without passes
+  if (!given) run_passes(traced.passes, collection, console);
+  console.note("the model runs now, as its file says it");
+  isolated.begins(Stage::kRunModel);
+
+  const verify::Engine engine(api);
+  const verify::ModelSource source{engine, input.file(), info.root, collection, traced.options};
+  const auto* program = dynamic_cast<const ExportedProgram*>(result.program.get());
+  const verify::Load load = [&] {
+    return program == nullptr ? verify::load_script_model(source)
+                              : verify::load_program_model(source, *program, traced_graph);
+  };
+  const verify::GivenInputs inputs =
+      given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);
+  try {
+    const verify::Verification verification =
+        verify_graph(engine, collection, traced.options, load, arguments.options, inputs);
+    write(verification, {input.base_name(), arguments.options}, arguments, collection, layout, output);
+    return verification.fault ? kNotEqual : kDone;
+  } catch (const verify::MissingInput& missing) {
+    std::vector<std::string> hints;
+    for (const std::string& option : result.input_options) hints.push_back("for example " + option);
+    hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");
+    throw cannot_run(input, missing.what(), std::move(hints));
+  } catch (const verify::CannotRun& error) {
+    throw cannot_run(input, std::string("it cannot be run without Python: ") + error.what());
+  } catch (const verify::RunError& error) {
+    throw cannot_run(input, std::string("the model cannot be run: ") + error.what());
+  }
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  if (arguments.collection && arguments.trace.any_but_passes())
+    throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
+  const InputFile input(arguments.model, console.in());
+  Files files;
+  std::vector<int> also_open;
+  if (arguments.collection) {
+    files.collection.emplace(*arguments.collection, console.in());
+    also_open.push_back(files.collection->file().descriptor());
+  }
+  for (const std::string& name : arguments.inputs) {
+    files.inputs.emplace_back(name, console.in());
+    also_open.push_back(files.inputs.back().file().descriptor());
+  }
+  Output output(arguments.output, input, console);
+  SummaryLayout layout;
+  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  return run_isolated_with_engine(arguments.isolation, input, output, console, config.options, also_open,
+                                  [&](Isolated& isolated, const FxtraceEngine& engine) {
+                                    return verify_model(arguments, config, input, files, layout, output,
+                                                        isolated, console, engine);
+                                  });
+}
+
+}  // namespace
+
+Command make_verify_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "verify",
+      "Run the model, and the graph that was traced of it, on the same inputs, and say whether they give the same, bit "
+      "for bit; if not, at which node that begins. Every value's shape and dtype is held against what the graph says "
+      "of it, and so are guards. MODEL is a model as of fxtrace trace, which is traced with the same options. Its code "
+      "runs, in LibTorch, in a process that can open nothing and write nothing but the answer. Exit code 1 when they "
+      "differ.");
+  app->footer(
+      "  fxtrace verify model.pt2\n"
+      "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");
+  app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+  const char* group = "Verification";
+  app->add_option("--runs", arguments->options.runs,
+                  "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
+      ->type_name("N")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(1));
+  app->add_option("--seed", arguments->options.seed,
+                  "of inputs, and of operators that draw random numbers. Default 0")
+      ->type_name("N")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(0));
+  app->add_option("--atol", arguments->options.absolute,
+                  "absolute difference that is no difference. Default 0")
+      ->type_name("X")
+      ->group(group)
+      ->check(number_from_0());
+  app->add_option("--rtol", arguments->options.relative,
+                  "likewise, relative to the model's value. Default 0: all bits are the same")
+      ->type_name("X")
+      ->group(group)
+      ->check(number_from_0());
+  app->add_option(
+         "--collection", arguments->collection,
+         "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
+      ->type_name("FILE")
+      ->group(group);
+  app->add_option(
+         "--inputs", arguments->inputs,
+         "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
+         "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
+         "other. Default: the sample inputs of an exported program in the first run, else random values")
+      ->type_name("FILE")
+      ->group(group);
+  app->add_flag("--profile", arguments->options.profiles,
+                "measure how long each module of the graph runs, and what memory it takes, beside its costs")
+      ->group(group);
+  const char* output_group = "Output";
+  app->add_option("-o,--output", arguments->output, "write to FILE instead of stdout")
+      ->type_name("FILE")
+      ->group(output_group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app->add_flag("--json", arguments->json, "write JSON (schemas/verification.schema.json)")
+      ->group(output_group);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,56 @@
+// Writes the manual pages and the completions of shells into a folder as share/ of an installation has them.
+// Runs in the build: fxtrace_documents FOLDER.
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "app/command_line.h"
+#include "app/command_text.h"
+#include "app/documents/documents.h"
+
+namespace {
+
+using fxtrace::cli::CommandText;
+
+void write_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file.exceptions(std::ios::failbit | std::ios::badbit);
+  write(file);
+  file.close();
+}
+
+void write_man_pages(const CommandText& command, const std::filesystem::path& folder) {
+  std::string name = command.name + ".1";
+  std::ranges::replace(name, ' ', '-');
+  write_file(folder / name,
+             [&](std::ostream& out) { fxtrace::cli::write_man_page(command, FXTRACE_VERSION, out); });
+  for (const CommandText& other : command.commands) write_man_pages(other, folder);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: fxtrace_documents FOLDER\n";
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = argv[1];
+    const CommandText program = fxtrace::cli::describe(fxtrace::cli::CommandLine().app());
+    write_man_pages(program, folder / "man/man1");
+    write_file(folder / "bash-completion/completions/fxtrace",
+               [&](std::ostream& out) { fxtrace::cli::write_bash_completion(program, out); });
+    write_file(folder / "zsh/site-functions/_fxtrace",
+               [&](std::ostream& out) { fxtrace::cli::write_zsh_completion(program, out); });
+    write_file(folder / "fish/vendor_completions.d/fxtrace.fish",
+               [&](std::ostream& out) { fxtrace::cli::write_fish_completion(program, out); });
+  } catch (const std::exception& error) {
+    std::cerr << "fxtrace_documents: " << error.what() << "\n";
+    return 1;
+  }
+}

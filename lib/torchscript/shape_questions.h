@@ -1,0 +1,24 @@
+// The questions of lib/shapes, asked of the interpreter's values: plain ones, tensors of the archive (sizes
+// and dtype only), proxies (symbolic_value.h) and containers of them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "shapes/infer.h"
+#include "shapes/size_arithmetic.h"
+#include "torchscript/abstract.h"
+
+namespace fxtrace::torchscript {
+
+Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions);
+
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
+                         const ShapeEnv& dimensions);
+
+std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
+
+std::optional<SymInt> evaluate_element(const FunctionSchema& schema, const std::vector<Value>& values,
+                                       const ReadConstant& constant);
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,289 @@
+#include "torchscript/value_knowledge.h"
+
+#include <algorithm>
+
+#include "operators/python_spelling.h"
+#include "script/small_tensors.h"
+#include "torchscript/abstract.h"
+#include "torchscript/convert.h"
+#include "torchscript/shape_questions.h"
+#include "trace/condition.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// What one of many results costs, in units of the budget: as much as a node, for each has a shape of its own.
+constexpr std::size_t kUnitsOfPiece = 64;
+
+std::size_t pieces_of(const AbstractValue& result) {
+  const auto* pieces = result.sequence();
+  return pieces == nullptr ? 0 : pieces->size();
+}
+
+// Autocast gives others than the operators say.
+void forget_float_types(AbstractValue& known) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) {
+    if (info->dtype && is_floating(*info->dtype)) info->dtype.reset();
+  }
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value))
+    std::ranges::for_each(*items, forget_float_types);
+}
+
+bool is_tensor(const Type& type) { return type.kind() == TypeKind::kTensor; }
+
+// "aten.conv2d of float32[1,5,8,8], float32[4,3,3,3]"
+std::string call_text(const FunctionSchema& schema, const Values& values) {
+  std::string tensors;
+  const auto add = [&](const TensorInfo& info) {
+    tensors += tensors.empty() ? " of " : ", ";
+    tensors += info.dtype ? dtype_name(*info.dtype) : "?";
+    tensors += "[";
+    for (std::size_t i = 0; i < info.sizes.size(); ++i) tensors += (i == 0 ? "" : ",") + info.sizes[i].text();
+    tensors += "]";
+  };
+  for (const Value& value : values) {
+    if (is_plain(value)) continue;
+    const AbstractValue known = known_of_value(value);
+    if (known.tensor() != nullptr) add(*known.tensor());
+    if (known.sequence() == nullptr) continue;
+    for (const AbstractValue& item : *known.sequence()) {
+      if (item.tensor() != nullptr) add(*item.tensor());
+    }
+  }
+  std::string op = schema.name;
+  if (const auto colons = op.find("::"); colons != std::string::npos) op.replace(colons, 2, ".");
+  return op + tensors;
+}
+
+}  // namespace
+
+Traits Knowledge::traits_of(const IrNode* node) {
+  const auto [place, is_new] = traits_.emplace(node, 0);
+  const auto* schema = is_new ? node->operator_schema() : nullptr;
+  if (schema != nullptr) place->second = fxtrace::traits_of(find_operator(schema->schema));
+  return place->second;
+}
+
+void Knowledge::add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                         std::vector<AbstractValue>& results) {
+  const Operator* row = find_operator(schema);
+  if (row == nullptr) {
+    return context_.costs->add_unknown(
+        python_target(schema.name, schema.overload_name, own_schema(schema)).name);
+  }
+  // Results that nobody takes are gone at once, and may be no tensors at all.
+  const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->has_uses(); };
+  std::vector<AbstractValue> taken;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    taken.push_back(is_taken(i) ? results[i] : AbstractValue{NoneValue{}});
+  context_.costs->call(costed_operator(*row), InterpreterArguments(values), taken);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (is_taken(i)) results[i] = std::move(taken[i]);
+  }
+}
+
+// x.size() as a list: numbers where they are known, and a node for each of the others.
+bool Knowledge::answer_sizes(const IrNode* node, const Values& values) {
+  const auto info = find_tensor_info(values[0]);
+  if (!info) return false;
+  auto sizes = make_counted<ListValue>(int_type());
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    const auto number = info->sizes[i].number();
+    sizes->items.push_back(
+        number ? Value(*number)
+               : recording_.apply("aten.size.int", {values[0], i}, int_type(), node, {info->sizes[i]}));
+  }
+  guards_.rely_on(node, "aten::size", values, {});
+  frames_.set(node, std::move(sizes));
+  return true;
+}
+
+bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  if (node->outputs().size() != 1) return false;
+  if (context_.shapes && answer_dict(node, schema, values)) return true;
+  if (makes_tensor(schema) || (!context_.shapes && !asks_size_of_constant(node, values))) return false;
+  if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, values);
+  const Evaluated evaluated = evaluate_plain(schema, values, context_.dimensions);
+  if (evaluated.plain) {
+    const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
+    if (asked != nullptr && asked->contiguity_assumed &&
+        (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
+      context_.guard(Expression::method(recording_.condition_of(values[0]), "is_contiguous"),
+                     frames_.location(node));
+    }
+    guards_.rely_on(node, schema.name, values, *evaluated.plain);
+    frames_.set(node, plain_value(*evaluated.plain));
+    return true;
+  }
+  if (!context_.shapes) return false;
+  // scale.item()
+  const bool has_constant = std::any_of(values.begin(), values.end(),
+                                        [&](const Value& value) { return bool(constants_.find(value)); });
+  if (!has_constant) return false;
+  auto computed = constants_.compute(schema, traits_of(node), values);
+  if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
+  frames_.set(node, std::move(computed->front()));
+  return true;
+}
+
+void Knowledge::keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                            const NodeRef& recorded) {
+  if (context_.shapes || !context_.records() || node->outputs().size() != 1) return;
+  if (!has_trait(node, traits::kMakesTensor) && !constants_.is_any_known(values)) return;
+  if (context_.switches.casts()) return;
+  auto computed = constants_.compute(schema, traits_of(node), values);
+  if (!computed || computed->size() != 1) return;
+  Value& result = computed->front();
+  if (!(result.is_tensor() ? script::is_small(result.to_tensor()) : is_plain(result))) return;
+  constants_.keep(recorded, std::move(result));
+  changes_.add([this, recorded] { constants_.forget(recorded); });
+}
+
+const Value* Knowledge::find_answer(const Value& value) const {
+  const Value* kept = constants_.find_kept(value);
+  if (kept == nullptr || kept->is_tensor() || !context_.records()) return nullptr;
+  const NodeRef ref = find_proxy(value)->ref;
+  // Writes in a graph that is still being recorded are not among the users of a value around it.
+  const Graph& graph = context_.tracer->graph_of(ref);
+  return &graph == &context_.tracer->graph() && is_unwritten(graph, ref.node) ? kept : nullptr;
+}
+
+std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
+                                                    const Values& values) {
+  std::vector<AbstractValue> results(node->outputs().size());
+  if (!context_.shapes || results.empty()) return results;
+  const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
+    // Packed parameters are objects.
+    return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
+  });
+  if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
+    // Elements of lists of tensors are among these.
+    results[0] = evaluate_plain(schema, values, context_.dimensions).known;
+  }
+  if (gives_tensor && results[0].is_unknown()) {
+    Inferred inferred = infer_shapes(schema, values, context_.dimensions);
+    results = std::move(inferred.results);
+    results.resize(node->outputs().size());
+    for (const AbstractValue& result : results) context_.budget.spend(kUnitsOfPiece * pieces_of(result));
+    if (context_.switches.casts()) {
+      std::ranges::for_each(results, forget_float_types);
+    } else {
+      if (!inferred.error.empty()) report_invalid(node, call_text(schema, values), inferred.error);
+      constants_.add_contents(schema, traits_of(node), values, results);
+    }
+    constants_.note_shared(schema, values, results);
+  }
+  if (context_.costs != nullptr && gives_tensor) add_cost(node, schema, values, results);
+  // An integer that the data decides: int(x.item()).
+  const bool by_data = results.size() == 1 && node->output()->type()->kind() == TypeKind::kInt &&
+                       !values.empty() &&
+                       (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]));
+  if (by_data && results[0].is_unknown()) {
+    results[0].value = context_.dimensions.fresh({std::nullopt, std::nullopt});
+  }
+  if (change_list(schema, values, results)) return results;
+  // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
+  for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
+    const Proxy* proxy = find_proxy(values[i]);
+    if (!schema.arguments[i].is_written || proxy == nullptr || !proxy->known) continue;
+    const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments[i].type);
+    change_known(*proxy, same ? results[0] : AbstractValue{});
+  }
+  return results;
+}
+
+// What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
+bool Knowledge::change_list(const FunctionSchema& schema, const Values& values,
+                            std::vector<AbstractValue>& results) {
+  const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
+  const AbstractValue::Sequence* sequence = proxy == nullptr ? nullptr : known_of(values[0]).sequence();
+  if (sequence == nullptr || proxy->static_type->kind() != TypeKind::kList) return false;
+  auto changed = changed_list(schema, values);
+  if (!changed) return false;
+  context_.budget.spend(changed->rest.size());
+  if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
+  // xs += ys gives the list again.
+  if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
+  change_known(*proxy, AbstractValue{std::move(changed->rest)});
+  return true;
+}
+
+// "conv1: aten.conv2d of float32[1,5,8,8], float32[4,3,3,3] raises (net.py:12): ..."
+void Knowledge::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
+  // Where both ways of an `if` are looked at, one of them may never be taken.
+  if (context_.both_ways || context_.mode == Mode::kState) return;
+  const ModuleInfo& module = context_.program.modules()[context_.module.index];
+  std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
+  if (const auto source = frames_.location(node))
+    text += " (" + source->file + ":" + std::to_string(source->line) + ")";
+  context_.bound->report_invalid(context_.module, node, text + ": " + error);
+}
+
+// Of a dict whose keys are known: what runs over it, and its parts.
+bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  const auto* dict = values.empty() ? nullptr : known_of(values[0]).dict();
+  if (dict == nullptr) return false;
+  const std::string& name = schema.name;
+  const auto* type = find_proxy(values[0])->static_type->as<DictType>();
+  if (type == nullptr) return false;
+  const auto part = [&](const Value& key, const AbstractValue& known) {
+    return recording_.apply("operator.getitem", {values[0], key}, type->value(), node, known);
+  };
+  if (name == "aten::len") {
+    frames_.set(node, static_cast<std::int64_t>(dict->keys.size()));
+    return true;
+  }
+  if ((name == "aten::__getitem__" || name == "aten::__contains__") && values.size() == 2) {
+    if (!is_plain(values[1])) return false;
+    const auto found = std::ranges::find(dict->keys, literal_value(values[1]));
+    const bool is_there = found != dict->keys.end();
+    if (name == "aten::__contains__") {
+      frames_.set(node, is_there);
+      return true;
+    }
+    if (!is_there) return false;
+    const auto index = static_cast<std::size_t>(found - dict->keys.begin());
+    frames_.set(node, part(values[1], AbstractValue(dict->values[index])));
+    return true;
+  }
+  const bool keys = name == "aten::keys" || name == "aten::items";
+  const bool items = name == "aten::values" || name == "aten::items";
+  if (!keys && !items) return false;
+  const AbstractValue::Dict entries = *dict;  // recording may change what is known
+  auto list = make_counted<ListValue>(node->output()->type()->as<ListType>()->element());
+  for (std::size_t i = 0; i < entries.keys.size(); ++i) {
+    const Value key = plain_value(entries.keys[i]);
+    const AbstractValue& known = entries.values[i];
+    if (!items) {
+      list->items.push_back(key);
+    } else if (!keys) {
+      list->items.push_back(part(key, known));
+    } else {
+      list->items.push_back(make_tuple({key, part(key, known)}));
+    }
+  }
+  frames_.set(node, list);
+  return true;
+}
+
+void Knowledge::change_known(const Proxy& proxy, AbstractValue known) {
+  if (const TensorInfo* info = proxy.known->tensor(); info != nullptr && info->content) {
+    constants_.forget_contents();
+  }
+  if (*proxy.known == known) return;
+  if (!context_.records() && proxy.ref.valid()) {
+    *proxy.known = AbstractValue{};  // a leaf does that to its argument, and may do it again
+    return;
+  }
+  changes_.add([target = proxy.known, before = *proxy.known] { *target = before; });
+  *proxy.known = std::move(known);
+}
+
+// That needs no shapes of inputs.
+bool Knowledge::asks_size_of_constant(const IrNode* node, const Values& values) {
+  return !values.empty() && values[0].is_tensor() && has_trait(node, traits::kGivesSize) &&
+         constants_.is_as_in_code(values[0].to_tensor()) &&
+         std::all_of(values.begin() + 1, values.end(), is_plain);
+}
+
+}  // namespace fxtrace::torchscript
