@@ -6,13 +6,12 @@ for node in collection.root:
 module = collection.graph_module()  # a torch.fx.GraphModule that runs
 """
 
-from ._collection import (
-    Collection,
+from ._collection import Collection, Graph, load
+from ._data import (
     Constant,
     Cost,
     Execution,
     Failure,
-    Graph,
     GraphSignature,
     Guard,
     Meta,
@@ -26,7 +25,6 @@ from ._collection import (
     SignatureEntry,
     Source,
     TensorInfo,
-    load,
 )
 from ._errors import (
     Error,
@@ -34,14 +32,13 @@ from ._errors import (
     GuardError,
     InputError,
     InternalError,
-    ModulesFailed,
     NotFound,
     ProgramNotFound,
     RebuildError,
     UsageError,
 )
 from ._program import Message, find_program
-from ._trace import PH, trace
+from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
 from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 

@@ -8,8 +8,9 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from ._collection import Collection, Graph
+from ._data import CollectionData, GraphData
 from ._errors import Error
+from ._render import render, summary
 
 MOST_BYTES = 400_000
 MOST_ROWS = 100
@@ -17,28 +18,26 @@ SECONDS = 15
 _ELEMENTS = frozenset("svg g a title text path polygon polyline ellipse defs linearGradient stop".split())
 
 
-def html_of_collection(collection: Collection) -> str:
+def html_of_collection(collection: CollectionData[Any]) -> str:
     try:
         return _heading(collection) + (_picture(collection) or _summary_table(collection))
     except (Error, OSError):  # a notebook shows something all the same
         return f"<pre>{escape(repr(collection))}</pre>"
 
 
-def html_of_graph(graph: Graph) -> str:
+def html_of_graph(graph: GraphData) -> str:
     collection = graph.collection
     if collection is not None and len(collection.graphs) == 1 and collection.root is graph:
         return html_of_collection(collection)
     return f"<p>{escape(repr(graph)[1:-1])}</p>" + _nodes_table(graph)
 
 
-def _heading(collection: Collection) -> str:
+def _heading(collection: CollectionData[Any]) -> str:
     return f"<p>{escape(repr(collection).removeprefix('<Collection of ').removesuffix('>'))}</p>"
 
 
-def _picture(collection: Collection) -> str | None:
+def _picture(collection: CollectionData[Any]) -> str | None:
     """SVG in HTML; None where there is no Graphviz, or a model that it cannot draw."""
-    from ._render import render
-
     try:
         svg = render(collection, "svg", f"--max-time={SECONDS}").decode("utf-8", errors="replace")
     except (Error, OSError):
@@ -62,9 +61,7 @@ def _is_picture(svg: str) -> bool:
     )
 
 
-def _summary_table(collection: Collection) -> str:
-    from ._render import summary
-
+def _summary_table(collection: CollectionData[Any]) -> str:
     found = summary(collection, "--fold")
     totals = found["totals"]
     rows = [
@@ -92,7 +89,7 @@ def _tensor(tensor: dict[str, Any]) -> str:
     return f"{tensor['dtype'] or '?'}" + ("" if shape is None else f"[{', '.join(map(str, shape))}]")
 
 
-def _nodes_table(graph: Graph) -> str:
+def _nodes_table(graph: GraphData) -> str:
     rows = [
         (node.name, node.op, node.target, ", ".join(node.inputs), list(node.shape) if node.shape is not None else "")
         for node in graph

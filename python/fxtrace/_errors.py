@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ._printable import printable
-
-if TYPE_CHECKING:
-    from ._collection import Collection
 
 
 class Error(Exception):
@@ -31,12 +27,6 @@ class UsageError(Error):
 
 class InputError(Error):
     """A file cannot be read or is not supported, or the output cannot be written (exit code 3)."""
-
-
-class ModulesFailed(Error):
-    """`strict=True` and some module failed to trace (exit code 4); `collection` is what was traced all the same."""
-
-    collection: Collection
 
 
 class InternalError(Error):

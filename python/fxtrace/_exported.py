@@ -18,10 +18,10 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree as pytree
 
-from ._collection import Constant, Graph, Node
+from ._builder import Builder
+from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions
-from ._graph_module import Builder
 from ._leaf import ARGUMENTS, Leaf, State, nodes_by_name
 from ._tree import add_state, tensor_of_constant
 from ._values import NodeRef
@@ -223,7 +223,7 @@ class ProgramBuilder(Builder):
             raise RebuildError("several recorded calls give results of these nodes")
         return fitting[0] if fitting else None
 
-    def build_body(self, name: str, body: Graph) -> fx.GraphModule:
+    def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         source = getattr(self._source, name, None)
         if not isinstance(source, fx.GraphModule):
             raise RebuildError(f"the program has no body {name!r}")

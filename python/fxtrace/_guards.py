@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ._collection import Graph
+from ._data import GraphData
 from ._errors import GuardError, RebuildError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
 from ._signature import ModelSignature
@@ -70,7 +70,7 @@ class _NotChecked(Exception):
 class GuardCheck:
     """A forward pre-hook that raises GuardError for inputs that the graph is not for."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: GraphData):
         self._inputs = [(node.target, node.name, node.shape or ()) for node in graph if node.op == "placeholder"]
         names = {name for target, node, _ in self._inputs for name in (target, node)}
         names |= {size for *_, shape in self._inputs for size in shape if isinstance(size, str) and size.isidentifier()}

@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
-from ._collection import Node
+from ._data import Node
 from ._errors import RebuildError
 from ._tree import leave_out_of_state_dict, place_attribute
 from ._values import NodeRef

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ._errors import Error, InputError, InternalError, ProgramNotFound, UsageError
+from ._errors import Error, FxtraceWarning, InputError, InternalError, ProgramNotFound, UsageError
 
 STRICT_FAILED = 4
 NOT_EQUAL = 1  # of verify alone
@@ -127,3 +128,9 @@ def _error(exit_code: int, messages: tuple[Message, ...]) -> Error:
         texts = [f"fxtrace ended with signal {-exit_code}" if exit_code < 0 else f"fxtrace ended with code {exit_code}"]
         texts += [message.text for message in messages]
     return kind("; ".join(texts), [message.text for message in messages if message.kind == "hint"])
+
+
+def warn_of(messages: Iterable[Message], stacklevel: int) -> None:
+    for message in messages:
+        if message.kind in ("warning", "info"):
+            warnings.warn(message.text, FxtraceWarning, stacklevel=stacklevel)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from ._collection import Collection, Graph, parse
+from ._data import CollectionData, GraphData, parse
 from ._errors import Error
-from ._program import run
-from ._trace import warn_of
+from ._program import run, warn_of
+
+C = TypeVar("C", bound=CollectionData[Any])
 
 
 def picture_options(
@@ -32,23 +33,23 @@ def picture_options(
     yield from (name for name, is_set in flags if is_set)
 
 
-def render(collection: Collection, format: str, *options: str) -> bytes:
+def render(collection: CollectionData[Any], format: str, *options: str) -> bytes:
     return run("render", "-", f"--format={format}", *options, stdin=collection._content()).stdout
 
 
-def run_passes(collection: Collection, names: Iterable[str]) -> Collection:
+def run_passes(collection: C, names: Iterable[str]) -> C:
     output = run("render", "-", "--format=json", *(f"--pass={name}" for name in names), stdin=collection._content())
     warn_of(output.messages, stacklevel=4)
-    return Collection.from_json(parse(output.stdout), collection.path, output.messages)
+    return type(collection).from_json(parse(output.stdout), collection.path, output.messages)
 
 
-def summary(collection: Collection, *options: str) -> dict[str, Any]:
+def summary(collection: CollectionData[Any], *options: str) -> dict[str, Any]:
     output = run("summary", "-", "--json", *options, stdin=collection._content())
     found: dict[str, Any] = json.loads(output.stdout)
     return found
 
 
-def text_of_graph(graph: Graph) -> str:
+def text_of_graph(graph: GraphData) -> str:
     if graph.collection is None:
         raise Error("this graph belongs to no collection")
     place = next(
@@ -62,7 +63,7 @@ def text_of_graph(graph: Graph) -> str:
     return "\n".join(line.removeprefix(indent) for line in lines)
 
 
-def _place(top: Graph, graph: Graph, path: tuple[int, ...]) -> tuple[int, ...] | None:
+def _place(top: GraphData, graph: GraphData, path: tuple[int, ...]) -> tuple[int, ...] | None:
     """Positions of the graphs on the way to `graph`."""
     if top is graph:
         return path

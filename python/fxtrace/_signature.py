@@ -13,7 +13,7 @@ from torch import fx
 from torch.fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from torch.utils import _pytree as pytree
 
-from ._collection import Graph
+from ._data import GraphData
 from ._errors import GuardError, RebuildError
 from ._values import Device, Dtype, Layout, MemoryFormat, map_values
 
@@ -203,7 +203,7 @@ def _check_name(name: Any) -> None:
 
 
 def model_signature(
-    graph: Graph, placeholders: dict[str, str], out_spec: pytree.TreeSpec | None = None
+    graph: GraphData, placeholders: dict[str, str], out_spec: pytree.TreeSpec | None = None
 ) -> ModelSignature | None:
     """Of a graph whose inputs are not simply its placeholders; `placeholders` are their variables, by node."""
     entries = [entry for entry in graph.signature.inputs if entry.role == "user_input"] if graph.signature else []

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._collection import Collection, Graph, Node
+from ._data import CollectionData, GraphData, Node
 from ._errors import UsageError
 from ._paths import parent_of
+from ._render import summary
 
 if TYPE_CHECKING:
     import networkx
@@ -24,7 +25,7 @@ def _import(name: str) -> Any:
         raise ImportError(f"this needs {name}: pip install {name} ({error})", name=name) from None
 
 
-def to_networkx(graph: Graph) -> networkx.MultiDiGraph[str]:
+def to_networkx(graph: GraphData) -> networkx.MultiDiGraph[str]:
     result: networkx.MultiDiGraph[str] = _import("networkx").MultiDiGraph(module=graph.module)
     for node in graph:
         known = {
@@ -41,7 +42,7 @@ def to_networkx(graph: Graph) -> networkx.MultiDiGraph[str]:
     return result
 
 
-def nodes_table(graphs: Iterable[Graph]) -> pandas.DataFrame:
+def nodes_table(graphs: Iterable[GraphData]) -> pandas.DataFrame:
     return _frame(_NODE_COLUMNS, [_node_row(top, owner, node) for top in graphs for owner, node in top.walk()])
 
 
@@ -64,7 +65,7 @@ _NODE_COLUMNS = (
 )
 
 
-def _node_row(top: Graph, owner: Graph, node: Node) -> tuple[Any, ...]:
+def _node_row(top: GraphData, owner: GraphData, node: Node) -> tuple[Any, ...]:
     meta, cost = node.meta, node.cost
     return (
         top.module,
@@ -77,7 +78,7 @@ def _node_row(top: Graph, owner: Graph, node: Node) -> tuple[Any, ...]:
     )
 
 
-def _name_of_body(graph: Graph, body: Graph) -> str | None:
+def _name_of_body(graph: GraphData, body: GraphData) -> str | None:
     """ "true_graph_0", or of one inside another "true_graph_0.false_graph_0"."""
     for name, inner in graph.subgraphs.items():
         if inner is body:
@@ -87,7 +88,7 @@ def _name_of_body(graph: Graph, body: Graph) -> str | None:
     return None
 
 
-def to_pandas(collection: Collection, table: str) -> pandas.DataFrame:
+def to_pandas(collection: CollectionData[Any], table: str) -> pandas.DataFrame:
     if table == "nodes":
         return nodes_table(collection.graphs)
     if table == "modules":
@@ -103,9 +104,7 @@ _MODULE_COLUMNS = (
 )
 
 
-def _module_rows(collection: Collection) -> list[tuple[Any, ...]]:
-    from ._render import summary
-
+def _module_rows(collection: CollectionData[Any]) -> list[tuple[Any, ...]]:
     costs = {row["path"]: row for row in summary(collection)["modules"]}
     rows: list[tuple[Any, ...]] = []
     for module in collection.modules:
@@ -127,7 +126,7 @@ _PARAMETER_COLUMNS = (
 )
 
 
-def _parameter_rows(collection: Collection) -> list[tuple[Any, ...]]:
+def _parameter_rows(collection: CollectionData[Any]) -> list[tuple[Any, ...]]:
     order = {name: i for i, name in enumerate(_forward_order(collection))}
     unused = set(collection.unused_parameters)
     rows: list[tuple[Any, ...]] = []
@@ -146,7 +145,7 @@ def _parameter_rows(collection: Collection) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _forward_order(collection: Collection) -> list[str]:
+def _forward_order(collection: CollectionData[Any]) -> list[str]:
     execution = collection.root.execution if collection.graphs else None
     return list(execution.param_forward_order) if execution else []
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ._collection import Constant
+from ._data import Constant
 from ._errors import RebuildError
 from ._functions import own_method
 from ._tree import tensor_of_constant

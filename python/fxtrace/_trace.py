@@ -5,13 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, Union
 
-from ._collection import Collection, parse
-from ._errors import FxtraceWarning, InputError, ModulesFailed, UsageError
-from ._program import STRICT_FAILED, Message, run
+from ._collection import Collection
+from ._data import parse
+from ._errors import Error, InputError, UsageError
+from ._program import STRICT_FAILED, run, warn_of
+
+
+class ModulesFailed(Error):
+    """`strict=True` and some module failed to trace (exit code 4); `collection` is what was traced all the same."""
+
+    collection: Collection
+
 
 PH = "$PH"  # inside a concrete value: what stays an input
 
@@ -218,9 +225,3 @@ def _modules_failed(collection: Collection) -> ModulesFailed:
     error = ModulesFailed("; ".join(texts["error"]) or "some module failed to trace", texts["hint"])
     error.collection = collection
     return error
-
-
-def warn_of(messages: Iterable[Message], stacklevel: int) -> None:
-    for message in messages:
-        if message.kind in ("warning", "info"):
-            warnings.warn(message.text, FxtraceWarning, stacklevel=stacklevel)

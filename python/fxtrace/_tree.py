@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ._collection import Constant
+from ._data import Constant
 from ._errors import RebuildError
 from ._functions import read_value
 from ._paths import parts_of

@@ -21,7 +21,7 @@ SAMPLES = os.path.join(ROOT, "sample_models")
 sys.path[:0] = [PACKAGE, SAMPLES]
 
 import fxtrace  # noqa: E402  (stands in python)
-from fxtrace import _exported, _graph_module, _leaf, _torchscript  # noqa: E402
+from fxtrace import _builder, _exported, _leaf, _torchscript  # noqa: E402
 from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 
 __all__ = ["make_inputs"]
@@ -109,7 +109,7 @@ def rebuild_exported(path: str, graph_json: dict, program: torch.export.Exported
 def rebuild_eager(path: str, graph_json: dict, model: torch.nn.Module) -> fx.GraphModule:
     """The same with parameters and leaves of the model that was exported."""
     graph = fxtrace.Graph.from_json(graph_json)
-    return _graph_module.ModelBuilder(model, _exported.Archive(path)).build(graph)
+    return _builder.ModelBuilder(model, _exported.Archive(path)).build(graph)
 
 
 def check_dot(dot: bytes) -> None:

@@ -1,0 +1,744 @@
+"""What fxtrace traced, as plain data: schemas/graph_collection.schema.json in Python. _collection.py has what is made of it.
+
+Everything is read only. Fields that a later version adds are not seen here, and kept where a collection is saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, overload
+
+from ._errors import InputError, NotFound
+from ._printable import printable
+from ._program import Message
+from ._values import NodeRef, decode, decode_complex, decode_float, values_in
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Size = Union[int, str]  # a number, or an expression of named dimensions as Python writes it
+Amount = Union[int, str]
+Json = dict[str, Any]
+T = TypeVar("T")
+
+FORMAT = "fxtrace.graph_collection"
+VERSION = 1
+
+_WITHOUT_GRAPH = {
+    "leaf": "is a leaf, one node of the graph that calls it",
+    "failed": "failed, and is one node of the graph that calls it",
+    "unvisited": "is never called",
+}
+
+
+class NamedItems(Sequence[T], Generic[T]):
+    """Items in their order, found by position or by name."""
+
+    def __init__(self, items: Sequence[T], name_of: str, what: str):
+        self._items = tuple(items)
+        self._what = what
+        self._by_name: dict[str, T] = {}
+        for item in self._items:
+            self._by_name.setdefault(getattr(item, name_of), item)
+
+    @overload
+    def __getitem__(self, key: int | str) -> T: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> T | tuple[T, ...]:
+        if not isinstance(key, str):
+            return self._items[key]
+        if key not in self._by_name:
+            raise NotFound(f"no {self._what} {key!r}{_similar(key, self._by_name)}")
+        return self._by_name[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_name if isinstance(key, str) else key in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def get(self, name: str) -> T | None:
+        return self._by_name.get(name)
+
+    def names(self) -> list[str]:
+        return list(self._by_name)
+
+    def __eq__(self, other: object) -> bool:
+        return self._items == other._items if isinstance(other, NamedItems) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_name))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._what}{'' if len(self) == 1 else 's'}>"
+
+
+def _similar(name: str, names: Mapping[str, object]) -> str:
+    import difflib
+
+    found = difflib.get_close_matches(name, list(names)[:10_000], n=1)
+    return f", did you mean {found[0]!r}?" if found else ""
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """As in the program's rules: * matches within one dotted part, ** across parts, ? one character."""
+    parts = (
+        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part)) for part in re.split(r"(\*\*|[*?])", pattern)
+    )
+    return re.compile("".join(parts), re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A line of the model's Python source."""
+
+    file: str
+    line: int | None
+    function: str
+    text: str
+
+    def __str__(self) -> str:
+        return printable(f"{self.file}:{self.line}" if self.line is not None else self.file)
+
+    @classmethod
+    def from_json(cls, value: Json) -> Source:
+        return cls(value["file"], value["line"], value["function"], value["text"])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What it costs to run; None where nothing is known, an expression where it depends on named dimensions."""
+
+    macs: Amount | None
+    activation_bytes: Amount | None
+    parameter_bytes: int = 0
+    peak_bytes: Amount | None = None
+    unknown: dict[str, int] = field(default_factory=dict)
+    unsized: int = 0
+
+    @classmethod
+    def from_json(cls, value: Json) -> Cost:
+        return cls(
+            value["macs"],
+            value["activation_bytes"],
+            value.get("parameter_bytes", 0),
+            value.get("peak_bytes"),
+            value.get("unknown", {}),
+            value.get("unsized", 0),
+        )
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What is known of a node's value; of a tensor on the CPU `device` is None."""
+
+    type: str | None
+    shape: tuple[Size, ...] | None
+    dtype: str | None
+    device: str | None = None
+    value: Size | None = None
+    cost: Cost | None = None
+
+    @classmethod
+    def from_json(cls, value: Json) -> Meta:
+        return cls(
+            value["type"],
+            _shape(value["shape"]),
+            value["dtype"],
+            value.get("device"),
+            value.get("value"),
+            _optional(Cost.from_json, value.get("cost")),
+        )
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The module whose forward makes a node, and which call of it in this graph, from 1."""
+
+    module_path: str
+    module_type: str | None
+    call: int = 1
+
+    @classmethod
+    def from_json(cls, value: Json) -> Scope:
+        return cls(value["module_path"], value["module_type"], value["call"])
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with the fields of a torch.fx node; its arguments hold a NodeRef for each other node."""
+
+    name: str
+    op: str
+    target: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    users: tuple[str, ...]
+    scope: Scope
+    meta: Meta | None
+    source: Source | None
+    method: str | None = None
+    program_nodes: tuple[str, ...] = ()
+    model_function: bool = False  # of a call_function: the target is one of the model's own
+    recorded: bool = False  # of such a call in a traced archive: arguments are in the order of their first use
+
+    @classmethod
+    def from_json(cls, value: Json) -> Node:
+        return cls(
+            value["name"],
+            value["op"],
+            value["target"],
+            tuple(decode(item) for item in value["args"]),
+            {key: decode(item) for key, item in value["kwargs"].items()},
+            tuple(value["users"]),
+            Scope.from_json(value["scope"]),
+            _optional(Meta.from_json, value["meta"]),
+            _optional(Source.from_json, value["source"]),
+            value.get("method"),
+            tuple(value.get("program_nodes", ())),
+            value.get("model_function", False),
+            value.get("recorded", False),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.op, self.target))
+
+    def __repr__(self) -> str:
+        return printable(f"<Node {self.name} = {self.op}[{self.target}]>")
+
+    @property
+    def shape(self) -> tuple[Size, ...] | None:
+        return self.meta.shape if self.meta else None
+
+    @property
+    def dtype(self) -> str | None:
+        return self.meta.dtype if self.meta else None
+
+    @property
+    def cost(self) -> Cost | None:
+        return self.meta.cost if self.meta else None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the nodes among the arguments, each once, in their order."""
+        return tuple(dict.fromkeys(name for _, name in self.input_places()))
+
+    def input_places(self) -> list[tuple[str, str]]:
+        """Each use of another node: its place among the arguments ("0", "1.2", "mask") and the node's name."""
+        places = (values_in(list(self.args)), values_in(self.kwargs))
+        return [(place, value.name) for part in places for place, value in part if isinstance(value, NodeRef)]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a module could not be traced."""
+
+    kind: str
+    message: str
+    module: str
+    op: str | None
+    source: Source | None
+
+    def __str__(self) -> str:
+        return printable(self.message) + (f" ({self.source})" if self.source else "")
+
+    @classmethod
+    def from_json(cls, value: Json) -> Failure:
+        source = _optional(Source.from_json, value["source"])
+        return cls(value["kind"], value["message"], value["module"], value["op"], source)
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """What is known of a tensor that a module gives."""
+
+    shape: tuple[Size, ...] | None
+    dtype: str | None
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the model: traced, a leaf, failed, or unvisited."""
+
+    path: str
+    type: str | None
+    status: str
+    alias_of: str | None
+    rule: str | None
+    calls: int
+    failure: Failure | None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    outputs: tuple[TensorInfo, ...] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.type, self.status))
+
+    def __repr__(self) -> str:
+        return printable(f"<Module {self.path or '(root)'}: {self.type}, {self.status}>")
+
+    @classmethod
+    def from_json(cls, value: Json) -> Module:
+        outputs = value.get("outputs")
+        if outputs is not None:
+            outputs = tuple(TensorInfo(_shape(item["shape"]), item["dtype"]) for item in outputs)
+        return cls(
+            value["path"],
+            value["type"],
+            value["status"],
+            value["alias_of"],
+            value["rule"],
+            value["calls"],
+            _optional(Failure.from_json, value["failure"]),
+            {key: decode(item) for key, item in value.get("attributes", {}).items()},
+            outputs,
+        )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    alias_of: str | None
+    type: str | None = None
+    device: str | None = None
+
+    @classmethod
+    def from_json(cls, value: Json) -> Parameter:
+        shape = value["shape"]
+        return cls(
+            value["name"],
+            value["kind"],
+            None if shape is None else tuple(shape),
+            value["dtype"],
+            value["alias_of"],
+            value.get("type"),
+            value.get("device"),
+        )
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A tensor: its elements nested by shape, or where they are in the file. Or, with `type`, a script object."""
+
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    data: Any = None
+    record: str | None = None
+    stride: tuple[int, ...] | None = None
+    storage_offset: int = 0
+    type: str | None = None
+    index: int | None = None
+
+    @classmethod
+    def from_json(cls, value: Json) -> Constant:
+        if "index" in value:
+            return cls(type=value["type"], record=value["record"], index=value["index"])
+        stride = value.get("stride")
+        return cls(
+            value["dtype"],
+            tuple(value["shape"]),
+            _elements(value["data"]),
+            value.get("record"),
+            None if stride is None else tuple(stride),
+            value.get("storage_offset", 0),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape, self.record, self.index))
+
+
+def _elements(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_elements(item) for item in data]
+    if isinstance(data, dict) and "complex" in data:
+        return decode_complex(data["complex"])
+    return decode_float(data)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What the trace assumed: Python over the graph's inputs."""
+
+    expr: str
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class ModuleUses:
+    """What one call of a module uses, in order: (module, its parameters)."""
+
+    module: str
+    uses: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Order of execution, with the meaning of FSDP's _ExecutionInfo."""
+
+    module_forward_order: tuple[str, ...]
+    param_forward_order: tuple[str, ...]
+    module_param_usage: tuple[ModuleUses, ...]
+
+    @classmethod
+    def from_json(cls, value: Json) -> Execution:
+        usage = (
+            ModuleUses(item["module"], tuple((use["module"], tuple(use["params"])) for use in item["uses"]))
+            for item in value["module_param_usage"]
+        )
+        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage))
+
+
+@dataclass(frozen=True)
+class SignatureEntry:
+    """An input or output of an exported program, in its own order."""
+
+    role: str
+    name: str
+    node: str | None
+    target: str | None = None
+    persistent: bool | None = None
+    path: tuple[Any, ...] | None = None
+    value: Any = None
+
+    def __hash__(self) -> int:
+        return hash((self.role, self.name, self.node, self.target))
+
+    @classmethod
+    def from_json(cls, value: Json) -> SignatureEntry:
+        path = value.get("path")
+        return cls(
+            value["role"],
+            value["name"],
+            value["node"],
+            value.get("target"),
+            value.get("persistent"),
+            None if path is None else tuple(decode(item) for item in path),
+            decode(value.get("value")),
+        )
+
+
+@dataclass(frozen=True)
+class GraphSignature:
+    inputs: tuple[SignatureEntry, ...]
+    outputs: tuple[SignatureEntry, ...]
+
+    @classmethod
+    def from_json(cls, value: Json) -> GraphSignature:
+        inputs, outputs = (tuple(map(SignatureEntry.from_json, value[key])) for key in ("inputs", "outputs"))
+        return cls(inputs, outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphData:
+    """A graph: its nodes in execution order. `graph["name"]` and `graph[0]` are nodes."""
+
+    module: str
+    type: str | None
+    nodes: NamedItems[Node]
+    constants: dict[str, Constant]
+    subgraphs: dict[str, Self]
+    guards: tuple[Guard, ...]
+    execution: Execution | None
+    signature: GraphSignature | None
+    cost: Cost | None
+    collection: CollectionData[Any] | None = field(default=None, repr=False)  # that it belongs to
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        nodes = [_at(f"/nodes/{i}", Node.from_json, item) for i, item in enumerate(value["nodes"])]
+        return cls(
+            value["module"],
+            value["type"],
+            NamedItems(nodes, "name", "node"),
+            {key: _at(f"/constants/{key}", Constant.from_json, item) for key, item in value["constants"].items()},
+            {key: _at(f"/subgraphs/{key}", cls.from_json, item) for key, item in value["subgraphs"].items()},
+            tuple(Guard(item["expr"], _optional(Source.from_json, item["source"])) for item in value["guards"]),
+            _optional(Execution.from_json, value.get("execution")),
+            _optional(GraphSignature.from_json, value.get("graph_signature")),
+            _optional(Cost.from_json, value.get("cost")),
+        )
+
+    @overload
+    def __getitem__(self, key: int | str) -> Node: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Node, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> Node | tuple[Node, ...]:
+        return self.nodes[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.nodes
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def walk(self) -> Iterator[tuple[Self, Node]]:
+        """Every node with its graph, those of subgraphs behind the graph's own."""
+        for node in self.nodes:
+            yield self, node
+        for body in self.subgraphs.values():
+            yield from body.walk()
+
+    def find(
+        self,
+        *,
+        op: str | None = None,
+        target: str | None = None,
+        module: str | None = None,
+        module_type: str | None = None,
+    ) -> list[Node]:
+        """The nodes for which everything that is given holds, in order.
+
+        `target`, `module` and `module_type` are globs as in the program's rules: `*` matches within one dotted part,
+        `**` across parts. `module` and `module_type` are those of the node's scope.
+        """
+        globs: list[tuple[str | None, Callable[[Node], str]]] = [
+            (target, lambda node: node.target),
+            (module, lambda node: node.scope.module_path),
+            (module_type, lambda node: node.scope.module_type or ""),
+        ]
+        tests = [(_glob(pattern), text_of) for pattern, text_of in globs if pattern is not None]
+        return [
+            node
+            for node in self.nodes
+            if (op is None or node.op == op) and all(glob.fullmatch(text_of(node)) for glob, text_of in tests)
+        ]
+
+    @property
+    def placeholders(self) -> list[Node]:
+        return self.find(op="placeholder")
+
+    @property
+    def output(self) -> Node:
+        return self.nodes[-1]
+
+    def __repr__(self) -> str:
+        return printable(f"<Graph {self.module or '(root)'}: {self.type}, {len(self)} nodes>")
+
+
+G = TypeVar("G", bound=GraphData)
+
+
+@dataclass(frozen=True)
+class Model:
+    file: str
+    kind: str
+    type: str | None
+    method: str
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionData(Generic[G]):
+    """Everything that one trace gave: the graphs, the root's first, with the model's modules and parameters."""
+
+    model: Model
+    producer: str
+    options: dict[str, Any]
+    modules: NamedItems[Module]
+    parameters: NamedItems[Parameter]
+    graphs: NamedItems[G]
+    cost: Cost | None
+    unused_parameters: tuple[str, ...]
+    path: str | None = None  # of the model's file, where this Python traced it
+    messages: tuple[Message, ...] = ()  # what the program said while tracing
+    _document: Json = field(default_factory=dict, repr=False)
+    _graph_class: ClassVar[Any] = GraphData
+
+    @classmethod
+    def from_json(cls, value: Json, path: str | None = None, messages: tuple[Message, ...] = ()) -> Self:
+        """Of a parsed document."""
+        _check_format(value)
+        collection = _at("", lambda document: cls._decode(document, path, messages), value)
+        for graph in collection.graphs:
+            _set_collection(graph, collection)
+        return collection
+
+    @classmethod
+    def _decode(cls, value: Json, path: str | None, messages: tuple[Message, ...]) -> Self:
+        model, producer, summary = value["model"], value["producer"], value["summary"]
+
+        def items(key: str, kind: Callable[[Json], T], name_of: str, what: str) -> NamedItems[T]:
+            decoded = [_at(f"/{key}/{i}", kind, item) for i, item in enumerate(value[key])]
+            return NamedItems(decoded, name_of, what)
+
+        return cls(
+            Model(model["file"], model["kind"], model["type"], model["method"]),
+            f"{producer['name']} {producer['version']}",
+            value["options"],
+            items("modules", Module.from_json, "path", "module"),
+            items("parameters", Parameter.from_json, "name", "parameter"),
+            items("graphs", cls._graph_class.from_json, "module", "graph of module"),
+            _optional(Cost.from_json, summary.get("cost")),
+            tuple(summary["unused_parameters"]),
+            path,
+            messages,
+            value,
+        )
+
+    @property
+    def root(self) -> G:
+        """The graph of the model itself."""
+        return self.graphs[0]
+
+    def graph(self, module: str = "") -> G:
+        """The graph of a module: the root, or a submodule of one that failed."""
+        found = self.graphs.get(module)
+        if found is not None:
+            return found
+        owner = self.modules[module]  # that there is no such module is an error of its own
+        if owner.alias_of is not None:
+            raise NotFound(f"module {module!r} is {owner.alias_of!r} under another name")
+        if owner.status == "traced":
+            raise NotFound(
+                f"module {module!r} has no graph of its own: its nodes are in the graph that calls it, "
+                f"graph.find(module={module!r})"
+            )
+        raise NotFound(
+            f"module {module!r} has no graph of its own: it {_WITHOUT_GRAPH.get(owner.status, owner.status)}"
+        )
+
+    @property
+    def failures(self) -> dict[str, Failure]:
+        """Of the modules that failed: by path."""
+        return {module.path: module.failure for module in self.modules if module.failure is not None}
+
+    def __iter__(self) -> Iterator[G]:
+        return iter(self.graphs)
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same."""
+        return self._document == other._document if isinstance(other, CollectionData) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.producer, len(self.graphs)))
+
+    def __repr__(self) -> str:
+        counts = [f"{len(self.graphs)} graph{'s' if len(self.graphs) > 1 else ''}", f"{self.count_nodes()} nodes"]
+        failed = len(self.failures)
+        counts += [f"{failed} failed module{'s' if failed > 1 else ''}"] if failed else []
+        return printable(f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>")
+
+    def count_nodes(self) -> int:
+        """Of all graphs, bodies of control flow included."""
+        return sum(1 for graph in self.graphs for _ in graph.walk())
+
+    def to_json(self) -> Json:
+        """A copy of the document that this was loaded from, with all fields."""
+        import copy
+
+        return copy.deepcopy(self._document)
+
+    def save(self, file: str | os.PathLike[str] | IO[str] | IO[bytes]) -> None:
+        """Writes the JSON, to a path or an open file; a file of that name stays as it was if that fails."""
+        content = self._content()
+        if isinstance(file, (str, os.PathLike)):
+            _write_file(os.fspath(file), content)
+        elif isinstance(file, io.TextIOBase):
+            file.write(content.decode())
+        else:
+            cast("IO[bytes]", file).write(content)
+
+    def _content(self) -> bytes:
+        text = json.dumps(self._document, ensure_ascii=False) + "\n"
+        return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
+
+
+def _shape(value: list[Size] | None) -> tuple[Size, ...] | None:
+    return None if value is None else tuple(value)
+
+
+def _optional(make: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else make(value)
+
+
+class Malformed(InputError):
+    """What is wrong, and where in the document."""
+
+    def __init__(self, place: str, text: str):
+        super().__init__(f"{place}: {text}" if place else text)
+        self.place = place
+        self.text = text
+
+
+def _at(place: str, make: Callable[[Any], T], value: Any) -> T:
+    """`make(value)`; what is wrong with the value is said with its place."""
+    try:
+        return make(value)
+    except Malformed as error:
+        raise Malformed(place + error.place, error.text) from None
+    except KeyError as error:
+        raise Malformed(place, f"no {error.args[0]!r}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Malformed(place, str(error)) from None
+    except RecursionError:
+        raise Malformed(place, "this is nested too deeply") from None
+
+
+def _check_format(value: Any) -> None:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        found = value.get("format") if isinstance(value, dict) else None
+        raise Malformed(
+            "", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace"
+        )
+    if value.get("version") != VERSION:
+        raise Malformed("/version", f"version {value.get('version')!r} is not supported, only {VERSION}")
+
+
+def _set_collection(graph: GraphData, collection: CollectionData[Any]) -> None:
+    object.__setattr__(graph, "collection", collection)
+    for body in graph.subgraphs.values():
+        _set_collection(body, collection)
+
+
+def _write_file(path: str, content: bytes) -> None:
+    path = os.path.realpath(path)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe, a terminal
+            with open(path, "wb") as file:
+                file.write(content)
+            return
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def parse(content: str | bytes) -> Any:
+    """The JSON document in `content`."""
+    try:
+        return json.loads(content)
+    except UnicodeDecodeError:
+        raise Malformed("", "this is no JSON: it is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        text = f"this is no JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        raise Malformed("", text) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Malformed("", str(error)) from None
+    except RecursionError:
+        raise Malformed("", "this JSON is nested too deeply") from None
