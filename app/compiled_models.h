@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "archive/compiled_model.h"
-#include "writers/json_emitter.h"
+#include "support/json_emitter.h"
 
 namespace fxtrace::cli {
 

@@ -312,7 +312,7 @@ void write_inspection_text(const Inspection& inspection, std::ostream& out) {
 
 void write_file_json(const std::string& name, const FileInfo& info, std::ostream& out,
                      const std::function<void(JsonEmitter&)>& write_more) {
-  JsonEmitter json(out, true);
+  JsonEmitter json(out, JsonLayout::kLines);
   json.document([&] {
     json.field("format", "fxtrace.inspection");
     json.field("version", 1);

@@ -12,9 +12,9 @@
 #include "archive/file_kind.h"
 #include "graph/graph_collection.h"
 #include "summaries/parameter_sizes.h"
+#include "support/json_emitter.h"
 #include "trace/program.h"
 #include "trace/trace.h"
-#include "writers/json_emitter.h"
 
 namespace fxtrace::cli {
 

@@ -6,14 +6,15 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "archive/file_kind.h"
 #include "costs/graph_costs.h"
 #include "readers/collection_reader.h"
 #include "support/error.h"
+#include "support/json_document.h"
+#include "support/json_emitter.h"
 #include "support/timer.h"
 #include "support/utf8.h"
+#include "trace/config_values.h"
 
 namespace fxtrace {
 namespace {
@@ -71,12 +72,22 @@ std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphC
 
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection) {
   if (names.empty()) return;
-  auto options = nlohmann::ordered_json::parse(collection.options_json);
-  auto& all = options["pass"];
-  if (!all.is_array())
-    all = all.is_null() ? nlohmann::ordered_json::array() : nlohmann::ordered_json::array({all});
-  for (const std::string& name : names) all.push_back(name);
-  collection.options_json = options.dump();
+  const JsonDocument document(collection.options_json, "options");
+  const JsonValue options = document.root();
+  std::vector<std::string> all;
+  if (const auto earlier = options.find("pass"))
+    for_each_string(*earlier, [&](auto, const std::string& name) { all.push_back(name); });
+  all.insert(all.end(), names.begin(), names.end());
+  collection.options_json = json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
+    json.object([&] {
+      for (const JsonValue option : options.fields()) {
+        if (option.key() == "pass") continue;
+        json.key(option.key());
+        option.write(json);
+      }
+      json.field("pass", all);
+    });
+  });
 }
 
 }  // namespace fxtrace

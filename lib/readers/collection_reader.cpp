@@ -8,12 +8,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "graph/collection_summary.h"
 #include "graph/lint.h"
 #include "support/error.h"
 #include "support/json_document.h"
+#include "support/json_emitter.h"
 
 namespace fxtrace {
 namespace {
@@ -469,47 +468,6 @@ ParameterRecord parameter(const JsonValue& value) {
 
 // --- the whole ---
 
-// As options_json() writes it: on one line, without spaces.
-void write_compact(const JsonValue& value, std::string& out) {
-  const auto scalar = [](const auto& plain) { return nlohmann::json(plain).dump(); };
-  bool first = true;
-  switch (value.kind()) {
-    case JsonValue::Kind::kNull:
-      out += "null";
-      break;
-    case JsonValue::Kind::kFalse:
-    case JsonValue::Kind::kTrue:
-      out += scalar(value.boolean());
-      break;
-    case JsonValue::Kind::kInteger:
-      out += scalar(value.integer());
-      break;
-    case JsonValue::Kind::kNumber:
-      out += scalar(value.number());
-      break;
-    case JsonValue::Kind::kString:
-      out += scalar(value.string());
-      break;
-    case JsonValue::Kind::kArray:
-      out += '[';
-      for (const JsonValue item : value.items()) {
-        if (!std::exchange(first, false)) out += ',';
-        write_compact(item, out);
-      }
-      out += ']';
-      break;
-    case JsonValue::Kind::kObject:
-      out += '{';
-      for (const JsonValue item : value.fields()) {
-        if (!std::exchange(first, false)) out += ',';
-        out += scalar(item.key()) + ':';
-        write_compact(item, out);
-      }
-      out += '}';
-      break;
-  }
-}
-
 void check_count(const JsonValue& value, std::int64_t count) {
   if (value.integer() != count) value.fail("the collection has " + std::to_string(count));
 }
@@ -556,8 +514,8 @@ class Reader {
     collection.model = model(fields.at("model"));
     const JsonValue options = fields.at("options");
     static_cast<void>(options.fields());
-    collection.options_json.clear();
-    write_compact(options, collection.options_json);
+    collection.options_json = json_text(  // as options_json() writes it
+        JsonLayout::kCompact, [&](JsonEmitter& json) { options.write(json); });
     const JsonValue summary = fields.at("summary");
     collection.unused_parameters = list_of(summary.at("unused_parameters"), text_of);
     collection.modules = list_of(fields.at("modules"), module);

@@ -12,6 +12,8 @@
 #include <simdjson.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_emitter.h"
+
 namespace fxtrace {
 
 using Kind = JsonValue::Kind;
@@ -470,6 +472,31 @@ JsonValue JsonValue::at(std::string_view key) const {
   const auto found = find(key);
   if (!found) fail("\"" + std::string(key) + "\" is missing");
   return *found;
+}
+
+void JsonValue::write(JsonEmitter& json) const {
+  switch (kind()) {
+    case Kind::kNull:
+      return json.null();
+    case Kind::kFalse:
+    case Kind::kTrue:
+      return json.boolean(boolean());
+    case Kind::kInteger:
+      return json.integer(integer());
+    case Kind::kNumber:
+      return json.real(number());
+    case Kind::kString:
+      return json.string(string());
+    case Kind::kArray:
+      return json.list(items(), [&](const JsonValue& item) { item.write(json); });
+    case Kind::kObject:
+      return json.object([&] {
+        for (const JsonValue field : fields()) {
+          json.key(field.key());
+          field.write(json);
+        }
+      });
+  }
 }
 
 bool JsonValue::equals(const JsonValue& other) const {

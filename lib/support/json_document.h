@@ -17,6 +17,7 @@
 namespace fxtrace {
 
 class JsonDocument;
+class JsonEmitter;
 
 // What a text may be, and how its errors are told.
 struct JsonRules {
@@ -79,6 +80,8 @@ class JsonValue {
   // The one field of an object that has exactly one: how the schema of exported programs writes a union.
   struct Alternative;
   Alternative alternative() const;
+
+  void write(JsonEmitter& json) const;
 
   // Whether both are the same text; fields of objects in the same order.
   bool equals(const JsonValue& other) const;

@@ -3,10 +3,9 @@
 #include <filesystem>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "support/error.h"
 #include "support/json_document.h"
+#include "support/json_emitter.h"
 #include "trace/config_values.h"
 #include "trace/option_table.h"
 
@@ -44,14 +43,13 @@ void read_config(std::string_view text, const std::string& file, Config& config)
 }
 
 std::string options_json(const Config& config) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const OptionRow& row : option_table()) {
-    if (!row.value.to_json) continue;
-    nlohmann::ordered_json value;
-    row.value.to_json(config, value);
-    if (!value.is_null()) json[row.key] = std::move(value);
-  }
-  return dump(json);
+  return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
+    json.object([&] {
+      for (const OptionRow& row : option_table()) {
+        if (row.value.to_json) row.value.to_json(config, row.key, json);
+      }
+    });
+  });
 }
 
 }  // namespace fxtrace

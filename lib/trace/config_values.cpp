@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "support/nearest.h"
 
 namespace fxtrace {
@@ -125,26 +123,21 @@ Argument read_argument(const JsonValue& value, int depth) {
   return read_plain(value);
 }
 
-nlohmann::ordered_json to_json(const Argument& value) {
-  if (const auto* boolean = value.get_if<bool>()) return *boolean;
-  if (const auto* integer = value.get_if<std::int64_t>()) return *integer;
-  if (const auto* number = value.get_if<double>()) return *number;
-  if (const auto* text = value.get_if<std::string>()) return *text;
-  if (const auto* list = value.get_if<Argument::List>()) {
-    auto json = nlohmann::ordered_json::array();
-    for (const auto& item : list->items) json.push_back(to_json(item));
-    return json;
-  }
-  if (const auto* dict = value.get_if<Argument::Dict>()) {
-    auto json = nlohmann::ordered_json::object();
-    for (const auto& [key, item] : dict->items) json[*key.get_if<std::string>()] = to_json(item);
-    return json;
-  }
-  return nullptr;
-}
-
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+void write_value(const Argument& value, JsonEmitter& json) {
+  if (const auto* boolean = value.get_if<bool>()) return json.value(*boolean);
+  if (const auto* integer = value.get_if<std::int64_t>()) return json.value(*integer);
+  if (const auto* number = value.get_if<double>()) return json.value(*number);
+  if (const auto* text = value.get_if<std::string>()) return json.value(*text);
+  if (const auto* list = value.get_if<Argument::List>())
+    return json.list(list->items, [&](const Argument& item) { write_value(item, json); });
+  const auto* dict = value.get_if<Argument::Dict>();
+  if (dict == nullptr) return json.null();
+  json.object([&] {
+    for (const auto& [key, item] : dict->items) {
+      json.key(*key.get_if<std::string>());
+      write_value(item, json);
+    }
+  });
 }
 
 }  // namespace fxtrace

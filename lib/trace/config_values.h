@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "graph/argument.h"
 #include "support/error.h"
 #include "support/json_document.h"
+#include "support/json_emitter.h"
 
 namespace fxtrace {
 
@@ -29,10 +28,7 @@ void for_each_string(const JsonValue& value, const std::function<void(JsonValue,
 // `depth` is that of the arrays and objects around it within the whole value, which may have 24.
 Argument read_plain(const JsonValue& value, int depth = 0);     // no objects
 Argument read_argument(const JsonValue& value, int depth = 0);  // any JSON
-nlohmann::ordered_json to_json(const Argument& value);
-
-// On one line.  Options come from command lines too, which need not be UTF-8.
-std::string dump(const nlohmann::ordered_json& json);
+void write_value(const Argument& value, JsonEmitter& json);
 
 // Runs f and gives its errors the place of `value`.
 template <class F>

@@ -1,10 +1,12 @@
 #include "trace/option_table.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "support/error.h"
 #include "support/glob.h"
@@ -16,7 +18,6 @@
 namespace fxtrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using ValueKind = OptionValue::Kind;
 
 // --- options that are one member ---
@@ -34,31 +35,23 @@ auto& get(C& config, T Limits::* member) {
   return config.options.limits.*member;
 }
 
-template <class T>
-Json json_of(const T& value) {
-  return value;
-}
-template <class T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-template <class Member>
-auto write_unless_default(Member member) {
-  return [member](const Config& config, Json& json) {
+template <class Member, class Shown = std::identity>
+auto write_unless_default(Member member, Shown shown = {}) {
+  return [member, shown](const Config& config, const char* name, JsonEmitter& json) {
     const Config defaults;
-    if (get(config, member) != get(defaults, member)) json = json_of(get(config, member));
+    if (get(config, member) != get(defaults, member)) json.field(name, shown(get(config, member)));
   };
 }
 
-template <class Member, class FromText, class FromJson>
-OptionValue single(ValueKind kind, Member member, const FromText& from_text, const FromJson& from_json) {
+template <class Member, class FromText, class FromJson, class Shown = std::identity>
+OptionValue single(ValueKind kind, Member member, const FromText& from_text, const FromJson& from_json,
+                   const Shown& shown = {}) {
   return {.kind = kind,
           .from_text = [=](Config& config, const std::string& text,
                            auto&) { get(config, member) = from_text(text); },
           .from_json = [=](Config& config, const JsonValue& value,
                            auto&) { get(config, member) = from_json(value); },
-          .to_json = write_unless_default(member)};
+          .to_json = write_unless_default(member, shown)};
 }
 
 // `given`: what it means on the command line.
@@ -87,12 +80,10 @@ OptionValue choice(const std::vector<std::string>& choices, Enum TraceOptions::*
   const auto of_word = [=](const std::string& word) {
     return static_cast<Enum>(std::find(choices.begin(), choices.end(), word) - choices.begin());
   };
-  OptionValue value = single(ValueKind::kChoice, member, of_word,
-                             [=](const JsonValue& json) { return of_word(read_choice(json, choices)); });
-  value.to_json = [=](const Config& config, Json& json) {
-    const auto at = static_cast<std::size_t>(get(config, member));
-    if (at != 0) json = choices[at];
-  };
+  OptionValue value = single(
+      ValueKind::kChoice, member, of_word,
+      [=](const JsonValue& json) { return of_word(read_choice(json, choices)); },
+      [=](Enum enumerator) { return choices[static_cast<std::size_t>(enumerator)]; });
   value.choices = choices;
   return value;
 }
@@ -170,10 +161,12 @@ OptionValue op_libraries() {
       [](Config& config, const std::string& name, const OptionSource& source) {
         config.options.op_libraries.push_back(library_path(name, source.folder));
       },
-      [](const Config& config, Json& json) {
-        for (const auto& library : config.options.op_libraries) {
-          json.push_back(library.substr(library.find_last_of('/') + 1));  // the whole where there is none
-        }
+      [](const Config& config, const char* name, JsonEmitter& json) {
+        const auto& libraries = config.options.op_libraries;
+        if (libraries.empty()) return;
+        json.key(name).list(libraries, [&](const std::string& library) {
+          json.string(library.substr(library.find_last_of('/') + 1));  // the whole where there is none
+        });
       });
 }
 
@@ -186,21 +179,38 @@ OptionValue rules() {
                   read_rule(item, config.options);
                 }
               },
-          .to_json = [](const Config& config, Json& json) { json = rules_json(config.options); }};
+          .to_json = [](const Config& config, const char* name,
+                        JsonEmitter& json) { write_rules(config.options, name, json); }};
 }
 
 // --- values by name: NAME=VALUE on the command line, an object in a file ---
 
-// `what` the object is; add(config, field) adds one of its fields.
-template <class FromText, class Add, class ToJson>
-OptionValue by_name(FromText from_text, const std::string& what, Add add, ToJson to_json) {
+// `what` the object is; add(config, field) adds one of its fields, items(config) has them all, and
+// write(item, json) writes the value of one.
+template <class FromText, class Add, class Items, class Write>
+OptionValue by_name(FromText from_text, const std::string& what, Add add, Items items, Write write) {
   return {.kind = ValueKind::kRepeatable,
           .from_text = from_text,
           .from_json =
               [=](Config& config, const JsonValue& value, auto&) {
                 for (const JsonValue field : object_fields(value, what)) add(config, field);
               },
-          .to_json = to_json};
+          .to_json =
+              [=](const Config& config, const char* name, JsonEmitter& json) {
+                const auto all = items(config);
+                if (all.empty()) return;
+                json.key(name).object([&] {
+                  // A name that was given again has its last value, in its first place.
+                  std::unordered_map<std::string_view, std::size_t> last;
+                  for (std::size_t i = 0; i < all.size(); ++i) last[all[i].name] = i;
+                  for (const auto& item : all) {
+                    const auto value = last.extract(item.name);
+                    if (value.empty()) continue;
+                    json.key(item.name);
+                    write(all[value.mapped()], json);
+                  }
+                });
+              }};
 }
 
 // "flag=true", "state=@state.json".
@@ -224,9 +234,8 @@ OptionValue concrete() {
                  [](Config& config, const JsonValue& field) {
                    config.options.concrete.push_back({std::string(field.key()), read_argument(field)});
                  },
-                 [](const Config& config, Json& json) {
-                   for (const auto& [name, value] : config.options.concrete) json[name] = to_json(value);
-                 });
+                 [](const Config& config) { return config.options.concrete; },
+                 [](const ConcreteArg& concrete, JsonEmitter& json) { write_value(concrete.value, json); });
 }
 
 OptionValue inputs() {
@@ -240,9 +249,8 @@ OptionValue inputs() {
         const std::string spec = read_string(field);
         at_place_of(field, [&] { config.options.inputs.push_back(make_input_spec(field.key(), spec)); });
       },
-      [](const Config& config, Json& json) {
-        for (const InputSpec& input : config.options.inputs) json[input.name] = input.text;
-      });
+      [](const Config& config) { return config.options.inputs; },
+      [](const InputSpec& input, JsonEmitter& json) { json.string(input.text); });
 }
 
 // Each name once, with what all of its ranges have in common.
@@ -271,11 +279,8 @@ OptionValue dimensions() {
                      config.options.dimensions.push_back(make_dimension_range(field.key(), range));
                    });
                  },
-                 [](const Config& config, Json& json) {
-                   for (const DimensionRange& range : merged(config.options.dimensions)) {
-                     json[range.name] = range_text(range);
-                   }
-                 });
+                 [](const Config& config) { return merged(config.options.dimensions); },
+                 [](const DimensionRange& range, JsonEmitter& json) { json.string(range_text(range)); });
 }
 
 // --- the table ---

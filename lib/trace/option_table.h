@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "support/json_document.h"
+#include "support/json_emitter.h"
 #include "trace/config.h"
 
 namespace fxtrace {
@@ -47,8 +46,8 @@ struct OptionValue {
   // A text of the command line, which `least` or `choices` allow.  That of a flag is empty.
   std::function<void(Config&, const std::string&, OptionSource&)> from_text = {};
   std::function<void(Config&, const JsonValue&, const OptionSource&)> from_json = {};
-  // Leaves the JSON null when there is nothing to say: the option has its default.
-  std::function<void(const Config&, nlohmann::ordered_json&)> to_json = {};
+  // Writes a field of that name, unless there is nothing to say: the option has its default.
+  std::function<void(const Config&, const char* name, JsonEmitter&)> to_json = {};
   std::int64_t least = 0;
   std::vector<std::string> choices = {};
 };

@@ -1,8 +1,7 @@
 #include "trace/rule_json.h"
 
+#include <cstddef>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "support/glob.h"
 #include "trace/config_values.h"
@@ -37,6 +36,19 @@ std::vector<Predicate> read_where(const JsonValue& value) {
   return predicates;
 }
 
+// What read_where() reads: the comparisons of one attribute stand together.
+void write_where(const std::vector<Predicate>& where, JsonEmitter& json) {
+  for (std::size_t i = 0; i < where.size();) {
+    const std::string& attribute = where[i].attribute;
+    json.key(attribute).object([&] {
+      for (; i < where.size() && where[i].attribute == attribute; ++i) {
+        json.key(where[i].op);
+        write_value(where[i].value, json);
+      }
+    });
+  }
+}
+
 // As it would stand on the command line, with the conditions behind: "torch.nn.Conv2d where groups > 1".
 std::string rule_text(const LeafRule& rule) {
   std::string text = rule.type_glob.value_or("");
@@ -44,7 +56,8 @@ std::string rule_text(const LeafRule& rule) {
   for (std::size_t i = 0; i < rule.where.size(); ++i) {
     const Predicate& predicate = rule.where[i];
     text += i == 0 ? (text.empty() ? "where " : " where ") : " and ";
-    text += predicate.attribute + " " + predicate.op + " " + dump(to_json(predicate.value));
+    text += predicate.attribute + " " + predicate.op + " ";
+    text += json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { write_value(predicate.value, json); });
   }
   return text;
 }
@@ -79,22 +92,27 @@ void read_rule(const JsonValue& value, TraceOptions& options) {
   options.leaf_rules.push_back(std::move(rule));
 }
 
-nlohmann::ordered_json rules_json(const TraceOptions& options) {
-  nlohmann::ordered_json rules;
+void write_rules(const TraceOptions& options, const char* name, JsonEmitter& json) {
+  if (options.leaf_rules.empty() && options.wrap_rules.empty()) return;
+  json.key(name);
+  json.open('[');
   for (const LeafRule& rule : options.leaf_rules) {
-    nlohmann::ordered_json item = nlohmann::ordered_json::object();
-    if (rule.type_glob) item["type"] = *rule.type_glob;
-    if (rule.path_glob) item["path"] = *rule.path_glob;
-    for (const Predicate& predicate : rule.where) {
-      item["where"][predicate.attribute][predicate.op] = to_json(predicate.value);
-    }
-    item["leaf"] = rule.leaf;
-    rules.push_back(std::move(item));
+    json.item();
+    json.object([&] {
+      if (rule.type_glob) json.field("type", *rule.type_glob);
+      if (rule.path_glob) json.field("path", *rule.path_glob);
+      if (!rule.where.empty()) json.key("where").object([&] { write_where(rule.where, json); });
+      json.field("leaf", rule.leaf);
+    });
   }
   for (const WrapRule& rule : options.wrap_rules) {
-    rules.push_back({{"function", rule.glob}, {"wrap", rule.wrap}});
+    json.item();
+    json.object([&] {
+      json.field("function", rule.glob);
+      json.field("wrap", rule.wrap);
+    });
   }
-  return rules;
+  json.close(']');
 }
 
 }  // namespace fxtrace

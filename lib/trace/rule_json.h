@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "support/json_document.h"
+#include "support/json_emitter.h"
 #include "trace/options.h"
 
 namespace fxtrace {
@@ -14,8 +13,8 @@ namespace fxtrace {
 // Adds it to the options' rules.  Throws the Error of JsonValue::fail().
 void read_rule(const JsonValue& value, TraceOptions& options);
 
-// Null when there are none.
-nlohmann::ordered_json rules_json(const TraceOptions& options);
+// A field of that name, when there are any.
+void write_rules(const TraceOptions& options, const char* name, JsonEmitter& json);
 
 // The keys of a rule, in the order of the schema.
 std::vector<std::string> rule_keys();

@@ -6,8 +6,8 @@
 #include <ranges>
 #include <string>
 
+#include "support/json_emitter.h"
 #include "support/printable.h"
-#include "writers/json_emitter.h"
 
 namespace fxtrace::verify {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "graph/collection_summary.h"
 #include "support/error.h"
-#include "writers/json_emitter.h"
+#include "support/json_emitter.h"
 
 namespace fxtrace {
 namespace {

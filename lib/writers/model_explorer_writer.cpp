@@ -14,10 +14,10 @@
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
+#include "support/json_emitter.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
-#include "writers/json_emitter.h"
 
 namespace fxtrace {
 namespace {

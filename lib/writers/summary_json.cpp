@@ -1,6 +1,6 @@
 #include "writers/summary_json.h"
 
-#include "writers/json_emitter.h"
+#include "support/json_emitter.h"
 
 namespace fxtrace {
 namespace {

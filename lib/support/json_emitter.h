@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,18 @@
 
 namespace fxtrace {
 
-// Appends JSON text to a buffer that goes to the stream piece by piece.  Containers are opened in one of two
-// layouts: on one line, or with each item on a line of its own.
+// How what open() opens stands; open_lines() has each item on a line of its own.
+enum class JsonLayout {
+  kSpaced,   // on one line
+  kCompact,  // likewise, without spaces
+  kLines     // each item on a line of its own
+};
+
+// Appends JSON text to a buffer that goes to the stream piece by piece.
 class JsonEmitter {
  public:
-  // With `all_lines` there is the second layout only.
-  explicit JsonEmitter(std::ostream& out, bool all_lines = false) : out_(out), all_lines_(all_lines) {}
+  explicit JsonEmitter(std::ostream& out, JsonLayout layout = JsonLayout::kSpaced)
+      : out_(out), layout_(layout) {}
 
   void raw(std::string_view text) { buffer_ += text; }
 
@@ -98,7 +105,7 @@ class JsonEmitter {
   }
 
   // A container whose items stand on one line.
-  void open(char bracket) { open(bracket, all_lines_); }
+  void open(char bracket) { open(bracket, layout_ == JsonLayout::kLines); }
   // A container with each item on its own line.
   void open_lines(char bracket) { open(bracket, true); }
   void close(char bracket) {
@@ -113,7 +120,7 @@ class JsonEmitter {
   // Must come before every item.
   void item() {
     Level& level = levels_.back();
-    if (!level.empty) buffer_ += level.lines ? "," : ", ";
+    if (!level.empty) buffer_ += level.lines || layout_ == JsonLayout::kCompact ? "," : ", ";
     if (level.lines) new_line();
     level.empty = false;
   }
@@ -121,7 +128,7 @@ class JsonEmitter {
   JsonEmitter& key(std::string_view name) {
     item();
     string(name);
-    buffer_ += ": ";
+    buffer_ += layout_ == JsonLayout::kCompact ? ":" : ": ";
     return *this;
   }
   template <class T>
@@ -226,10 +233,20 @@ class JsonEmitter {
   }
 
   std::ostream& out_;
-  const bool all_lines_;
+  const JsonLayout layout_;
   std::string buffer_;
   std::size_t indent_ = 0;
   std::vector<Level> levels_;
 };
+
+// What write(emitter) writes.
+template <class F>
+std::string json_text(JsonLayout layout, F&& write) {
+  std::ostringstream out;
+  JsonEmitter json(out, layout);
+  write(json);
+  json.flush();
+  return out.str();
+}
 
 }  // namespace fxtrace
