@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operators/batching.h"
+#include "families/batching.h"
 #include "passes/batch_steps.h"
 #include "passes/effects.h"
 #include "passes/named_arguments.h"

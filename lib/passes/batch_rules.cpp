@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "families/shape_helpers.h"
 #include "passes/batch_call.h"
 #include "passes/batch_channels.h"
-#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -60,6 +60,7 @@ class OperatorCall : public BatchCall {
     check_fixed();
     if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
     switch (rule_.form) {
+      case Form::kUnknown:
       case Form::kNone:
         throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
       case Form::kLeading:

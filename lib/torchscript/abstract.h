@@ -8,7 +8,7 @@
 
 #include "graph/node.h"
 #include "shapes/abstract_value.h"
-#include "shapes/call.h"
+#include "families/call.h"
 #include "torchscript/names.h"
 
 namespace fxtrace::torchscript {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "operators/operators.h"
-#include "shapes/rule_helpers.h"
+#include "families/shape_helpers.h"
 #include "torchscript/convert.h"
 #include "torchscript/value.h"
 
