@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "costs/term_sums.h"
+#include "families/shape_helpers.h"
 #include "operators/higher_order.h"
-#include "shapes/rule_helpers.h"
 #include "support/error.h"
 #include "support/saturated.h"
 #include "symbolic/polynomial.h"

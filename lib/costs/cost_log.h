@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "costs/operator_costs.h"
 #include "costs/term_sums.h"
+#include "families/aliases.h"
+#include "families/cost_rules.h"
+#include "families/shape_rules.h"
 #include "graph/cost.h"
-#include "shapes/rules.h"
 
 namespace fxtrace {
 

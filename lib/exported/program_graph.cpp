@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "families/aliases.h"
+#include "families/traits.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 #include "support/error.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <unordered_map>
 #include <utility>
 
 namespace fxtrace {
@@ -148,24 +147,6 @@ std::span<const Operator> overloads(std::string_view base_name) {
 
 std::span<const Operator> registered_operators() { return kRegistered; }
 std::span<const Operator> extension_operators() { return kExtensions; }
-
-Traits traits_of(const Operator* op) {
-  if (op == nullptr) return 0;
-  thread_local std::unordered_map<const Operator*, Traits> known;  // a library may trace in several
-  const auto [place, is_new] = known.try_emplace(op);
-  if (is_new) place->second = op->registered | facts_of(op->base_name());
-  return place->second;
-}
-
-bool may_write(const Operator* op) {
-  const Traits all = traits_of(op);
-  return (all & kKnown) == 0 || (all & kHiddenWrite) != 0 ||
-         op->signature.find('!') != std::string_view::npos;  // stands nowhere but in an alias that is written
-}
-
-bool is_pure(const Operator* op) {
-  return !may_write(op) && (traits_of(op) & (kSideEffect | kRandom | kAsserts)) == 0;
-}
 
 const Operator* functional_twin(const Operator& op) { return twin(op, Variant::kFunctional); }
 const Operator* in_place_twin(const Operator& op) { return twin(op, Variant::kInPlace); }

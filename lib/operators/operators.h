@@ -1,6 +1,6 @@
-// What every operator does: the one table that all decisions about operators read.  The rows are what
-// LibTorch registers (registered.inc, made by scripts/operators) and operators of other libraries that it
-// does not have (extensions.inc); what neither a schema nor a tag says stands in facts.cpp and aliases.cpp.
+// The operators that there are: what LibTorch registers (registered.inc, made by scripts/operators) and
+// operators of other libraries that it does not have (extensions.inc).  What neither a schema nor a tag says
+// of them stands in families/.
 //
 // An operator without a row may do anything: read and write whatever it is given, draw random numbers, print.
 #pragma once
@@ -16,37 +16,64 @@
 
 namespace fxtrace {
 
-using Traits = std::uint32_t;
+using Traits = std::uint64_t;
 
 namespace traits {
 // From LibTorch: alias analysis, side effects (torch/csrc/jit/ir), dispatcher tags (ATen/native/tags.yaml).
-inline constexpr Traits kKnown = 1U << 0;       // it does what its schema and these traits say, and no more
-inline constexpr Traits kSideEffect = 1U << 1;  // prints, raises, saves, asks or changes the process
-inline constexpr Traits kRandom = 1U << 2;      // draws random numbers
-inline constexpr Traits kReadsData = 1U << 3;   // gives a number that tensor elements decide
-inline constexpr Traits kShapeFromData = 1U << 4;  // tensor elements decide the shape of a result
-inline constexpr Traits kChangesShape = 1U << 5;   // changes shape or strides of its argument in place
-inline constexpr Traits kPointwise = 1U << 6;
-inline constexpr Traits kReduction = 1U << 7;
-// From facts.cpp.
-inline constexpr Traits kHiddenWrite = 1U << 8;     // writes an argument without saying so in its schema
-inline constexpr Traits kGivesSize = 1U << 9;       // sizes, strides, numbers of dimensions: reads no element
-inline constexpr Traits kAsserts = 1U << 10;        // does nothing, or raises
-inline constexpr Traits kPlain = 1U << 11;          // see plain_values in facts.cpp
-inline constexpr Traits kMovesElements = 1U << 12;  // only moves elements of lists and dicts around
-inline constexpr Traits kMakesTensor = 1U << 13;    // makes a tensor of numbers alone
-inline constexpr Traits kSmallTensors = 1U << 14;   // see small_tensors in facts.cpp
-inline constexpr Traits kCompares = 1U << 15;  // compares values or looks for one: both are of one meaning
-inline constexpr Traits kDivides = 1U << 16;   // integers: undefined for 0, and for INT64_MIN by -1
-inline constexpr Traits kRepeats = 1U << 17;   // the result is as large as a number among the arguments
-inline constexpr Traits kJoins = 1U << 18;     // the result is as large as the product of the arguments
-inline constexpr Traits kMayBeArgument = 1U << 19;  // see Alias::may_be_same
-inline constexpr Traits kMayCopy = 1U << 20;        // an alias in the schema may be a copy instead
-inline constexpr Traits kTensorMethod = 1U << 21;   // a method of torch.Tensor with the same arguments
-inline constexpr Traits kKeepsRank = 1U << 22;      // the result has as many dimensions as the first argument
-inline constexpr Traits kKeepsDtype = 1U << 23;     // ... and its dtype, whatever the others have
-inline constexpr Traits kGivesBool = 1U << 24;      // the result is of dtype bool
-inline constexpr Traits kReadsLayout = 1U << 25;    // strides decide what it gives, or whether it raises
+inline constexpr Traits kKnown = Traits{1} << 0;  // it does what its schema and these traits say, and no more
+inline constexpr Traits kSideEffect = Traits{1} << 1;  // prints, raises, saves, asks or changes the process
+inline constexpr Traits kRandom = Traits{1} << 2;      // draws random numbers
+inline constexpr Traits kReadsData = Traits{1} << 3;   // gives a number that tensor elements decide
+inline constexpr Traits kShapeFromData = Traits{1} << 4;  // tensor elements decide the shape of a result
+inline constexpr Traits kChangesShape = Traits{1} << 5;   // changes shape or strides of its argument in place
+inline constexpr Traits kPointwise = Traits{1} << 6;
+inline constexpr Traits kReduction = Traits{1} << 7;
+// From families/.
+inline constexpr Traits kHiddenWrite = Traits{1} << 8;  // writes an argument without saying so in its schema
+inline constexpr Traits kGivesSize = Traits{1}
+                                     << 9;  // sizes, strides, numbers of dimensions: reads no element
+inline constexpr Traits kAsserts = Traits{1} << 10;  // does nothing, or raises
+// May be carried out on numbers, strings, lists, dicts, tuples, devices and dtypes while tracing: it does
+// nothing but give its result, and changes nothing but the list or dict that it is given.  An archive can
+// name any operator that LibTorch has, and some write files or change the process: what lacks this is never
+// carried out.
+inline constexpr Traits kPlain = Traits{1} << 11;
+inline constexpr Traits kMovesElements =
+    Traits{1} << 12;  // only moves elements of lists and dicts around: kPlain whatever these are
+inline constexpr Traits kMakesTensor = Traits{1} << 13;  // makes a tensor of numbers alone
+inline constexpr Traits kSmallTensors =
+    Traits{1} << 14;  // may be carried out, as kPlain, on small tensors whose elements are known
+inline constexpr Traits kCompares = Traits{1}
+                                    << 15;  // compares values or looks for one: both are of one meaning
+inline constexpr Traits kDivides = Traits{1} << 16;  // integers: undefined for 0, and for INT64_MIN by -1
+inline constexpr Traits kRepeats = Traits{1} << 17;  // the result is as large as a number among the arguments
+inline constexpr Traits kJoins = Traits{1} << 18;    // the result is as large as the product of the arguments
+inline constexpr Traits kMayBeArgument =
+    Traits{1} << 19;  // the result may be an argument itself; see Alias::may_be_same
+inline constexpr Traits kMayCopy = Traits{1} << 20;  // an alias in the schema may be a copy instead
+inline constexpr Traits kTensorMethod =
+    Traits{1} << 21;  // a method of torch.Tensor with the same arguments, as conditions ask them: not all are
+inline constexpr Traits kKeepsRank =
+    Traits{1} << 22;  // the result has as many dimensions as the first argument, as that of a pointwise one
+inline constexpr Traits kKeepsDtype = Traits{1} << 23;   // ... and its dtype, whatever the others have; in
+                                                         // place, raises for others than floats or gives it
+inline constexpr Traits kGivesBool = Traits{1} << 24;    // the result is of dtype bool
+inline constexpr Traits kReadsLayout = Traits{1} << 25;  // strides decide what it gives, or whether it raises
+inline constexpr Traits kNoMacs =
+    Traits{1}
+    << 26;  // multiplies no matrices; all forms that torch derives of it likewise (families/cost_rules.cpp)
+inline constexpr Traits kForFloats = Traits{1} << 27;  // kernels for the CPU are for floating types alone
+inline constexpr Traits kNotForIntegers = Traits{1} << 28;  // and for complex ones
+inline constexpr Traits kNotForHalf = Traits{1} << 29;      // float32, float64 and complex ones of these
+inline constexpr Traits kMakesContiguous =
+    Traits{1} << 30;  // gives a tensor in the order of its dimensions, unless asked for another
+inline constexpr Traits kKeepsContiguous = Traits{1} << 31;  // ... if it is given one
+inline constexpr Traits kMathFunction =
+    Traits{1} << 32;  // on numbers, of the name and meaning of one in Python's math module
+inline constexpr Traits kTextMethod = Traits{1} << 33;  // on text, a method of str with the same arguments
+inline constexpr Traits kAttribute = Traits{1} << 34;   // an attribute of torch.Tensor
+inline constexpr Traits kLikeFirst =
+    Traits{1} << 35;  // the result has rank, dtype and mostly the sizes of the first argument
 }  // namespace traits
 
 // A row.  Rows live as long as the program.
@@ -70,51 +97,6 @@ std::span<const Operator> overloads(std::string_view base_name);
 // Both tables, in byte order of the names.
 std::span<const Operator> registered_operators();
 std::span<const Operator> extension_operators();
-
-// What facts.cpp says of all overloads of an operator; a name may come several times.
-struct Fact {
-  std::string_view base_name;
-  Traits traits = 0;
-};
-std::span<const Fact> facts();  // in byte order of the names
-Traits facts_of(std::string_view base_name);
-
-// None for null.
-Traits traits_of(const Operator* op);
-inline bool has_trait(const Operator* op, Traits trait) { return (traits_of(op) & trait) != 0; }
-
-// Writes an argument, or may.
-bool may_write(const Operator* op);
-// Its results depend on its arguments alone, and nothing else happens: it may be left out where they are not
-// used, and done once where it is done twice.  Its results may alias its arguments.
-bool is_pure(const Operator* op);
-
-// Memory that a result and an argument share.
-struct Alias {
-  std::size_t result = 0, argument = 0;
-  bool always = true;        // false: the values decide whether the result is a copy
-  bool may_be_same = false;  // the result may be the argument itself, or one of those in the list
-  bool of_elements = false;  // results are elements of a container argument, or the other way round
-};
-std::vector<Alias> aliases(const Operator& op);
-std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // its own, read before
-
-// How to give a tensor the value that it has after a view of it was overwritten.
-struct ViewInverse {
-  std::string_view target;  // empty: there is no such operator
-  enum class Form : std::uint8_t {
-    kNone,
-    kChanged,          // target(changed)
-    kChangedRest,      // target(changed, the view's further arguments)
-    kChangedBase,      // target(changed, base)
-    kBaseChangedRest,  // target(base, changed, the view's further arguments)
-    kPermutation,      // target(changed, the inverse permutation)
-    kSwappedRest,      // target(changed, the view's third argument, its second)
-    kPart,             // target(base, changed, dim, index or start, end): of the n-th result
-    kWindows           // target(base, indices, changed): of windows along a dimension
-  } form = Form::kNone;
-};
-ViewInverse view_inverse(const Operator& op);
 
 // The same operation with other ways to give its result, found as torchgen groups them: by equal signatures.
 // Null when there is none.

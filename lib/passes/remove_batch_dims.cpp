@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "operators/batching.h"
-#include "operators/identities.h"
+#include "families/batching.h"
+#include "families/identities.h"
 #include "operators/modules.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 #include "passes/remove_batch_dims/batch_rules.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "families/identities.h"
 #include "operators/function_traits.h"
-#include "operators/identities.h"
 #include "operators/modules.h"
 #include "passes/support/identity_call.h"
 #include "passes/support/layout.h"

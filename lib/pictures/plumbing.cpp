@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "families/traits.h"
 #include "operators/function_traits.h"
 #include "operators/operators.h"
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "families/aliases.h"
+#include "families/family.h"
 #include "operators/operators.h"
 #include "script/schema_match.h"
 #include "script/type_relations.h"
@@ -371,58 +373,27 @@ void sweep(IrBlock& block) {
 
 // --- other names of operators ---
 
-struct Alias {
-  const char* alias;
-  const char* name;
-};
-
-constexpr Alias kAliases[] = {
-    {"aten::absolute", "aten::abs"},       {"aten::absolute_", "aten::abs_"},
-    {"aten::arccos", "aten::acos"},        {"aten::arccos_", "aten::acos_"},
-    {"aten::arccosh", "aten::acosh"},      {"aten::arccosh_", "aten::acosh_"},
-    {"aten::arcsin", "aten::asin"},        {"aten::arcsin_", "aten::asin_"},
-    {"aten::arcsinh", "aten::asinh"},      {"aten::arcsinh_", "aten::asinh_"},
-    {"aten::arctan", "aten::atan"},        {"aten::arctan_", "aten::atan_"},
-    {"aten::arctan2", "aten::atan2"},      {"aten::arctan2_", "aten::atan2_"},
-    {"aten::arctanh", "aten::atanh"},      {"aten::arctanh_", "aten::atanh_"},
-    {"aten::clip", "aten::clamp"},         {"aten::clip_", "aten::clamp_"},
-    {"aten::concat", "aten::cat"},         {"aten::concatenate", "aten::cat"},
-    {"aten::degrees", "aten::rad2deg"},    {"aten::degrees_", "aten::rad2deg_"},
-    {"aten::det", "aten::linalg_det"},     {"aten::divide", "aten::div"},
-    {"aten::divide_", "aten::div_"},       {"aten::fix", "aten::trunc"},
-    {"aten::fix_", "aten::trunc_"},        {"aten::ger", "aten::outer"},
-    {"aten::greater", "aten::gt"},         {"aten::greater_", "aten::gt_"},
-    {"aten::greater_equal", "aten::ge"},   {"aten::greater_equal_", "aten::ge_"},
-    {"aten::inverse", "aten::linalg_inv"}, {"aten::less", "aten::lt"},
-    {"aten::less_", "aten::lt_"},          {"aten::less_equal", "aten::le"},
-    {"aten::less_equal_", "aten::le_"},    {"aten::matrix_power", "aten::linalg_matrix_power"},
-    {"aten::moveaxis", "aten::movedim"},   {"aten::multiply", "aten::mul"},
-    {"aten::multiply_", "aten::mul_"},     {"aten::negative", "aten::neg"},
-    {"aten::negative_", "aten::neg_"},     {"aten::not_equal", "aten::ne"},
-    {"aten::not_equal_", "aten::ne_"},     {"aten::orgqr", "aten::linalg_householder_product"},
-    {"aten::radians", "aten::deg2rad"},    {"aten::radians_", "aten::deg2rad_"},
-    {"aten::row_stack", "aten::vstack"},   {"aten::special_expit", "aten::sigmoid"},
-    {"aten::subtract", "aten::sub"},       {"aten::subtract_", "aten::sub_"},
-    {"aten::swapaxes", "aten::transpose"}, {"aten::swapaxes_", "aten::transpose_"},
-    {"aten::swapdims", "aten::transpose"}, {"aten::swapdims_", "aten::transpose_"},
-    {"aten::true_divide", "aten::div"},    {"aten::true_divide_", "aten::div_"},
-};
-
 void normalize_operators(IrBlock& block) {
-  static const auto aliases = [] {
+  static const auto synonyms = [] {
     std::unordered_map<Symbol, Symbol> map;
-    for (const Alias& row : kAliases) map[intern(row.alias)] = intern(row.name);
+    for_each_row([&](std::string_view name, const OperatorFacts& facts) {
+      if (facts.synonym_of.empty()) return;
+      for (const char* mark : {"", "_"}) {
+        map[intern("aten::" + std::string(name) + mark)] =
+            intern("aten::" + std::string(facts.synonym_of) + mark);
+      }
+    });
     return map;
   }();
   for (IrNode* node : block.nodes()) {
     for (IrBlock* inner : node->blocks()) normalize_operators(*inner);
-    const auto alias = aliases.find(node->kind());
-    if (alias == aliases.end() || node->inputs().empty() ||
+    const auto synonym = synonyms.find(node->kind());
+    if (synonym == synonyms.end() || node->inputs().empty() ||
         node->input()->type()->kind() != TypeKind::kTensor)
       continue;
-    const OperatorSchema* schema = find_overload(alias->second, *node);
+    const OperatorSchema* schema = find_overload(synonym->second, *node);
     if (schema == nullptr) continue;
-    node->set_kind(alias->second);
+    node->set_kind(synonym->second);
     node->set_operator_schema(schema);
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "families/traits.h"
 #include "script/operator_table.h"
 #include "script/plain_operators.h"
 #include "script/type_relations.h"

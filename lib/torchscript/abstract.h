@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "families/call.h"
 #include "graph/node.h"
 #include "shapes/abstract_value.h"
-#include "shapes/call.h"
 #include "torchscript/names.h"
 
 namespace fxtrace::torchscript {

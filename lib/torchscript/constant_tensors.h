@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "families/aliases.h"
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
 #include "torchscript/symbolic_value.h"

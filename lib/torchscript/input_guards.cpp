@@ -10,35 +10,6 @@ namespace fxtrace::torchscript {
 
 namespace {
 
-// What of a tensor the question is about.
-InputFacet facet_of(std::string_view question) {
-  static const std::unordered_map<std::string_view, InputFacet> facets{
-      {"prim::dtype", InputFacet::kDtype},
-      {"aten::is_floating_point", InputFacet::kDtype},
-      {"aten::is_complex", InputFacet::kDtype},
-      {"aten::element_size", InputFacet::kDtype},
-      {"aten::is_signed", InputFacet::kDtype},
-      {"prim::is_quantized", InputFacet::kDtype},
-      {"prim::device", InputFacet::kDevice},
-      {"prim::type", InputFacet::kDevice},
-      {"prim::is_cuda", InputFacet::kDevice},
-      {"prim::is_cpu", InputFacet::kDevice},
-      {"prim::is_meta", InputFacet::kDevice},
-      {"prim::is_mps", InputFacet::kDevice},
-      {"prim::is_xpu", InputFacet::kDevice},
-      {"aten::get_device", InputFacet::kDevice},
-      {"prim::is_nested", InputFacet::kNothing},
-      {"prim::is_sparse", InputFacet::kNothing},
-      {"prim::is_mkldnn", InputFacet::kNothing},
-      {"prim::is_sparse_csr", InputFacet::kNothing},
-      {"prim::layout", InputFacet::kNothing},
-      {"prim::requires_grad", InputFacet::kNothing},
-      {"aten::is_contiguous", InputFacet::kNothing},  // a guard of its own
-      {"aten::dim", InputFacet::kRank}};
-  const auto found = facets.find(question);
-  return found == facets.end() ? InputFacet::kSizes : found->second;
-}
-
 std::optional<Relation> relation_of(std::string_view question) {
   static const std::unordered_map<std::string_view, Relation> relations{
       {"aten::eq", Relation::kEqual},   {"aten::ne", Relation::kNotEqual},
@@ -91,7 +62,7 @@ bool asks_rank(const IrValue* list) {
 
 }  // namespace
 
-void InputGuards::assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node) {
+void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node) {
   const Meta& meta = *context_.tracer->graph_of({kRootGraph, input}).node(input).meta;
   std::string key = "input:" + std::to_string(input.index) + ":" + std::to_string(static_cast<int>(facet)) +
                     ":" + std::to_string(index);
@@ -102,19 +73,19 @@ void InputGuards::assume_fact(NodeId input, InputFacet facet, std::int64_t index
                    frames_.location(node));
   };
   switch (facet) {
-    case InputFacet::kNothing:
+    case Facet::kNothing:
       return;
-    case InputFacet::kRank:
+    case Facet::kRank:
       return is(Expression::method(name, "dim"), static_cast<std::int64_t>(meta.shape->size()));
-    case InputFacet::kSizes: {
+    case Facet::kSizes: {
       const Expression& size = (*meta.shape)[static_cast<std::size_t>(index)];
       if (size.number()) is(Expression::method(name, "size", {index}), size);
       return;
     }
-    case InputFacet::kDtype:
+    case Facet::kDtype:
       if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
       return;
-    case InputFacet::kDevice: {
+    case Facet::kDevice: {
       const std::string device = meta.device.value_or("cpu");
       Expression of_input = Expression::attribute(name, "device");
       if (device.find(':') == std::string::npos) of_input = Expression::attribute(of_input, "type");
@@ -126,17 +97,17 @@ void InputGuards::assume_fact(NodeId input, InputFacet facet, std::int64_t index
   }
 }
 
-void InputGuards::assume_facet(NodeId input, InputFacet facet, const IrNode* node) {
+void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
   const auto& shape = context_.tracer->graph_of({kRootGraph, input}).node(input).meta->shape;
   if (!shape) return;
-  assume_fact(input, facet == InputFacet::kSizes ? InputFacet::kRank : facet, 0, node);
-  if (facet != InputFacet::kSizes) return;
+  assume_fact(input, facet == Facet::kSizes ? Facet::kRank : facet, 0, node);
+  if (facet != Facet::kSizes) return;
   for (std::size_t i = 0; i < shape->size(); ++i)
     assume_fact(input, facet, static_cast<std::int64_t>(i), node);
 }
 
 // The inputs that a value is made from.  What was looked at before is known to be assumed already.
-void InputGuards::assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node) {
+void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node) {
   auto& seen = relied_on_[static_cast<std::size_t>(facet)];
   std::vector<NodeRef> pending{value};
   while (!pending.empty()) {
@@ -166,8 +137,8 @@ void InputGuards::assume_inputs_of(const NodeRef& value, InputFacet facet, const
 void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                                  const Proxy& tensor) {
   const TensorInfo& info = *known_of(values[0]).tensor();
-  const InputFacet facet = facet_of(question);
-  if (facet == InputFacet::kNothing) return;
+  const Facet facet = facts_of(question).asks;
+  if (facet == Facet::kNothing) return;
   NodeRef input = tensor.ref;
   while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
   const auto& made_by = context_.tracer->graph_of(input).node(input.node);
@@ -177,16 +148,16 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
                                    [](const Expression& a, const SymInt& b) { return a == Expression(b); });
   if (!is_input) return assume_inputs_of(tensor.ref, facet, node);
   if (question == "aten::size" && values.size() == 1) {
-    if (asks_rank(node->output())) assume_fact(input.node, InputFacet::kRank, 0, node);
+    if (asks_rank(node->output())) assume_fact(input.node, Facet::kRank, 0, node);
     for (const std::int64_t i : used_elements(node->output(), info.dim())) {
-      if (i >= 0 && i < info.dim()) assume_fact(input.node, InputFacet::kSizes, i, node);
+      if (i >= 0 && i < info.dim()) assume_fact(input.node, Facet::kSizes, i, node);
     }
     return;
   }
   if ((question == "aten::size" && values[1].is_int()) || question == "aten::len") {
     const std::int64_t index = question == "aten::len" ? 0 : values[1].to_int();
-    if (index < 0) assume_fact(input.node, InputFacet::kRank, 0, node);
-    return assume_fact(input.node, InputFacet::kSizes, index < 0 ? index + info.dim() : index, node);
+    if (index < 0) assume_fact(input.node, Facet::kRank, 0, node);
+    return assume_fact(input.node, Facet::kSizes, index < 0 ? index + info.dim() : index, node);
   }
   assume_facet(input.node, facet, node);
 }
@@ -202,8 +173,8 @@ void InputGuards::rely_on(const IrNode* node, std::string_view question, const V
     if (known.tensor() != nullptr && i == 0) {
       rely_on_tensor(node, question, values, *proxy);
     } else {
-      assume_inputs_of(proxy->ref,
-                       known.get_if<ScalarType>() != nullptr ? InputFacet::kDtype : InputFacet::kSizes, node);
+      assume_inputs_of(proxy->ref, known.get_if<ScalarType>() != nullptr ? Facet::kDtype : Facet::kSizes,
+                       node);
     }
     add_symbols(known, symbols);
   }

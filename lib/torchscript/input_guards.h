@@ -6,12 +6,10 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "families/family.h"
 #include "torchscript/conditions.h"
 
 namespace fxtrace::torchscript {
-
-// What is known of an input tensor.
-enum class InputFacet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
 
 class InputGuards {
  public:
@@ -27,9 +25,9 @@ class InputGuards {
  private:
   void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                       const Proxy& tensor);
-  void assume_inputs_of(const NodeRef& value, InputFacet facet, const IrNode* node);
-  void assume_facet(NodeId input, InputFacet facet, const IrNode* node);
-  void assume_fact(NodeId input, InputFacet facet, std::int64_t index, const IrNode* node);
+  void assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node);
+  void assume_facet(NodeId input, Facet facet, const IrNode* node);
+  void assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node);
 
   Context& context_;
   Frames& frames_;

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "families/family.h"
+#include "support/saturated.h"
 #include "torchscript/convert.h"
 
 namespace fxtrace::torchscript {
@@ -19,14 +21,10 @@ struct Told {
   std::set<std::size_t> inputs;
 };
 
-// Operators whose result has the rank, the dtype and mostly the sizes of their first argument.
-bool keeps_shape(const std::string& name) {
-  static const std::unordered_set<std::string> names = {
-      "aten::contiguous", "aten::clone",   "aten::detach", "aten::add",  "aten::sub",  "aten::mul",
-      "aten::div",        "aten::relu",    "aten::gelu",   "aten::pad",  "aten::abs",  "aten::dropout",
-      "aten::neg_",       "aten::add_",    "aten::sub_",   "aten::mul_", "aten::div_", "aten::neg",
-      "aten::clamp",      "aten::type_as", "aten::cat"};
-  return names.contains(name);
+const OperatorFacts& facts_of(const IrNode& node) {
+  std::string_view name = to_text(node.kind());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return fxtrace::facts_of(name);
 }
 
 class Guesser {
@@ -128,64 +126,59 @@ class Guesser {
 
   // An operator: what it asks of the inputs.
   void use(const IrNode& node) {
-    const std::string name(to_text(node.kind()));
-    const std::size_t first = name == "aten::embedding" ? 1 : 0;  // (weight, indices)
+    const OperatorFacts& facts = facts_of(node);
+    const bool takes_indices = facts.example.form == ExampleForm::kIndices;  // (weight, indices)
+    const std::size_t first = takes_indices ? 1 : 0;
     if (node.inputs().size() <= first) return;
     const Told taken = told_[node.input(first)];
     if (taken.inputs.empty()) return;
-    if (keeps_shape(name) && node.outputs().size() == 1) {
+    if ((facts.traits & traits::kLikeFirst) != 0 && node.outputs().size() == 1) {
       told_[node.output()] = taken;
       return;
     }
     for (const std::size_t input : taken.inputs) {
-      if (specs_[input].empty()) specs_[input] = specs_of(node, name);
+      if (specs_[input].empty()) specs_[input] = specs_of(node, facts.example);
     }
   }
 
-  std::vector<std::string> specs_of(const IrNode& node, const std::string& name) {
-    const auto tensor = [&](std::size_t index) {
-      const Value value = index < node.inputs().size() ? told_[node.input(index)].value : Value();
-      return value.is_tensor() ? TensorRef(&value.to_tensor()) : TensorRef();
+  std::vector<std::string> specs_of(const IrNode& node, const Example& example) {
+    const auto told = [&](std::size_t index) {
+      return index > 0 && index < node.inputs().size() ? told_[node.input(index)].value : Value();
     };
-    const auto integer = [&](std::size_t index) {
-      const Value value = index < node.inputs().size() ? told_[node.input(index)].value : Value();
-      return value.is_int() ? value.to_int() : 1;
-    };
-    const auto typed = [](const TensorRef& weight, const std::string& sizes) {
-      return dtype_name(weight->dtype) + "[" + sizes + "]";
-    };
-    const auto of_last = [&](const TensorRef& weight, std::int64_t size) -> std::vector<std::string> {
+    if (example.form == ExampleForm::kIndices) return {"int64[N,T]"};
+    const Value value = told(example.weight);
+    if (!value.is_tensor()) return {};
+    const TensorValue& weight = value.to_tensor();
+    const auto typed = [&](const std::string& sizes) { return dtype_name(weight.dtype) + "[" + sizes + "]"; };
+    const auto of_last = [&](std::int64_t size) -> std::vector<std::string> {
       const std::string last = std::to_string(size);
-      return {typed(weight, "N," + last), typed(weight, "N,T," + last)};
+      return {typed("N," + last), typed("N,T," + last)};
     };
-    if (name == "aten::embedding") return {"int64[N,T]"};
-    const std::size_t weight_index = name == "aten::layer_norm" || name == "aten::group_norm" ? 2
-                                     : name == "aten::lstm" || name == "aten::gru"            ? 2
-                                                                                              : 1;
-    const TensorRef weight = tensor(weight_index);
-    if (!weight) return {};
-    if (name == "aten::conv1d" || name == "aten::conv2d" || name == "aten::conv3d" ||
-        name == "aten::_convolution" || name == "aten::convolution") {
-      // (input, weight, bias, stride, padding, dilation, [transposed, output_padding,] groups)
-      const bool general = name.ends_with("convolution");
-      const std::int64_t groups = integer(general ? 8 : 6);
-      static constexpr const char* kPlaces[] = {",L", ",H,W", ",D,H,W"};
-      const std::int64_t places = weight->dim() - 2;
-      if (places < 1 || places > 3) return {};
-      const Value transposed = general ? told_[node.input(6)].value : Value(false);
-      const bool is_transposed = transposed.is_bool() && transposed.to_bool();
-      const std::int64_t channels = is_transposed ? weight->sizes.at(0) : weight->sizes.at(1) * groups;
-      return {typed(weight, "N," + std::to_string(channels) + kPlaces[places - 1])};
-    }
-    if (name == "aten::linear" && weight->dim() == 2) return of_last(weight, weight->sizes.at(1));
-    if (name == "aten::matmul" && weight->dim() == 2) return of_last(weight, weight->sizes.at(0));
-    if (name == "aten::layer_norm" && weight->dim() == 1) return of_last(weight, weight->sizes.at(0));
-    if ((name == "aten::lstm" || name == "aten::gru") && weight->dim() == 2) {
-      return {typed(weight, "N,T," + std::to_string(weight->sizes.at(1)))};
-    }
-    if ((name == "aten::batch_norm" || name == "aten::group_norm") && weight->dim() == 1) {
-      const std::string channels = "N," + std::to_string(weight->sizes.at(0));
-      return {typed(weight, channels + ",H,W"), typed(weight, channels)};
+    switch (example.form) {
+      case ExampleForm::kImages: {
+        static constexpr const char* kPlaces[] = {",L", ",H,W", ",D,H,W"};
+        const std::int64_t places = weight.dim() - 2;
+        if (places < 1 || places > 3) return {};
+        const Value groups = told(example.groups), transposed = told(example.transposed);
+        const bool is_transposed = transposed.is_bool() && transposed.to_bool();
+        std::int64_t channels = weight.sizes.at(is_transposed ? 0 : 1);
+        if (!is_transposed && groups.is_int() && groups.to_int() > 0)
+          multiply_saturated(channels, groups.to_int());
+        return {typed("N," + std::to_string(channels) + kPlaces[places - 1])};
+      }
+      case ExampleForm::kLast:
+        return weight.dim() == 2 ? of_last(weight.sizes.at(1)) : std::vector<std::string>{};
+      case ExampleForm::kRows:
+        return weight.dim() == 1 || weight.dim() == 2 ? of_last(weight.sizes.at(0))
+                                                      : std::vector<std::string>{};
+      case ExampleForm::kChannels: {
+        if (weight.dim() != 1) return {};
+        const std::string channels = "N," + std::to_string(weight.sizes.at(0));
+        return {typed(channels + ",H,W"), typed(channels)};
+      }
+      case ExampleForm::kIndices:
+      case ExampleForm::kNone:
+        break;
     }
     return {};
   }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "families/python_spelling.h"
+#include "families/traits.h"
 #include "operators/operators.h"
-#include "operators/python_spelling.h"
 #include "script/plain_operators.h"
 #include "script/tensor_elements.h"
 #include "torchscript/abstract.h"

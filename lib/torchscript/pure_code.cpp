@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "families/traits.h"
 #include "operators/operators.h"
 #include "torchscript/convert.h"
 #include "torchscript/provided_operators.h"

@@ -5,8 +5,8 @@
 #include <functional>
 #include <unordered_map>
 
+#include "families/shape_helpers.h"
 #include "operators/operators.h"
-#include "shapes/rule_helpers.h"
 #include "torchscript/convert.h"
 #include "torchscript/symbolic_value.h"
 

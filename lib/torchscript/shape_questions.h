@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "shapes/infer.h"
-#include "shapes/size_arithmetic.h"
+#include "families/infer.h"
+#include "families/size_arithmetic.h"
 #include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {

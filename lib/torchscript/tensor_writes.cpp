@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "families/traits.h"
 #include "operators/operators.h"
 #include "torchscript/convert.h"
 

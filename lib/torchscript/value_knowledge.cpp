@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operators/python_spelling.h"
+#include "families/python_spelling.h"
 #include "script/small_tensors.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"

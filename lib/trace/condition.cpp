@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "families/aliases.h"
+#include "families/traits.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
 

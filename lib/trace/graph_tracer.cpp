@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "families/traits.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "support/error.h"

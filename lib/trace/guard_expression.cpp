@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "families/aliases.h"
+#include "families/traits.h"
 #include "operators/operators.h"
 #include "operators/python_functions.h"
 #include "operators/target.h"

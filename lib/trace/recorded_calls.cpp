@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "families/traits.h"
 #include "operators/function_traits.h"
 #include "operators/operators.h"
 #include "operators/target.h"

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "families/python_spelling.h"
+
 namespace fxtrace::verify {
 
 bool is_torch_function(const std::string& target) {
@@ -16,69 +18,12 @@ namespace {
 
 using Names = std::unordered_map<std::string_view, std::string_view>;
 
-// TorchScript's operators that do what functions of Python do.
-const Names& operators_of_python() {
-  static const Names names = {
-      {"operator.add", "aten::add"},
-      {"operator.iadd", "aten::add_"},
-      {"operator.sub", "aten::sub"},
-      {"operator.mul", "aten::mul"},
-      {"operator.truediv", "aten::div"},
-      {"operator.floordiv", "aten::floordiv"},
-      {"operator.mod", "aten::remainder"},
-      {"operator.neg", "aten::neg"},
-      {"operator.eq", "aten::eq"},
-      {"operator.ne", "aten::ne"},
-      {"operator.lt", "aten::lt"},
-      {"operator.le", "aten::le"},
-      {"operator.gt", "aten::gt"},
-      {"operator.ge", "aten::ge"},
-      {"operator.and_", "aten::__and__"},
-      {"operator.or_", "aten::__or__"},
-      {"operator.xor", "aten::__xor__"},
-      {"operator.lshift", "aten::__lshift__"},
-      {"operator.rshift", "aten::__rshift__"},
-      {"operator.not_", "aten::__not__"},
-      {"operator.contains", "aten::__contains__"},
-      {"operator.getitem", "aten::__getitem__"},
-      {"operator.is_", "aten::__is__"},
-      {"operator.is_not", "aten::__isnot__"},
-      {"operator.setitem", "aten::_set_item"},
-      {"operator.delitem", "aten::Delete"},
-      {"operator.countOf", "aten::count"},
-      {"operator.indexOf", "aten::index"},
-      {"builtins.int", "aten::Int"},
-      {"builtins.float", "aten::Float"},
-      {"builtins.bool", "aten::Bool"},
-      {"builtins.complex", "aten::Complex"},
-      {"builtins.len", "aten::len"},
-      {"builtins.str", "aten::str"},
-      {"builtins.sum", "aten::sum"},
-      {"builtins.any", "aten::any"},
-      {"builtins.all", "aten::all"},
-      {"builtins.abs", "prim::abs"},
-      {"builtins.min", "prim::min"},
-      {"builtins.max", "prim::max"},
-      {"builtins.list", "aten::list"},
-      {"builtins.sorted", "aten::sorted"},
-      {"builtins.divmod", "aten::divmod"},
-      {"builtins.ord", "aten::ord"},
-      {"builtins.chr", "aten::chr"},
-      {"builtins.hex", "aten::hex"},
-      {"builtins.oct", "aten::oct"},
-      {"builtins.bin", "aten::bin"},
-      {"builtins.round", "aten::round"},
-      {"math.remainder", "aten::mathremainder"},
-      {"torch.sym_max", "prim::max"},
-      {"torch.sym_min", "prim::min"},
-      {"torch.sym_not", "aten::__not__"},
-      {"torch.sym_float", "aten::Float"},
-      {"torch.sym_int", "aten::Int"},
-      {"torch.sym_sum", "aten::sum"},
-      {"torch._sym_sqrt", "aten::sqrt"},
-      {"torch.tensor", "aten::tensor"},
-      {"torch.as_tensor", "aten::as_tensor"},
-  };
+// What no operator's row says of itself, because torch.sym_max is Python's alone.
+const Names& further_operators() {
+  static const Names names = {{"builtins.round", "aten::round"},  {"torch._sym_sqrt", "aten::sqrt"},
+                              {"torch.sym_float", "aten::Float"}, {"torch.sym_int", "aten::Int"},
+                              {"torch.sym_max", "prim::max"},     {"torch.sym_min", "prim::min"},
+                              {"torch.sym_not", "aten::__not__"}, {"torch.sym_sum", "aten::sum"}};
   return names;
 }
 
@@ -150,7 +95,9 @@ RunValue run_python(const Engine& engine, const std::string& target, const RunAr
                        arguments);
   }
   if (is_torch_function(target)) return engine.call_python(target, arguments);
-  if (const std::string name = found_in(operators_of_python(), target); !name.empty())
+  if (const std::string name = operator_of_python(target); !name.empty())
+    return engine.call(name, std::nullopt, arguments);
+  if (const std::string name = found_in(further_operators(), target); !name.empty())
     return engine.call(name, std::nullopt, arguments);
   for (const std::string_view space : {"math.", "builtins.str."}) {
     if (target.starts_with(space))

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "costs/operator_costs.h"
-#include "shapes/infer.h"
-#include "shapes/size_arithmetic.h"
+#include "families/cost_rules.h"
+#include "families/infer.h"
+#include "families/size_arithmetic.h"
 
 namespace fxtrace {
 namespace {

@@ -2,6 +2,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "families/aliases.h"
+#include "families/traits.h"
 #include "operators/operators.h"
 
 namespace {

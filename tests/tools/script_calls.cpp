@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "families/traits.h"
 #include "operators/operators.h"
 #include "script/plain_checks.h"
 #include "script/plain_operators.h"

@@ -1,7 +1,7 @@
 // Multiply-accumulates of operators: calls and what the rules say, one line for each case.  The numbers of
 // cases without names for sizes are what torch.utils.flop_counter counts, halved, where it counts the
 // operator (tests/python/operator_cost_cases.py has them too).
-#include "costs/operator_costs.h"
+#include "families/cost_rules.h"
 
 #include <set>
 #include <span>
@@ -448,7 +448,7 @@ TEST_CASE("costs: sizes of any kind", "[costs]") {
   check_macs(kCases);
 }
 
-// A new operator of a later torch comes up here, until a rule or free_operators.cpp says what it costs.
+// A new operator of a later torch comes up here, until a rule or its row says what it costs.
 TEST_CASE("costs: operators that nobody knows", "[costs]") {
   const std::set<std::string> expected = {
       // decompositions, inverses, solvers and what is made of them: iterations, or the choice of a library

@@ -3,11 +3,11 @@
 #include <string>
 
 #include "catch.h"
-#include "operators/batching.h"
+#include "families/family.h"
+#include "families/python_spelling.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 #include "operators/python_functions.h"
-#include "operators/python_spelling.h"
 #include "support/error.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
@@ -81,11 +81,27 @@ TEST_CASE("every schema of the table can be read, and every row be found", "[ope
   CHECK(registered_operators().size() > 4000);
 }
 
-TEST_CASE("facts are of operators that there are", "[operators]") {
-  for (const Fact& fact : facts()) {
-    INFO(fact.base_name);
-    CHECK_FALSE(overloads(fact.base_name).empty());
-  }
+TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
+  std::set<std::string> seen;
+  for_each_row([&](std::string_view name, const OperatorFacts& facts) {
+    INFO(name);
+    CHECK(seen.emplace(name).second);
+    const std::string whole = (name.find("::") == std::string_view::npos ? "aten::" : "") + std::string(name);
+    const std::size_t dot = whole.find('.');
+    if (dot == std::string::npos) {
+      // Some are rows for the sake of what torch derives of them alone: _cdist of _cdist_backward.
+      const auto rows = registered_operators();
+      const auto row = std::ranges::lower_bound(rows, whole, {}, &Operator::name);
+      CHECK((!overloads(whole).empty() || (row != rows.end() && row->name.starts_with(whole + "_"))));
+    } else {
+      CHECK(find_operator(whole.substr(0, dot), whole.substr(dot + 1)) != nullptr);
+      // What holds for all overloads stands in the row for all.
+      CHECK(facts.traits == 0);
+      CHECK((facts.shape == nullptr && facts.of_sparse == nullptr && facts.macs == nullptr &&
+             facts.check == nullptr));
+    }
+    CHECK((facts.synonym_of.empty() || !overloads("aten::" + std::string(facts.synonym_of)).empty()));
+  });
 }
 
 TEST_CASE("targets and rows name each other", "[operators]") {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "catch.h"
+#include "families/size_arithmetic.h"
 #include "shapes/scalar_type.h"
-#include "shapes/size_arithmetic.h"
 #include "tests/fuzz/call_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operators/batching.h"
+#include "families/batching.h"
 #include "passes/remove_batch_dims/batch_steps.h"
 #include "passes/support/effects.h"
 #include "passes/support/named_arguments.h"

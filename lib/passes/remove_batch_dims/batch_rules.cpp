@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "families/shape_helpers.h"
 #include "passes/remove_batch_dims/batch_call.h"
-#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {
@@ -59,6 +59,7 @@ class OperatorCall : public BatchCall {
     check_fixed();
     if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
     switch (rule_.form) {
+      case Form::kUnknown:
       case Form::kNone:
         throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
       case Form::kLeading:

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "shapes/rule_helpers.h"
+#include "families/shape_helpers.h"
 
 namespace fxtrace {
 namespace {

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "families/aliases.h"
+#include "families/traits.h"
 #include "graph/graph_collection.h"
 #include "operators/operators.h"
 

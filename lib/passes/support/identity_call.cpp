@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operators/identities.h"
+#include "families/identities.h"
 #include "passes/support/rewrite.h"
 #include "shapes/scalar_type.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "operators/identities.h"
+#include "families/identities.h"
 
 namespace fxtrace {
 namespace {

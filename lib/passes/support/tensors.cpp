@@ -5,12 +5,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "families/identities.h"
+#include "families/shape_helpers.h"
 #include "operators/function_traits.h"
-#include "operators/identities.h"
 #include "operators/target.h"
 #include "passes/support/identity_call.h"
 #include "passes/support/view_undo.h"
-#include "shapes/rule_helpers.h"
 
 namespace fxtrace {
 namespace {

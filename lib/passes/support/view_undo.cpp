@@ -63,30 +63,29 @@ class Parts {
       : graph_(graph), node_(node), info_(info) {}
 
   std::optional<std::vector<Argument>> place(std::int64_t index) const {
-    const std::string_view name = info_.op->name;
     const auto dim = integer("dim", 0);
     if (!dim || index < 0 || index >= kMaxParts) return std::nullopt;
-    if (name == "aten::unbind.int") return std::vector<Argument>{*dim, index};
-    if (name == "aten::split.Tensor") {
-      const auto size = integer("split_size", 0);
-      if (!size || *size == 0 || !is_size(*size)) return std::nullopt;
-      return range(*dim, index * *size, (index + 1) * *size);
-    }
-    if (name == "aten::chunk" || name == "aten::tensor_split.sections") {
-      const auto parts = integer(name == "aten::chunk" ? "chunks" : "sections", 0);
+    if (takes("chunks") || takes("sections")) {
+      const auto parts = integer(takes("chunks") ? "chunks" : "sections", 0);
       const auto size = size_of_base(*dim);
       if (!parts || *parts <= 0 || !is_size(*parts) || !size || !is_size(*size)) return std::nullopt;
-      return name == "aten::chunk" ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
+      return takes("chunks") ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
     }
-    if (name == "aten::tensor_split.indices") {
+    if (takes("indices")) {
       const auto indices = integers(find_argument(node_, info_.schema, "indices"));
       if (!indices || index > static_cast<std::int64_t>(indices->size())) return std::nullopt;
       const auto at = static_cast<std::size_t>(index);
       return range(*dim, at == 0 ? 0 : (*indices)[at - 1],
                    at == indices->size() ? INT64_MAX : (*indices)[at]);
     }
-    const auto sizes = integers(
-        find_argument(node_, info_.schema, name == "aten::split.sizes" ? "split_size" : "split_sizes"));
+    const SchemaArgument* given = takes("split_size") ? takes("split_size") : takes("split_sizes");
+    if (given == nullptr) return std::vector<Argument>{*dim, index};
+    if (!given->type.is_list()) {
+      const auto size = integer(given->name, 0);
+      if (!size || *size == 0 || !is_size(*size)) return std::nullopt;
+      return range(*dim, index * *size, (index + 1) * *size);
+    }
+    const auto sizes = integers(find_argument(node_, info_.schema, given->name));
     if (!sizes || index >= static_cast<std::int64_t>(sizes->size())) return std::nullopt;
     if (!std::ranges::all_of(*sizes, is_size)) return std::nullopt;
     std::int64_t start = 0;
@@ -110,6 +109,11 @@ class Parts {
     if (index >= parts) return std::nullopt;
     const auto start = [&](std::int64_t i) { return size / parts * i + std::min(i, size % parts); };
     return range(dim, start(index), start(index + 1));
+  }
+  // Of the schema; null when it has none.
+  const SchemaArgument* takes(std::string_view name) const {
+    const auto found = std::ranges::find(info_.schema.arguments, name, &SchemaArgument::name);
+    return found == info_.schema.arguments.end() ? nullptr : &*found;
   }
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t otherwise) const {
     const Argument* argument = find_argument(node_, info_.schema, name);
@@ -221,7 +225,6 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
       return ViewUndo{target, true, false, {}, false, unfolded->windows};
     }
     case InverseForm::kPart: {  // narrow: (x, dim, start, length)
-      if (info->op->name != "aten::narrow") return std::nullopt;
       const Argument* dim = find_argument(node, info->schema, "dim");
       const Argument* start = find_argument(node, info->schema, "start");
       const Argument* length = find_argument(node, info->schema, "length");

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "costs/cost_log.h"
+#include "families/family.h"
+#include "families/infer.h"
+#include "families/size_arithmetic.h"
 #include "operators/operators.h"
-#include "shapes/infer.h"
-#include "shapes/size_arithmetic.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/targets.h"
 
@@ -25,7 +26,7 @@ const std::vector<const Operator*>& known_operators() {
     for (const auto& table : {registered_operators(), extension_operators()}) {
       for (const Operator& op : table) {
         const CostRule cost = find_cost_rule(op);
-        if (find_rule(op.base_name()) != nullptr || find_sparse_rule(op.base_name()) != nullptr ||
+        if (facts_of(op.base_name()).shape != nullptr || facts_of(op.base_name()).of_sparse != nullptr ||
             (cost != nullptr && cost != no_macs) || has_trait(&op, traits::kPointwise) ||
             has_trait(&op, traits::kPlain) || has_trait(&op, traits::kGivesSize)) {
           found.push_back(&op);

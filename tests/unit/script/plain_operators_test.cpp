@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "families/traits.h"
 #include "script/plain_checks.h"
 
 namespace fxtrace::script {

@@ -1,0 +1,42 @@
+// Which results share memory with which arguments, and how views are undone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "operators/operators.h"
+
+namespace fxtrace {
+
+// Memory that a result and an argument share.
+struct Alias {
+  std::size_t result = 0, argument = 0;
+  bool always = true;        // false: the values decide whether the result is a copy
+  bool may_be_same = false;  // the result may be the argument itself, or one of those in the list
+  bool of_elements = false;  // results are elements of a container argument, or the other way round
+};
+std::vector<Alias> aliases(const Operator& op);
+std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // its own, read before
+
+// How to give a tensor the value that it has after a view of it was overwritten.
+struct ViewInverse {
+  std::string_view target;  // empty: there is no such operator
+  enum class Form : std::uint8_t {
+    kNone,
+    kChanged,          // target(changed)
+    kChangedRest,      // target(changed, the view's further arguments)
+    kChangedBase,      // target(changed, base)
+    kBaseChangedRest,  // target(base, changed, the view's further arguments)
+    kPermutation,      // target(changed, the inverse permutation)
+    kSwappedRest,      // target(changed, the view's third argument, its second)
+    kPart,             // target(base, changed, dim, index or start, end): of the n-th result
+    kWindows           // target(base, indices, changed): of windows along a dimension
+  } form = Form::kNone;
+
+  bool empty() const { return form == Form::kNone; }
+};
+ViewInverse view_inverse(const Operator& op);
+
+}  // namespace fxtrace

@@ -1,0 +1,265 @@
+#include "families/infer.h"
+
+#include <algorithm>
+
+#include "families/checks.h"
+#include "families/family.h"
+#include "families/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+Results unknown_results(const Schema& schema) { return Results(schema.results.size()); }
+
+// ---- Rules by tag ----
+
+// Not in the tables; nearly all of these give floats of the type they take.
+Results pointwise(const RuleArguments& args) {
+  Dtype dtype;
+  bool same = true;
+  for (const SchemaArgument& argument : args.schema().arguments) {
+    if (!args.is_tensor(argument.name)) continue;
+    const Dtype other = args.tensor(argument.name).dtype;
+    same = same && other && is_floating(*other) && dtype.value_or(*other) == *other;
+    dtype = other;
+  }
+  return make(broadcast_all(args), same ? dtype : std::nullopt);
+}
+
+// ---- Everything together ----
+
+// The argument that the first result is, changed; empty when there is none.
+std::string_view written_argument(const Schema& schema) {
+  if (schema.results.empty()) return {};
+  const std::optional<AliasSet>& result = schema.results[0].alias;
+  if (!result || !result->writes) return {};
+  for (const SchemaArgument& argument : schema.arguments) {
+    const std::optional<AliasSet>& own = argument.type.alias;
+    if (own && own->writes && own->before == result->before) return argument.name;
+  }
+  return {};
+}
+
+bool is_sparse(const AbstractValue& value) {
+  const TensorInfo* info = value.tensor();
+  return info != nullptr && info->sparse_dim.has_value();
+}
+
+bool takes_sparse(const CallArguments& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values.is_literal(i)) continue;
+    const AbstractValue::Sequence* items = values[i].sequence();
+    if (items == nullptr ? is_sparse(values[i]) : std::ranges::any_of(*items, is_sparse)) return true;
+  }
+  return false;
+}
+
+// A layout that the call asks for, other than strided.
+bool asks_for_layout(const RuleArguments& args) {
+  if (!args.given("layout")) return false;
+  const SymInt* layout = args.value("layout").integer();
+  return layout == nullptr || !is_number(*layout, kStridedLayout);
+}
+
+// A float does not become an integer, a complex number no real one, and nothing but a bool a bool.
+void require_castable(Dtype from, Dtype to) {
+  if (!from || !to) return;
+  const auto rank = [](ScalarType type) {
+    if (is_complex(type)) return 3;
+    if (is_floating(type)) return 2;
+    return type == ScalarType::kBool ? 0 : 1;
+  };
+  if (is_quantized(*from) || is_quantized(*to) || rank(*from) <= rank(*to)) return;
+  throw Raises{dtype_name(*from) + " does not become " + dtype_name(*to)};
+}
+
+// What is worked out has to fit into the tensor that it is written to.
+void check_written(const RuleArguments& args, ShapeRule rule, std::string_view written) {
+  if (rule == nullptr && (args.traits() & traits::kPointwise) == 0) return;
+  try {
+    ShapeEnv dimensions = args.dimensions;  // no name is given to a size that nobody sees
+    const RuleArguments again = args.with_dimensions(dimensions);
+    const Results results = rule != nullptr ? rule(again) : pointwise(again);
+    const TensorInfo* given = results.empty() ? nullptr : results[0].tensor();
+    const TensorInfo& self = args.tensor(written);
+    if (given == nullptr) return;
+    require_equal_sizes(args.dimensions, given->sizes, self.sizes, "sizes of result and tensor differ");
+    require_castable(given->dtype, self.dtype);
+  } catch (const CannotTell&) {
+  } catch (const SymbolicError&) {
+  }
+}
+
+bool is_out(const SchemaArgument& argument) { return argument.keyword_only && argument.is_written(); }
+
+// The first arguments of a call.
+class FirstArguments final : public CallArguments {
+ public:
+  FirstArguments(const CallArguments& all, std::size_t count) : all_(all), count_(count) {}
+
+  std::size_t size() const override { return count_; }
+  ValueType type(std::size_t i) const override { return all_.type(i); }
+  bool is_literal(std::size_t i) const override { return all_.is_literal(i); }
+
+ private:
+  const AbstractValue& value(std::size_t i) const override { return all_[i]; }
+
+  const CallArguments& all_;
+  const std::size_t count_;
+};
+
+Results infer(const RuleArguments& args);
+
+// A call with `out`, the last argument: it gives that tensor back where the result has its sizes.  In another
+// case it gets other sizes, of which nothing is known in other places that hold it.
+Results infer_out(const RuleArguments& args) {
+  const Schema& schema = args.schema();
+  const auto outs = static_cast<std::size_t>(std::ranges::count_if(schema.arguments, is_out));
+  if (outs != 1 || !is_out(schema.arguments.back()) || args.values().size() != schema.arguments.size()) {
+    throw CannotTell{};
+  }
+  const std::string& name = schema.arguments.back().name;
+  if (!args.is_tensor(name) || is_sparse(args.value(name))) throw CannotTell{};
+  CalledOperator without{std::string(args.name()), schema, args.traits()};
+  without.schema.arguments.pop_back();
+  const FirstArguments values(args.values(), without.schema.arguments.size());
+  const Results results = infer(RuleArguments(without, values, args.dimensions));
+  const TensorInfo* result = results.size() == 1 ? results.front().tensor() : nullptr;
+  if (result == nullptr || result->sizes != args.tensor(name).sizes) throw CannotTell{};
+  return make(args.tensor(name));
+}
+
+Results infer(const RuleArguments& args) {
+  const Schema& schema = args.schema();
+  if (std::ranges::any_of(schema.arguments, is_out)) return infer_out(args);
+  std::string_view name = args.name();
+  if (takes_sparse(args.values())) {
+    const ShapeRule rule = facts_of(name).of_sparse;
+    if (rule == nullptr) throw CannotTell{};
+    return rule(args);
+  }
+  check_call(args);
+  if (asks_for_layout(args) && name.find("sparse") == std::string_view::npos) throw CannotTell{};
+  const std::string_view written = written_argument(schema);
+  if (!written.empty()) {
+    name.remove_suffix(1);
+    const ShapeRule rule = facts_of(name).shape;
+    if ((args.traits() & traits::kChangesShape) != 0) {
+      if (rule == nullptr) throw CannotTell{};
+      return rule(args);
+    }
+    check_written(args, rule, written);
+    return make(args.tensor(written));
+  }
+  if (const ShapeRule rule = facts_of(name).shape) return rule(args);
+  if ((args.traits() & traits::kPointwise) == 0) throw CannotTell{};
+  return pointwise(args);
+}
+
+// The device that `args` ask for, or that of the first tensor.
+std::optional<Device> result_device(const RuleArguments& args) {
+  const std::string_view name = without_namespace(args.name());
+  if (name == "cpu") return Device{};
+  if (name == "cuda") return Device{"cuda"};
+  if (args.given("device")) {
+    const auto* device = args.value("device").get_if<Device>();
+    return device != nullptr ? std::optional(*device) : std::nullopt;
+  }
+  const bool takes_device_of_other = name == "to" || name == "type_as";
+  if (takes_device_of_other && args.is_tensor("other")) return args.tensor("other").device;
+  std::optional<Device> result;
+  const auto consider = [&](const AbstractValue& value) {
+    const TensorInfo* info = value.tensor();
+    // A number on the CPU may be combined with a tensor elsewhere.
+    if (info != nullptr && (!result || (result->is_cpu() && !info->device.is_cpu()))) result = info->device;
+  };
+  const CallArguments& values = args.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values.is_literal(i)) continue;
+    consider(values[i]);
+    if (const auto* items = values[i].sequence()) std::ranges::for_each(*items, consider);
+  }
+  return result;
+}
+
+void finish(AbstractValue& result, const Device& device, const ShapeEnv& dimensions) {
+  if (auto* info = std::get_if<TensorInfo>(&result.value)) {
+    info->device = device;
+    info->requires_grad.reset();
+    info->contiguous.reset();
+    info->contiguity_assumed = false;
+    info->content = nullptr;
+    for (SymInt& size : info->sizes) {
+      if (!size.is_number()) size = dimensions.simplify(size);
+      const std::optional<std::int64_t> most = dimensions.bounds(size).high;
+      if (most && *most < 0) throw Raises{"a size of the result would be negative: " + size.text()};
+    }
+  }
+  if (auto* sequence = std::get_if<AbstractValue::Sequence>(&result.value)) {
+    for (AbstractValue& element : *sequence) finish(element, device, dimensions);
+  }
+}
+
+// ---- Order in memory ----
+
+bool is_ordinary_format(const RuleArguments& args) {
+  if (!args.given("memory_format")) return true;
+  const SymInt* format = args.value("memory_format").integer();
+  return format != nullptr && is_number(*format, kContiguousFormat);
+}
+
+// What makes a tensor in the order of its dimensions; and what does that for one that is so already.
+bool is_contiguous(const RuleArguments& args, const TensorInfo& result) {
+  const Traits all = facts_of(args.name()).traits;
+  if ((all & traits::kMakesContiguous) != 0) return is_ordinary_format(args);
+  if ((all & traits::kKeepsContiguous) != 0) {
+    if (without_namespace(args.name()) == "clone" && args.given("memory_format"))
+      return is_ordinary_format(args);
+    return args.is_tensor("self") && args.tensor("self").contiguous == true &&
+           (!args.given("memory_format") || is_ordinary_format(args));
+  }
+  if ((args.traits() & traits::kPointwise) == 0) return false;
+  bool any = false;
+  for (const SchemaArgument& argument : args.schema().arguments) {
+    if (!args.is_tensor(argument.name)) continue;
+    const TensorInfo& info = args.tensor(argument.name);
+    if (info.sizes.empty()) continue;
+    if (info.contiguous != true || info.sizes != result.sizes) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool assumes_contiguity(const CallArguments& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values.is_literal(i) || values.type(i).lists > 0) continue;
+    const TensorInfo* info = values[i].tensor();
+    if (info != nullptr && info->contiguity_assumed) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Inferred infer_shapes(const RuleArguments& args) {
+  try {
+    Results results = infer(args);
+    if (results.size() != args.schema().results.size()) return {unknown_results(args.schema()), {}};
+    const Device device = result_device(args).value_or(Device{});
+    for (AbstractValue& result : results) finish(result, device, args.dimensions);
+    auto* first = results.empty() ? nullptr : std::get_if<TensorInfo>(&results[0].value);
+    if (first != nullptr && is_contiguous(args, *first)) {
+      first->contiguous = true;
+      first->contiguity_assumed = assumes_contiguity(args.values());
+    }
+    return {std::move(results), {}};
+  } catch (const Raises& raises) {
+    return {unknown_results(args.schema()), raises.message};
+  } catch (const CannotTell&) {
+  } catch (const std::exception&) {
+    // SymbolicError: this call cannot be told either.
+  }
+  return {unknown_results(args.schema()), {}};
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Checks that what is known of an operator stands in lib/families: elsewhere the quoted name of one ("aten::add",
+"layer_norm") stands in the files that REASONS lists alone.
+
+check_operator_names.py [ROOT]   prints every other place, and files in the list that need not be; exit code 1 when there is one
+"""
+
+import pathlib
+import re
+import sys
+
+# Files, or folders, and why names of operators stand there.
+REASONS = {
+    "lib/script": "TorchScript's compiler makes them of its syntax, and its interpreter carries out those that are allowed",
+    "lib/exported/leaf_attributes.cpp": "what a module of torch.nn was made with, from the call that it became",
+    "lib/exported/torch_nn_call.cpp": "which call of several in a leaf is its module's own",
+    "lib/exported/recurrent_call.cpp": "the same of recurrent layers, whose results have an order of their own",
+    "lib/exported/program_dimensions.cpp": "assertions that tell ranges of dimensions",
+    "lib/exported/program_graph.cpp": "assertions of guards, which have their own form",
+    "lib/exported/graph_reader.cpp": "fields of a .pt2 file",
+    "lib/exported/exported_archive.cpp": "a field of a .pt2 file",
+    "lib/readers/collection_reader.cpp": "fields of a collection",
+    "lib/writers/json_writer.cpp": "fields of a collection",
+    "lib/writers/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",
+    "lib/writers/fx_guards.cpp": "questions of guards, as Python asks them",
+    "lib/pictures/labels.cpp": "arguments that a label leaves out",
+    "lib/passes/support/identity_call.cpp": "an argument",
+    "lib/passes/eliminate_dead_code.cpp": "an assertion that its own meta answers",
+    "lib/torchscript/constant_tensors.cpp": "an argument",
+    "lib/torchscript/infer_schemas.cpp": "torch.NAME is aten::NAME",
+    "lib/torchscript/input_guards.cpp": "comparisons and sizes, of which guards are made",
+    "lib/torchscript/value_knowledge.cpp": "lists, dicts and sizes, whose answers the tracer knows",
+    "lib/torchscript/number_meanings.cpp": "the question that gives the number of a layout",
+    "lib/torchscript/operator_calls.cpp": "lists and dicts that the tracer changes itself",
+    "lib/torchscript/process.cpp": "questions about the process, and what sets its modes",
+    "lib/torchscript/value_nodes.cpp": "awaitables",
+    "lib/verify": "what verify has LibTorch do: tensors made, copied, stacked",
+}
+QUOTED = re.compile(r'"((?:aten|prim)::\w+|\w+)["._]')
+
+
+def operators(root):
+    """Names that are nothing but an operator's: no common word."""
+    names = set()
+    for line in (root / "lib/operators/registered.inc").read_text(encoding="utf-8").splitlines():
+        match = re.match(r'\{"(?:aten|prim)::(\w+)', line)
+        if match and re.search(r"[a-z]_[a-z]|\d", match[1]):
+            names.add(match[1])
+    return names
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    names = operators(root)
+    used, problems = set(), []
+    for path in sorted([*root.glob("lib/**/*"), *root.glob("app/**/*")]):
+        place = path.relative_to(root).as_posix()
+        if path.suffix not in {".h", ".cpp"} or place.startswith(("lib/families/", "lib/operators/")):
+            continue
+        found = set()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            code = line.split("//")[0]
+            found.update(f"{place}:{number}: {name}" for name in QUOTED.findall(code) if "::" in name or name in names)
+        reason = next((key for key in REASONS if place == key or place.startswith(key + "/")), None)
+        if found and reason:
+            used.add(reason)
+        elif found:
+            problems += sorted(found)
+    problems += [f"tests/check_operator_names.py: {key} names no operator" for key in REASONS if key not in used]
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
