@@ -18,13 +18,13 @@ NOT_FOLLOWED = re.compile(
 HIDDEN = {"aten::Float.int", "aten::pow.int_to_int", "aten::sort.any", "aten::sorted.any", "aten::device.with_index"}
 
 
-def plain_operators() -> set[str]:
-    """Those whose row says that they may be carried out on plain values."""
+def operators_with(*wanted: str) -> set[str]:
+    """Those whose rows have one of the traits."""
     row = re.compile(r'\{((?:"[^"]*"\s*)+),\s*\{\.traits = ([^,}]+)')
     found = set()
     for family in (FOLDER.parent / "families").glob("*.cpp"):
         for names, traits in row.findall(family.read_text()):
-            if "kPlain" in traits.split():
+            if set(wanted) & set(traits.split()):
                 found.update(re.findall(r"[^\s\"]+", names))
     assert found
     return {name if "::" in name else f"aten::{name}" for name in found}
@@ -69,7 +69,7 @@ def difference(answer: dict, reference: script_calls.Reference, arguments: tuple
 
 @pytest.mark.parametrize("limit", [40, pytest.param(1500, marks=pytest.mark.volume)])
 def test_plain_operators(program, rows, simple_executor, limit):
-    signatures = script_calls.signatures(rows, plain_operators()) + script_calls.variadic()
+    signatures = script_calls.signatures(rows, operators_with("kPlain")) + script_calls.variadic()
     assert len(signatures) > 800
     calls, references, hidden = [], {}, set()
     for signature in signatures:
@@ -111,7 +111,7 @@ def is_same(ours, theirs) -> bool:
 
 @pytest.mark.parametrize("limit", [100, pytest.param(2500, marks=pytest.mark.volume)])
 def test_small_tensors(program, rows, simple_executor, limit):
-    names = set().union(*map(group, ("kPlainValues", "kElementMovers", "kTensorMakers", "kSmallTensorFunctions")))
+    names = operators_with("kPlain", "kMakesTensor", "kSmallTensors")
     calls, references = [], {}
     for signature in script_calls.tensor_signatures(rows, names):
         references[signature] = script_calls.Reference(signature)
