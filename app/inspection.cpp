@@ -329,8 +329,8 @@ void write_file_json(const std::string& name, const FileInfo& info, std::ostream
 void write_inspection_json(const Inspection& inspection, std::ostream& out) {
   const GraphCollection& collection = inspection.collection;
   write_file_json(collection.model.file, inspection.file, out, [&](JsonEmitter& json) {
-    static const MethodInfo kNone;
-    const MethodInfo& method = inspection.method ? inspection.methods[*inspection.method] : kNone;
+    static const MethodInfo none;
+    const MethodInfo& method = inspection.method ? inspection.methods[*inspection.method] : none;
     json.text_or_null("producer", inspection.producer);
     json.text_or_null("type", collection.model.type);
     json.text_or_null("method", method.name);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a room links what it includes and nothing else, that links go down the rows that docs/architecture.md draws,
 that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
-no two files of lib/ and app/ have one name, and no two of a unity build a private name.
+no two files of lib/ and app/ have one name, and no two of a unity build a private name, and that a pass has the name of its file.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -125,6 +125,18 @@ def one_name_twice(root):
             yield f"{path.relative_to(root)}: {first[path.stem]} has that name too"
 
 
+PASS_ROW = re.compile(r'\{"([\w-]+)",[^{}]*\b(\w+)\}')
+
+
+def misnamed_passes(root):
+    """Yields passes whose function or file is not called as users call them."""
+    table = root / "lib" / "passes" / "pass.cpp"
+    for name, function in PASS_ROW.findall(table.read_text(encoding="utf-8")) if table.exists() else []:
+        expected = name.replace("-", "_")
+        if function != "nullptr" and (function != expected or not table.with_name(f"{expected}.cpp").exists()):
+            yield f"lib/passes/pass.cpp: {name} is to be {expected}() in lib/passes/{expected}.cpp"
+
+
 UNITY_OFF = re.compile(r"set_target_properties\(([^)]*?)\s+PROPERTIES UNITY_BUILD OFF\)")
 # A function, class or variable at the beginning of a line, as clang-format has them.
 DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\(|\{| = |;)")
@@ -150,7 +162,7 @@ def same_names(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, not_as_drawn, not_built, not_there, one_name_twice, same_names) for found in check(root)]
+    return [found for check in (problems, not_as_drawn, not_built, not_there, one_name_twice, misnamed_passes, same_names) for found in check(root)]
 
 
 def self_test():
@@ -163,6 +175,9 @@ def self_test():
         "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES LIBRARIES fxtrace::trace spdlog::spdlog)  # fxtrace::support",
         "lib/graph/bad.h": '#include <CLI/CLI.hpp>\n#include <ATen/ATen.h>\n#include "graph.h"\n',
         "lib/trace/graph.cpp": "",
+        "lib/passes/CMakeLists.txt": "fxtrace_library(passes SOURCES pass.cpp drop.cpp)",
+        "lib/passes/drop.cpp": "",
+        "lib/passes/pass.cpp": '{"drop", "drops it", drop}, {"fold-it",\n "folds", fold_it}, {"all", "all", nullptr}',
         "lib/trace/CMakeLists.txt": "fxtrace_library(trace SOURCES graph.cpp LIBRARIES fxtrace::support)",
         "lib/trace/trace.h": '#pragma once\n#include "trace/gone.h"\n',
         "lib/execute/CMakeLists.txt": "add_library(fxtrace_execute MODULE)",
@@ -189,11 +204,13 @@ def self_test():
         "lib/graph/CMakeLists.txt: spdlog::spdlog is linked, and nothing of it is included",
         'lib/trace/trace.h:2: "trace/gone.h" does not exist',
         "lib/trace/CMakeLists.txt: fxtrace::support is linked, and nothing of it is included",
+        "docs/architecture.md: passes is not drawn",
         "docs/architecture.md: writers is not drawn",
         "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
         "lib/trace/graph.cpp: lib/graph/graph has that name too",
+        "lib/passes/pass.cpp: fold-it is to be fold_it() in lib/passes/fold_it.cpp",
         "lib/writers/b.cpp: joined is a name in a.cpp too: a unity build has both",
     ]
     with tempfile.TemporaryDirectory() as folder:

@@ -50,7 +50,7 @@ void fold_constants(ModuleGraph& graph, PassContext& context);
 // Two calls are one where operator, arguments and what is known of the results are equal, nothing that they
 // read is written in between, and nobody can tell the results apart by writing one of them.  Random calls and
 // calls of modules stay.
-void merge_common_subexpressions(ModuleGraph& graph, PassContext& context);
+void common_subexpressions(ModuleGraph& graph, PassContext& context);
 
 // eliminate-dead-code: what nobody uses and what does nothing goes.
 //

@@ -139,7 +139,7 @@ class Merge {
 
 }  // namespace
 
-void merge_common_subexpressions(ModuleGraph& graph, PassContext& context) {
+void common_subexpressions(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { Merge(each, context).run(); });
 }
 

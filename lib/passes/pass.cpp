@@ -22,7 +22,7 @@ constexpr std::array<Pass, 7> kPasses = {{
     {"fold-constants", "put numbers that are known in the place of the nodes that compute them",
      fold_constants},
     {"common-subexpressions", "compute once what is computed twice from the same values",
-     merge_common_subexpressions},
+     common_subexpressions},
     {"eliminate-dead-code", "drop what nobody uses, and checks that stand in the guards",
      eliminate_dead_code},
     {"functional", "all of them, in this order", nullptr},

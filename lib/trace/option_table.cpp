@@ -36,7 +36,7 @@ auto& get(C& config, T Limits::* member) {
 }
 
 template <class Member, class Shown = std::identity>
-auto write_unless_default(Member member, Shown shown = {}) {
+auto write_unless_default(Member member, const Shown& shown = {}) {
   return [member, shown](const Config& config, const char* name, JsonEmitter& json) {
     const Config defaults;
     if (get(config, member) != get(defaults, member)) json.field(name, shown(get(config, member)));

@@ -1,9 +1,12 @@
 #include "writers/json_writer.h"
 
 #include <cmath>
+#include <cstdint>
 #include <ctime>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +14,8 @@
 #include "catch.h"
 #include "sample_collection.h"
 #include "support/error.h"
+#include "support/json_emitter.h"
+#include "symbolic/sym_int.h"
 
 namespace fxtrace {
 namespace {
@@ -50,6 +55,31 @@ std::vector<std::string> keys(const nlohmann::ordered_json& object) {
   return found;
 }
 using Strings = std::vector<std::string>;
+
+TEST_CASE("json: what an emitter writes of values", "[json]") {
+  const auto write = [](JsonEmitter& json) {
+    json.object([&] {
+      json.field("text", "a\"\n\x01");
+      json.field("numbers", std::vector<std::int64_t>{1, -2});
+      json.field("reals", std::vector<double>{1, 0.5, INFINITY});
+      json.field("absent", std::optional<bool>());
+      json.field("present", std::optional(true));
+      json.field("counts", std::map<std::string, std::uint64_t>{{"a", UINT64_MAX}, {"b", 0}});
+      json.field("size", *SymInt::parse("2*batch"));
+      json.text_or_null("unknown", "");
+      json.field("empty", std::vector<std::string>());
+    });
+  };
+  CHECK(
+      json_text(JsonLayout::kSpaced, write) ==
+      R"({"text": "a\"\n\u0001", "numbers": [1, -2], "reals": [1.0, 0.5, null], "absent": null, "present": true, )"
+      R"("counts": {"a": 18446744073709551615, "b": 0}, "size": "batch*2", "unknown": null, "empty": []})");
+  CHECK(json_text(JsonLayout::kCompact, write) ==
+        R"({"text":"a\"\n\u0001","numbers":[1,-2],"reals":[1.0,0.5,null],"absent":null,"present":true,)"
+        R"("counts":{"a":18446744073709551615,"b":0},"size":"batch*2","unknown":null,"empty":[]})");
+  CHECK(json_text(JsonLayout::kLines, [](JsonEmitter& json) { json.value(std::vector{1, 2}); }) ==
+        "[\n  1,\n  2\n]");
+}
 
 }  // namespace
 
