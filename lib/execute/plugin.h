@@ -62,6 +62,9 @@ struct FxtraceMemory {
 
 // Reads `size` bytes at `offset` into `to`; gives back how many there were.
 using FxtraceRead = size_t (*)(void* context, uint64_t offset, void* to, size_t size);
+// The bytes of the record "data/3", mapped into memory that may be written to and stays as long as the model
+// may run; `size` is their number then.  Null: it has to be read.
+using FxtraceMap = void* (*)(void* context, const char* record, size_t* size);
 // The digest of a tensor that an operator has made.
 using FxtraceMade = void (*)(void* context, uint64_t digest);
 
@@ -128,7 +131,8 @@ struct FxtraceEngine {
   FxtraceMemory (*memory)();
 
   // --- TorchScript ---
-  FxtraceValue* (*load)(FxtraceRead read, void* context, uint64_t size);
+  // With `map`, which may be null, tensors lie where it says.
+  FxtraceValue* (*load)(FxtraceRead read, FxtraceMap map, void* context, uint64_t size);
   FxtraceValue* (*attribute)(FxtraceValue* object, const char* name);
   bool (*has_method)(FxtraceValue* object, const char* name);
   // "__call__" is forward with the hooks of the module.

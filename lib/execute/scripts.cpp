@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <regex>
 #include <string>
@@ -8,8 +9,11 @@
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/script_type_parser.h>
+#include <torch/csrc/jit/operator_upgraders/upgraders_entry.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/import_read.h>
+#include <torch/csrc/jit/serialization/import_source.h>
+#include <torch/csrc/jit/serialization/storage_context.h>
 #include <torch/custom_class.h>
 
 #include "execute/engine_value.h"
@@ -49,6 +53,64 @@ c10::IValue constants_of(const std::shared_ptr<Reader>& file) {
   return torch::jit::readArchiveAndTensors("constants", "", "constants/", type_named,
                                            torch::jit::ObjLoaderFunc, c10::Device(c10::kCPU), archive);
 }
+
+// torch::jit::load() copies every tensor: this loads the same with the records mapped into memory.
+class MappedModel {
+ public:
+  MappedModel(const std::shared_ptr<Reader>& file, FxtraceMap map, void* context)
+      : archive_(std::make_shared<caffe2::serialize::PyTorchStreamReader>(file)),
+        map_(map),
+        context_(context),
+        importer_(
+            code_, &constants_, [this](const std::string& name) { return source_of(name); },
+            archive_->version()) {}
+
+  c10::IValue load() {
+    torch::jit::populate_upgraders_graph_map();
+    const c10::IValue constants = read("constants");
+    for (const c10::IValue& constant : constants.toTupleRef().elements()) constants_.push_back(constant);
+    c10::IValue model = read("data");
+    TORCH_CHECK(model.isObject(), "the archive holds no module");
+    return model;
+  }
+
+ private:
+  std::shared_ptr<torch::jit::Source> source_of(const std::string& name) {
+    std::string path = "code/" + name + ".py";
+    std::replace(path.begin(), path.end() - 3, '.', '/');
+    if (!archive_->hasRecord(path)) return nullptr;
+    const auto [data, size] = archive_->getRecord(path);
+    return std::make_shared<torch::jit::Source>(std::string(static_cast<const char*>(data.get()), size), path,
+                                                1);
+  }
+
+  c10::IValue read(const std::string& name) {
+    auto storages = std::make_shared<torch::jit::DeserializationStorageContext>();
+    const std::string folder = name + "/";
+    for (const std::string& record : archive_->getAllRecords()) {
+      if (record.compare(0, folder.size(), folder) != 0) continue;
+      size_t size = 0;
+      void* const data = map_(context_, record.c_str(), &size);
+      const std::string key = record.substr(folder.size());
+      if (data == nullptr || storages->hasStorage(key)) continue;
+      storages->addStorage(key, c10::Storage(c10::Storage::use_byte_size_t(), size,
+                                             c10::DataPtr(data, c10::Device(c10::kCPU)), nullptr, false));
+    }
+    const auto type_named = [this](const c10::QualifiedName& type) {
+      return c10::StrongTypePtr(code_, importer_.loadType(type));
+    };
+    return torch::jit::readArchiveAndTensors(name, "", folder, type_named, torch::jit::ObjLoaderFunc,
+                                             c10::Device(c10::kCPU), *archive_,
+                                             torch::jit::Unpickler::defaultTypeParser, storages);
+  }
+
+  std::shared_ptr<caffe2::serialize::PyTorchStreamReader> archive_;
+  FxtraceMap map_;
+  void* context_;
+  std::shared_ptr<torch::jit::CompilationUnit> code_ = std::make_shared<torch::jit::CompilationUnit>();
+  std::vector<c10::IValue> constants_;
+  torch::jit::SourceImporter importer_;
+};
 
 // "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net"
 std::string demangled(const std::string& name) {
@@ -144,11 +206,13 @@ c10::IValue call_function(const c10::IValue& module, const std::string& name,
 }  // namespace
 
 void add_scripts(FxtraceEngine& engine) {
-  engine.load = [](FxtraceRead read, void* context, uint64_t size) {
+  engine.load = [](FxtraceRead read, FxtraceMap map, void* context, uint64_t size) {
     return value_of([&]() -> c10::IValue {
-      const std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader =
-          std::make_shared<Reader>(read, context, size);
-      return torch::jit::load(reader, c10::Device(c10::kCPU))._ivalue();
+      const auto reader = std::make_shared<Reader>(read, context, size);
+      if (map != nullptr) return MappedModel(reader, map, context).load();
+      return torch::jit::load(std::shared_ptr<caffe2::serialize::ReadAdapterInterface>(reader),
+                              c10::Device(c10::kCPU))
+          ._ivalue();
     });
   };
   engine.constants = [](FxtraceRead read, void* context, uint64_t size) {

@@ -8,23 +8,6 @@
 namespace fxtrace::torchscript {
 namespace {
 
-std::optional<TensorInfo> tensor_info(const TensorValue& tensor) {
-  TensorInfo info;
-  if (tensor.layout == TensorLayout::kSparseCoo) {
-    if (tensor.parts.empty() || tensor.parts[0]->sizes.empty()) return std::nullopt;
-    info.sparse_dim = tensor.parts[0]->sizes[0];
-  } else if (tensor.layout != TensorLayout::kStrided) {
-    return std::nullopt;
-  }
-  info.sizes.assign(tensor.sizes.begin(), tensor.sizes.end());
-  info.dtype = tensor.dtype;
-  // The reader takes tensors for those of the CPU, wherever they were saved; those without bytes aside.
-  if (tensor.device().type == "meta") info.device = tensor.device();
-  info.requires_grad = tensor.requires_grad;
-  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
-  return info;
-}
-
 constexpr int kMaxNesting = 16;  // objects may hold themselves
 constexpr std::size_t kMaxValues = std::size_t{1} << 16;
 
@@ -109,6 +92,23 @@ ValueType value_type(const Type& type) {
 }
 
 }  // namespace
+
+std::optional<TensorInfo> tensor_info(const TensorValue& tensor) {
+  TensorInfo info;
+  if (tensor.layout == TensorLayout::kSparseCoo) {
+    if (tensor.parts.empty() || tensor.parts[0]->sizes.empty()) return std::nullopt;
+    info.sparse_dim = tensor.parts[0]->sizes[0];
+  } else if (tensor.layout != TensorLayout::kStrided) {
+    return std::nullopt;
+  }
+  info.sizes.assign(tensor.sizes.begin(), tensor.sizes.end());
+  info.dtype = tensor.dtype;
+  // The reader takes tensors for those of the CPU, wherever they were saved; those without bytes aside.
+  if (tensor.device().type == "meta") info.device = tensor.device();
+  info.requires_grad = tensor.requires_grad;
+  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
+  return info;
+}
 
 std::shared_ptr<const void> content_of(TensorRef tensor) {
   return std::make_shared<const TensorRef>(std::move(tensor));

@@ -21,6 +21,8 @@ TensorRef tensor_of(const TensorContent& content);  // null when there is none
 // they are.
 AbstractValue known_of_value(const Value& value);
 
+// Of a tensor of the archive; nothing of one with another layout than it can say.
+std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
 // The tensor's info: of a proxy that is known to be one, or of a tensor of the archive.
 std::optional<TensorInfo> find_tensor_info(const Value& value);
 

@@ -39,22 +39,22 @@ AbstractCalls::Outcome AbstractCalls::result_of(Function& function, const Values
   if (!run_.shapes) {
     // A call that gives None for its plain arguments needs no shapes to be known for it.
     const auto result = run(function, arguments);
-    return {result ? only_none(known_of_value(*result), *returns[0].type) : AbstractValue{}, std::nullopt};
+    return {result ? only_none(result->known, *returns[0].type) : AbstractValue{}, std::nullopt};
   }
   CostLog costs(run_.dimensions);
-  const auto result = run(function, arguments, &costs);
+  auto result = run(function, arguments, &costs);
   if (!result) {
     Cost unknown;
     unknown.unknown[name] = 1;
     return {{}, std::move(unknown)};
   }
-  AbstractValue known = known_of_value(*result);
-  costs.keep(known);
-  return {std::move(known), costs.cost()};
+  costs.keep(result->known);
+  return {std::move(result->known), costs.cost(), std::move(result->value)};
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
-std::optional<Value> AbstractCalls::run(Function& function, const Values& arguments, CostLog* costs) {
+std::optional<AbstractCalls::Followed> AbstractCalls::run(Function& function, const Values& arguments,
+                                                          CostLog* costs) {
   const Mode outer = std::exchange(run_.mode, Mode::kAbstract);
   CostLog* const outer_costs = std::exchange(run_.costs, costs);
   Checkpoint before = run_.checkpoint();
@@ -66,7 +66,9 @@ std::optional<Value> AbstractCalls::run(Function& function, const Values& argume
   run_.changes.begin_stretch(before.changes);
   run_.steps = 0;
   try {
-    return run_.calls.follow(function, arguments, nullptr);
+    Value result = run_.calls.follow(function, arguments, nullptr);
+    AbstractValue known = known_of_value(result);  // before what was done is taken back
+    return Followed{std::move(result), std::move(known)};
   } catch (const TraceFailure&) {
     return std::nullopt;  // a leaf may do what cannot be followed: its result is not known
   } catch (const std::exception& e) {

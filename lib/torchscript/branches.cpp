@@ -199,10 +199,13 @@ bool Branches::run_both(const IrNode* node) {
   for (std::size_t i = 0; i < results[0].size(); ++i) {
     const Value& first = results[0][i];
     const Value& second = results[1][i];
-    frames_.set(node->outputs()[i],
-                is_plain(first) && is_plain(second) && are_equal(first, second)
-                    ? first
-                    : make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second)));
+    if (is_plain(first) && is_plain(second) && are_equal(first, second)) {
+      frames_.set(node->outputs()[i], first);
+      continue;
+    }
+    Value either = make_proxy(NodeRef{}, node->outputs()[i]->type(), merged(first, second));
+    run_.knowledge.note_choice(either, {first, second});
+    frames_.set(node->outputs()[i], std::move(either));
   }
   return true;
 }
@@ -400,8 +403,10 @@ void Branches::record(const IrNode* node, const Value& condition) {
   for_each_result(true, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) return condition_as(first.to_bool());
     const Difference& difference = differences[next];
-    return recording_.call("operator.getitem", {cond, static_cast<std::int64_t>(next++)}, difference.type,
-                           node, difference.known);
+    Value either = recording_.call("operator.getitem", {cond, static_cast<std::int64_t>(next++)},
+                                   difference.type, node, difference.known);
+    run_.knowledge.note_choice(either, {first, second});
+    return either;
   });
 }
 

@@ -136,7 +136,7 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
   const auto& schema = forward.schema();
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
-  auto [known, cost] = run_.abstract_calls.result_of(forward, arguments, run_.type_of(module));
+  auto [known, cost, inner] = run_.abstract_calls.result_of(forward, arguments, run_.type_of(module));
   // Hooks may change what forward gives.
   if (!class_of(*run_.program.object(module)).forward_hooks().empty()) {
     known = AbstractValue{};
@@ -148,7 +148,9 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
                                            frames_.location(node), same ? "" : std::string(forward.name()));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
   if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(module, tensors_in(known));
-  return recording_.result(id, type, std::move(known));
+  Value result = recording_.result(id, type, std::move(known));
+  run_.knowledge.note_call(result, inner, arguments);
+  return result;
 }
 
 namespace {
@@ -269,10 +271,10 @@ void Calls::call_function(const IrNode* node) {
   if (std::all_of(values.begin(), values.end(), is_plain)) {
     // _canonical_mask(None, ...) is None.
     auto result = run_.abstract_calls.run(function, values);
-    if (result && is_plain(*result)) return frames_.set(node, std::move(*result));
+    if (result && is_plain(result->value)) return frames_.set(node, std::move(result->value));
   }
   auto [args, kwargs] = recording_.call_arguments(function, values, 0, node);
-  auto [known, cost] = run_.abstract_calls.result_of(function, values, name);
+  auto [known, cost, inner] = run_.abstract_calls.result_of(function, values, name);
   Meta result_meta = meta_of(type, known);
   const NodeId id = is_models_own
                         ? run_.tracer->call_model_function(name, std::move(args), std::move(kwargs),
@@ -280,7 +282,9 @@ void Calls::call_function(const IrNode* node) {
                         : run_.tracer->call_function(name, std::move(args), std::move(kwargs),
                                                      std::move(result_meta), frames_.location(node));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
-  frames_.set(node, recording_.result(id, type, std::move(known)));
+  Value result = recording_.result(id, type, std::move(known));
+  run_.knowledge.note_call(result, inner, values);
+  frames_.set(node, std::move(result));
 }
 
 // The root's own hooks are no part of its forward's code: whoever calls the module runs them.

@@ -10,6 +10,7 @@
 #include "symbolic/shape_env.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/budget.h"
+#include "torchscript/tensor_names.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/graph_tracer.h"
 #include "trace/input_spec.h"
@@ -70,6 +71,7 @@ struct Context {
   bool both_ways = false;    // what runs may not be what is meant: both ways of a branch run
   bool shapes;               // whether anything is to be known of values that depend on inputs
   ShapeEnv dimensions;
+  TensorNames names;
 };
 
 }  // namespace fxtrace::torchscript

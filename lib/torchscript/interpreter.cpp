@@ -55,7 +55,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
-    auto [known, cost] = run_.abstract_calls.result_of(function, values, run_.type_of(root));
+    auto [known, cost, inner] = run_.abstract_calls.result_of(function, values, run_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
     if (!run_.shapes && run_.tracer->has_failed(root)) run_.abstract_calls.run(function, values);

@@ -177,10 +177,13 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
   }
   run_.budget.spend(kUnitsOfNode);
   std::vector<AbstractValue> results = run_.knowledge.infer_results(node, schema, values);
-  if (!run_.records()) return set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
-  if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]) ||
-      record_in_python(node, schema, values))
-    return;
+  if (!run_.records()) {
+    set_recorded(node, NodeId{}, NumberMeaning::kNumber, std::move(results));
+    return run_.knowledge.note_results(node, schema, values);
+  }
+  if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]))
+    return run_.knowledge.note_results(node, schema, values);
+  if (record_in_python(node, schema, values)) return;
   PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, values);
   auto [args, kwargs] = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
@@ -233,6 +236,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
       std::move(target.name), std::move(args), std::move(kwargs), std::move(known), frames_.location(node));
   run_.knowledge.keep_answer(node, schema, values, run_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
+  run_.knowledge.note_results(node, schema, values);
 }
 
 // Changes of a list that the graph makes, for which Python has no function: written with those it has.

@@ -127,6 +127,7 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
       const Leaf& own = *leaf++;
       if (!own.is_carried) return part;
       Value inside = carried_value(*input++, own, own.known, nullptr);
+      run_.knowledge.note_choice(inside, {part});
       if (is_converted(*own.type)) made.push_back(find_proxy(inside)->ref.node);
       return inside;
     });
@@ -385,7 +386,9 @@ void RecordedLoop::set_results(NodeId loop) {
       make_sizes_fresh(own, known);
       const Value item = recording_.call("operator.getitem", {loop, index}, carried_type(own.type), node_,
                                          is_converted(*own.type) ? AbstractValue{} : known);
-      return carried_value(find_proxy(item)->ref.node, own, std::move(known), node_);
+      Value result = carried_value(find_proxy(item)->ref.node, own, std::move(known), node_);
+      run_.knowledge.note_choice(result, {part});
+      return result;
     });
     if (!is_used) continue;
     if (is_container) {

@@ -163,8 +163,9 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
     const TensorValue& tensor = value.to_tensor();
     // nn.LSTM has a list of its own parameters.
     if (const ParameterRecord* record = context_.program.find_parameter(tensor)) {
-      return context_.tracer->get_attr(record->name, meta_of(tensor_type(), known_of_value(value)),
-                                       frames_.location(node));
+      const TensorNames::Known now = context_.names.find(tensor);
+      return context_.tracer->get_attr(
+          record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)), frames_.location(node));
     }
     return context_.tracer->constant(
         &tensor, [&] { return context_.program.archive().constant(tensor); }, frames_.location(node));

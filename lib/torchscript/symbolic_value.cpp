@@ -14,6 +14,10 @@ Value make_proxy(NodeRef value, TypePtr type, AbstractValue known) {
   return proxy;
 }
 
+void share_known(const Value& proxy, std::shared_ptr<AbstractValue> known) {
+  static_cast<Proxy&>(proxy.to_handle()).known = std::move(known);
+}
+
 const AbstractValue& known_of(const Value& value) {
   static const AbstractValue unknown;
   const Proxy* proxy = find_proxy(value);

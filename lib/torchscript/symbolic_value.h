@@ -30,6 +30,9 @@ struct Proxy final : script::Handle {
 Value make_proxy(NodeRef value, TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
 Value make_proxy(NodeRef value, TypePtr type, AbstractValue known);
 
+// What is known of the proxy is `known` from now on, for both of them.
+void share_known(const Value& proxy, std::shared_ptr<AbstractValue> known);
+
 // What is known of the proxy that `value` is; unknown for anything else.
 const AbstractValue& known_of(const Value& value);
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "costs/cost_log.h"
+#include "families/aliases.h"
 #include "families/python_spelling.h"
+#include "operators/operators.h"
 #include "script/small_tensors.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
@@ -101,9 +104,11 @@ bool Knowledge::answer_sizes(const IrNode* node, const Values& values) {
 bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (node->outputs().size() != 1) return false;
   if (context_.shapes && answer_dict(node, schema, values)) return true;
+  Values changed;
+  const Values& now = as_they_are(values, changed);
   if (makes_tensor(schema) || (!context_.shapes && !asks_size_of_constant(node, values))) return false;
-  if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, values);
-  const Evaluated evaluated = evaluate_plain(schema, values, context_.dimensions);
+  if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, now);
+  const Evaluated evaluated = evaluate_plain(schema, now, context_.dimensions);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
@@ -149,9 +154,11 @@ const Value* Knowledge::find_answer(const Value& value) const {
 }
 
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
-                                                    const Values& values) {
+                                                    const Values& given) {
   std::vector<AbstractValue> results(node->outputs().size());
   if (!context_.shapes || results.empty()) return results;
+  Values changed;
+  const Values& values = as_they_are(given, changed);
   const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
     // Packed parameters are objects.
     return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
@@ -181,15 +188,191 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   if (by_data && results[0].is_unknown()) {
     results[0].value = context_.dimensions.fresh({std::nullopt, std::nullopt});
   }
-  if (change_list(schema, values, results)) return results;
-  // What changes its argument: a list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
+  if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
+  return results;
+}
+
+// A list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
+void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                                 const std::vector<AbstractValue>& results) {
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
     const Proxy* proxy = find_proxy(values[i]);
-    if (!schema.arguments[i].is_written || proxy == nullptr || !proxy->known) continue;
-    const bool same = i == 0 && results[0].tensor() != nullptr && is_tensor(*schema.arguments[i].type);
-    change_known(*proxy, same ? results[0] : AbstractValue{});
+    if (!schema.arguments[i].is_written || (proxy == nullptr && !values[i].is_tensor())) continue;
+    const bool is_tensor = torchscript::is_tensor(*schema.arguments[i].type);
+    const bool is_out = results.size() == 1 && schema.arguments[i].keyword_only;
+    const bool same = (i == 0 || is_out) && results[0].tensor() != nullptr && is_tensor;
+    const bool may_have_other_sizes = is_tensor && (has_trait(node, traits::kChangesShape) || !same);
+    if (proxy != nullptr && !proxy->known) continue;  // it has no other name of which anything is known
+    // Of the model's own tensors only shapes are known.
+    if (proxy == nullptr && !may_have_other_sizes) continue;
+    const TensorNames::Known target = shared_known(values[i]);
+    const AbstractValue before = *target;
+    AbstractValue after = same ? results[0] : AbstractValue{};
+    if (auto* info = std::get_if<TensorInfo>(&after.value); info != nullptr && !may_have_other_sizes) {
+      if (!info->contiguous && before.tensor() != nullptr) {
+        info->contiguous = before.tensor()->contiguous;
+        info->contiguity_assumed = before.tensor()->contiguity_assumed;
+      }
+    }
+    change_known(target, std::move(after));
+    if (!is_tensor) context_.names.rearrange(target);
+    if (!may_have_other_sizes || (*target == before && !before.is_unknown())) continue;
+    change_others(target);
   }
-  return results;
+}
+
+// What is known of a tensor, list, tuple, dict or object that depends on inputs, and of the model's own
+// tensors, whatever their name.  Null for other values.
+TensorNames::Known Knowledge::shared_known(const Value& value) {
+  if (value.is_tensor()) return context_.names.of(value.to_tensor());
+  const Proxy* proxy = find_proxy(value);
+  if (proxy == nullptr || !may_hold_tensor(*proxy->static_type)) return nullptr;
+  if (!proxy->known) share_known(value, std::make_shared<AbstractValue>());
+  return proxy->known;
+}
+
+void Knowledge::add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth) {
+  constexpr int kMaxDepth = 8;
+  if (depth > kMaxDepth) return;
+  context_.budget.spend(1);
+  if (TensorNames::Known known = shared_known(value)) {
+    all.push_back(std::move(known));
+  } else if (value.is_list() || value.is_tuple()) {
+    for (const Value& item : value.items()) add_shared(item, all, depth + 1);
+  } else if (value.is_dict()) {
+    for (const auto& entry : value.to_dict().entries()) add_shared(entry.value, all, depth + 1);
+  } else if (value.is_object() && !value.to_object().type->is_module()) {
+    for (const Value& slot : value.to_object().slots) add_shared(slot, all, depth + 1);
+  }
+}
+
+void Knowledge::link(const TensorNames::Known& one, const TensorNames::Known& other) {
+  constexpr std::size_t kUnitsOfLink = 8;
+  context_.budget.spend(kUnitsOfLink);
+  context_.names.link(one, other);
+}
+
+// The result is the argument.
+void Knowledge::share(const Value& argument, const Value& result) {
+  if (find_proxy(result) == nullptr) return;
+  const TensorNames::Known known = shared_known(argument);
+  if (known == nullptr) return;
+  if (known->is_unknown()) change_known(known, known_of(result));
+  share_known(result, known);
+}
+
+void Knowledge::note_results(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  if (!context_.shapes || values.empty() || schema.arguments.empty()) return;
+  const bool moves_elements =
+      has_trait(node, traits::kMovesElements) && !torchscript::is_tensor(*schema.arguments[0].type);
+  if (moves_elements) {
+    const TensorNames::Known whole = shared_known(values[0]);
+    if (whole == nullptr) return;
+    const auto* result = node->outputs().size() == 1 ? &frames_.value(node->output()) : nullptr;
+    const auto* items = whole->sequence();
+    if (schema.name == "aten::__getitem__" && items != nullptr && result != nullptr && values[1].is_int()) {
+      const std::int64_t at = values[1].to_int() + (values[1].to_int() < 0 ? std::ssize(*items) : 0);
+      if (at >= 0 && at < std::ssize(*items)) {
+        note_part(values[0], static_cast<std::size_t>(at), *result);
+        return;
+      }
+    }
+    std::vector<TensorNames::Known> all;
+    for (const Value& value : values) add_shared(value, all);
+    if (result != nullptr) add_shared(*result, all);
+    for (const TensorNames::Known& known : all) link(whole, known);
+    return;
+  }
+  if (!schema.is_mutable() && !has_trait(node, traits::kMayBeArgument)) return;
+  const Operator* row = find_operator(schema);
+  if (row == nullptr) return;
+  for (const Alias& alias : costed_operator(*row).aliases) {
+    if (!alias.may_be_same || alias.argument >= values.size() || alias.result >= node->outputs().size())
+      continue;
+    const IrValue* output = node->output(alias.result);
+    if (!output->has_uses()) continue;
+    const Value& argument = values[alias.argument];
+    const Value& result = frames_.value(output);
+    if (alias.always && !alias.of_elements && schema.arguments[alias.argument].is_written &&
+        torchscript::is_tensor(*output->type())) {
+      share(argument, result);
+      continue;
+    }
+    std::vector<TensorNames::Known> all;
+    add_shared(argument, all);
+    const TensorNames::Known known = shared_known(result);
+    if (known == nullptr) continue;
+    for (const TensorNames::Known& other : all) link(known, other);
+  }
+}
+
+Value Knowledge::note_part(const Value& whole, std::optional<std::size_t> index, Value part) {
+  if (!context_.shapes || find_proxy(part) == nullptr) return part;
+  const TensorNames::Known around = shared_known(whole);
+  if (around == nullptr || !may_hold_tensor(*find_proxy(part)->static_type)) return part;
+  if (!index) {
+    link(around, shared_known(part));
+    return part;
+  }
+  constexpr std::size_t kUnitsOfPart = 16;
+  context_.budget.spend(kUnitsOfPart);
+  if (auto known = context_.names.find_part(around, *index)) {
+    share_known(part, std::move(known));
+    return part;
+  }
+  share_known(part, context_.names.add_part(around, *index, known_of(part)));
+  changes_.add([this, around, at = *index] { context_.names.forget_part(around, at); });
+  return part;
+}
+
+void Knowledge::note_call(const Value& result, const Value& inner, const Values& arguments) {
+  if (!context_.shapes || find_proxy(result) == nullptr) return;
+  std::vector<TensorNames::Known> given, made;
+  for (const Value& argument : arguments) add_shared(argument, given);
+  add_shared(inner, made);
+  for (const TensorNames::Known& known : made) {
+    if (!context_.names.is_linked(known) && std::ranges::find(given, known) == given.end()) continue;
+    if (const TensorNames::Known whole = shared_known(result)) link(whole, known);
+  }
+}
+
+void Knowledge::note_choice(const Value& result, const Values& of) {
+  if (!context_.shapes || find_proxy(result) == nullptr) return;
+  const TensorNames::Known known = shared_known(result);
+  if (known == nullptr) return;
+  std::vector<TensorNames::Known> all;
+  for (const Value& value : of) add_shared(value, all);
+  for (const TensorNames::Known& other : all) link(known, other);
+}
+
+// Where a tensor of the model has another shape by now, a value of that shape stands for it.
+const Values& Knowledge::as_they_are(const Values& values, Values& changed) const {
+  const auto find = [&](const Value& value) {
+    return value.is_tensor() ? context_.names.find(value.to_tensor()) : nullptr;
+  };
+  const auto stand_in = [&](const Value& value) {
+    const TensorNames::Known known = find(value);
+    if (known == nullptr) return value;
+    Value now = make_proxy(NodeRef{}, tensor_type());
+    share_known(now, known);
+    return now;
+  };
+  const auto is_concerned = [&](const Value& value) {
+    return find(value) != nullptr ||
+           (value.is_list() &&
+            std::ranges::any_of(value.items(), [&](const Value& item) { return find(item) != nullptr; }));
+  };
+  if (!context_.names.has_changed() || std::ranges::none_of(values, is_concerned)) return values;
+  for (const Value& value : values) {
+    if (!value.is_list()) {
+      changed.push_back(stand_in(value));
+      continue;
+    }
+    Values items;
+    for (const Value& item : value.items()) items.push_back(stand_in(item));
+    changed.push_back(make_list(value.to_list().element_type, std::move(items)));
+  }
+  return changed;
 }
 
 // What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
@@ -204,7 +387,9 @@ bool Knowledge::change_list(const FunctionSchema& schema, const Values& values,
   if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
   if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
-  change_known(*proxy, AbstractValue{std::move(changed->rest)});
+  const TensorNames::Known list = proxy->known;
+  change_known(list, AbstractValue{std::move(changed->rest)});
+  context_.names.rearrange(list);
   return true;
 }
 
@@ -226,8 +411,9 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
   const std::string& name = schema.name;
   const auto* type = find_proxy(values[0])->static_type->as<DictType>();
   if (type == nullptr) return false;
-  const auto part = [&](const Value& key, const AbstractValue& known) {
-    return recording_.apply("operator.getitem", {values[0], key}, type->value(), node, known);
+  const auto part = [&](const Value& key, std::size_t index, const AbstractValue& known) {
+    return note_part(values[0], index,
+                     recording_.apply("operator.getitem", {values[0], key}, type->value(), node, known));
   };
   if (name == "aten::len") {
     frames_.set(node, static_cast<std::int64_t>(dict->keys.size()));
@@ -243,7 +429,7 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
     }
     if (!is_there) return false;
     const auto index = static_cast<std::size_t>(found - dict->keys.begin());
-    frames_.set(node, part(values[1], AbstractValue(dict->values[index])));
+    frames_.set(node, part(values[1], index, AbstractValue(dict->values[index])));
     return true;
   }
   const bool keys = name == "aten::keys" || name == "aten::items";
@@ -257,26 +443,58 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
     if (!items) {
       list->items.push_back(key);
     } else if (!keys) {
-      list->items.push_back(part(key, known));
+      list->items.push_back(part(key, i, known));
     } else {
-      list->items.push_back(make_tuple({key, part(key, known)}));
+      list->items.push_back(make_tuple({key, part(key, i, known)}));
     }
   }
   frames_.set(node, list);
   return true;
 }
 
-void Knowledge::change_known(const Proxy& proxy, AbstractValue known) {
-  if (const TensorInfo* info = proxy.known->tensor(); info != nullptr && info->content) {
+void Knowledge::change_known(const TensorNames::Known& target, AbstractValue known) {
+  if (const TensorInfo* info = target->tensor(); info != nullptr && info->content) {
     constants_.forget_contents();
   }
-  if (*proxy.known == known) return;
-  if (!context_.records() && proxy.ref.valid()) {
-    *proxy.known = AbstractValue{};  // a leaf does that to its argument, and may do it again
-    return;
+  if (*target == known) return;
+  context_.names.note_change(target);
+  if (context_.mode == Mode::kAbstract) {
+    // What a leaf does to its arguments stays, and nobody sees it do that.
+    AbstractValue both = common(*target, known);
+    if (both.tensor() != nullptr) {
+      *target = std::move(both);
+      return;
+    }
+    changes_.add([target] { *target = {}; });
+  } else {
+    changes_.add([target, before = *target] { *target = before; });
   }
-  changes_.add([target = proxy.known, before = *proxy.known] { *target = before; });
-  *proxy.known = std::move(known);
+  *target = std::move(known);
+}
+
+void Knowledge::change_others(const TensorNames::Known& changed) {
+  const auto forget = [](AbstractValue& known) {
+    if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value)) {
+      std::ranges::fill(*items, AbstractValue{});
+    } else if (auto* dict = std::get_if<AbstractValue::Dict>(&known.value)) {
+      std::ranges::fill(dict->values, AbstractValue{});
+    } else {
+      known = {};
+    }
+  };
+  for (const TensorNames::Other& other : context_.names.others(changed)) {
+    context_.budget.spend(1);
+    AbstractValue known = *other.known;
+    if (!other.part) {
+      forget(known);
+    } else if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value)) {
+      if (*other.part < items->size()) (*items)[*other.part] = other.is_same ? *changed : AbstractValue{};
+    } else if (auto* dict = std::get_if<AbstractValue::Dict>(&known.value)) {
+      if (*other.part < dict->values.size())
+        dict->values[*other.part] = other.is_same ? *changed : AbstractValue{};
+    }
+    change_known(other.known, std::move(known));
+  }
 }
 
 // That needs no shapes of inputs.

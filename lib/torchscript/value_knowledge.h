@@ -1,6 +1,7 @@
 // What is known of values that depend on inputs: sizes that operators give, and questions that they answer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "torchscript/changes.h"
 #include "torchscript/constant_tensors.h"
 #include "torchscript/input_guards.h"
+#include "torchscript/tensor_names.h"
 
 namespace fxtrace::torchscript {
 
@@ -28,9 +30,17 @@ class Knowledge {
 
   // A question that what is known answers, without a node or with a few others: sets the node's output.
   bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  // What is known of an operator's results; and of arguments that it changes.
+  // What is known of an operator's results; and of arguments that it changes, by all of their names.
   std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
                                            const Values& values);
+  // The node's results are set: which of them are arguments of it, or may be, or are in them.
+  void note_results(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  // `part` was taken out of `whole`, which is a list, tuple, dict or object, or of no known form.  Gives it.
+  Value note_part(const Value& whole, std::optional<std::size_t> index, Value part);
+  // What `result` stands for is `inner` where a call was followed that got the arguments.
+  void note_call(const Value& result, const Value& inner, const Values& arguments);
+  // `result` is one of them.
+  void note_choice(const Value& result, const Values& of);
   // Keeps what a node that was recorded gives, where no data goes into it; without shapes.
   void keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
                    const NodeRef& recorded);
@@ -45,7 +55,15 @@ class Knowledge {
   bool asks_size_of_constant(const IrNode* node, const Values& values);
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
-  void change_known(const Proxy& proxy, AbstractValue known);
+  TensorNames::Known shared_known(const Value& value);
+  void add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth = 0);
+  void link(const TensorNames::Known& one, const TensorNames::Known& other);
+  void share(const Value& argument, const Value& result);
+  const Values& as_they_are(const Values& values, Values& changed) const;
+  void change_arguments(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                        const std::vector<AbstractValue>& results);
+  void change_known(const TensorNames::Known& target, AbstractValue known);
+  void change_others(const TensorNames::Known& changed);
   bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
 
   Context& context_;

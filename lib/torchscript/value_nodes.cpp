@@ -76,8 +76,9 @@ void ValueNodes::cast(const IrNode* node) {
   }
   const TypePtr& type = node->output()->type();
   const bool is_narrower = is_subtype(*type, *proxy->static_type);
+  if (run_.shapes && !proxy->known) share_known(whole, std::make_shared<AbstractValue>());
   Value cast = make_proxy(proxy->ref, is_narrower ? type : proxy->static_type, proxy->meaning);
-  static_cast<Proxy&>(cast.to_handle()).known = proxy->known;
+  share_known(cast, proxy->known);
   frames_.set(node, std::move(cast));
 }
 
@@ -219,8 +220,10 @@ void ValueNodes::construct(const IrNode* node) {
 Value ValueNodes::item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
                        bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
-  return recording_.apply("operator.getitem", {sequence, index}, type, node,
-                          items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
+  Value part =
+      recording_.apply("operator.getitem", {sequence, index}, type, node,
+                       items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
+  return run_.knowledge.note_part(sequence, index, std::move(part));
 }
 
 void ValueNodes::unpack(const IrNode* node) {
@@ -272,9 +275,15 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
     if (!missing) return current;
   }
   const TypePtr static_type = current.is_tensor() ? TypePtr(tensor_type()) : type;
-  AbstractValue info;
-  if (run_.shapes && (current.is_tensor() || opaque_proxy)) info = known_of_value(current);
-  if (!run_.records()) return make_proxy(NodeRef{}, static_type, std::move(info));
+  std::shared_ptr<AbstractValue> shared;
+  if (run_.shapes && current.is_tensor()) shared = run_.names.of(current.to_tensor());
+  if (run_.shapes && opaque_proxy) shared = std::make_shared<AbstractValue>(known_of_value(current));
+  const auto proxy_of = [&](NodeRef ref) {
+    Value made = make_proxy(ref, static_type);
+    share_known(made, shared);
+    return made;
+  };
+  if (!run_.records()) return proxy_of(NodeRef{});
   const std::string* path = run_.program.find_path(&object);
   if (path == nullptr || !module) {  // a script object is no module, by whose path its tensors could be had
     if (current.is_tensor()) return current;
@@ -282,14 +291,16 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   }
   const std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
   Meta known = meta_of(type);
-  if (current.is_tensor()) {
+  if (current.is_tensor() && shared && run_.names.has_changed()) {
+    known = meta_of(static_type, *shared);
+  } else if (current.is_tensor()) {
     known.type = "Tensor";
     known.dtype = dtype_name(current.to_tensor().dtype);
     known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
   }
   const NodeId id = live ? run_.tracer->get_attr_again(target, std::move(known), frames_.location(node))
                          : run_.tracer->get_attr(target, std::move(known), frames_.location(node));
-  return make_proxy(run_.ref(id), static_type, std::move(info));
+  return proxy_of(run_.ref(id));
 }
 
 void ValueNodes::get_attribute(const IrNode* node) {
@@ -301,8 +312,9 @@ void ValueNodes::get_attribute(const IrNode* node) {
     const auto* slots = known_of(holder).sequence();
     AbstractValue known =
         slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
-    return frames_.set(node, recording_.apply("builtins.getattr", {holder, name}, node->output()->type(),
-                                              node, std::move(known)));
+    Value part =
+        recording_.apply("builtins.getattr", {holder, name}, node->output()->type(), node, std::move(known));
+    return frames_.set(node, run_.knowledge.note_part(holder, slot, std::move(part)));
   }
   if (!holder.is_object()) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   frames_.set(node, attribute(holder.to_object(), name, node));

@@ -1,20 +1,8 @@
 #include "verify/mapped_weights.h"
 
-#include <cerrno>
-#include <new>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "support/error.h"
 
 namespace fxtrace::verify {
-
-MappedWeights::~MappedWeights() {
-  for (auto& [name, storage] : storages_) {
-    if (storage.mapping != nullptr) ::munmap(storage.mapping, storage.mapped);
-  }
-}
 
 const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record) {
   auto [place, is_new] = storages_.try_emplace(record.storage);
@@ -32,22 +20,10 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
     storage.size = storage.content.size();
     return storage;
   }
-  // Behind the end of the file there is nothing to map.
-  if (*bytes.offset > file_.size() || bytes.size > file_.size() - *bytes.offset)
-    throw RunError("the file ends within " + record.record);
   if (bytes.size == 0) return storage;
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const std::uint64_t start = *bytes.offset / page * page;
-  const auto ahead = static_cast<std::size_t>(*bytes.offset - start);
-  storage.mapped = ahead + static_cast<std::size_t>(bytes.size);
-  storage.mapping = ::mmap(nullptr, storage.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor(),
-                           static_cast<off_t>(start));
-  if (storage.mapping == MAP_FAILED) {
-    storage.mapping = nullptr;
-    if (errno == ENOMEM) throw std::bad_alloc();  // --max-memory counts what can be written
-    throw RunError("cannot map " + record.record + " into memory");
-  }
-  storage.data = static_cast<char*>(storage.mapping) + ahead;
+  storage.data = mappings_.map(*bytes.offset, bytes.size);
+  if (storage.data == nullptr)
+    throw RunError(record.record + " cannot be mapped into memory, or the file ends within it");
   storage.size = static_cast<std::size_t>(bytes.size);
   return storage;
 }

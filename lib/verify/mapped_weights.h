@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "archive/model_file.h"
 #include "exported/exported_archive.h"
 #include "verify/engine.h"
+#include "verify/file_mappings.h"
 
 namespace fxtrace::verify {
 
@@ -16,10 +16,7 @@ namespace fxtrace::verify {
 class MappedWeights {
  public:
   MappedWeights(const Engine& engine, ModelFile file, const ExportedArchive& archive)
-      : engine_(engine), file_(std::move(file)), archive_(archive) {}
-  ~MappedWeights();
-  MappedWeights(const MappedWeights&) = delete;
-  MappedWeights& operator=(const MappedWeights&) = delete;
+      : engine_(engine), mappings_(std::move(file)), archive_(archive) {}
 
   // Throws RunError.
   RunValue tensor(const TensorRecord& record);
@@ -28,14 +25,12 @@ class MappedWeights {
   struct Storage {
     void* data = nullptr;
     std::size_t size = 0;
-    void* mapping = nullptr;  // null for one that was compressed
-    std::size_t mapped = 0;
-    std::string content;
+    std::string content;  // of one that was compressed
   };
   const Storage& storage(const TensorRecord& record);
 
   const Engine& engine_;
-  ModelFile file_;
+  FileMappings mappings_;
   const ExportedArchive& archive_;
   std::map<std::string, Storage> storages_;
 };

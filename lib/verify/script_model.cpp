@@ -1,23 +1,65 @@
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "archive/zip_archive.h"
 #include "support/qualified_name.h"
 #include "trace/input_choice.h"
 #include "verify/constants.h"
+#include "verify/file_mappings.h"
 #include "verify/nested.h"
 #include "verify/runnable_model.h"
 
 namespace fxtrace::verify {
 namespace {
 
+// What an archive is loaded from.
+struct ScriptFile {
+  ModelFile file;
+  std::string folder;  // "archive/"
+  ZipArchive zip;
+  FileMappings mappings;
+};
+
+// An FxtraceRead; the context is a ScriptFile.
+std::size_t read_script(void* context, std::uint64_t offset, void* to, std::size_t size) {
+  return read_file(&static_cast<ScriptFile*>(context)->file, offset, to, size);
+}
+
+// An FxtraceMap; the context is a ScriptFile.
+void* map_record(void* context, const char* record, std::size_t* size) {
+  auto& script = *static_cast<ScriptFile*>(context);
+  const std::string name = script.folder + record;
+  constexpr std::uint64_t kWorthIt = 1U << 16;  // there can be no more than some ten thousand mappings
+  constexpr std::uint64_t kAlignment = 16;
+  const std::uint64_t bytes = script.zip.size(name);
+  const std::optional<std::uint64_t> offset = bytes < kWorthIt ? std::nullopt : script.zip.find_stored(name);
+  if (!offset || *offset % kAlignment != 0) return nullptr;
+  *size = static_cast<std::size_t>(bytes);
+  try {
+    return script.mappings.map(*offset, bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 class ScriptModel : public RunnableModel {
  public:
   explicit ScriptModel(const ModelSource& source)
-      : source_(source), engine_(source.engine), constants_(source.engine, source.file, source.root) {
-    root_ = engine_.take(engine_.api().load(read_file, &source_.file, source_.file.size()));
+      : source_(source),
+        engine_(source.engine),
+        constants_(source.engine, source.file, source.root),
+        script_{source.file, source.root.empty() ? "" : source.root + "/", ZipArchive(source.file),
+                FileMappings(source.file)} {
+    // LibTorch mends old quantized modules after it has loaded them in its own way.
+    const bool is_mapped = std::ranges::none_of(source_.collection.modules, [](const ModuleRecord& module) {
+      return module.type.find("quantized") != std::string::npos;
+    });
+    root_ = engine_.take(
+        engine_.api().load(read_script, is_mapped ? map_record : nullptr, &script_, source_.file.size()));
     for (const ParameterRecord& parameter : source_.collection.parameters) {
       if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
         buffers_.emplace_back(parameter.name, find(parameter.name));
@@ -137,6 +179,7 @@ class ScriptModel : public RunnableModel {
   const Engine& engine_;
   ConstantReader constants_;
   std::unordered_map<std::string, std::vector<std::string>> other_names_;  // by first name
+  ScriptFile script_;
   RunValue root_;
   // The tensors of the file: what forward assigns to an attribute is no part of a graph.
   std::vector<std::pair<std::string, RunValue>> buffers_;

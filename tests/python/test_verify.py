@@ -1,9 +1,14 @@
 """fxtrace verify: every sample's graph computes what its file computes, and planted faults are found where they are."""
 
+import contextlib
 import copy
+import glob
+import hashlib
 import json
 import os
 import subprocess
+import time
+import zipfile
 
 import harness
 import jsonschema_rs
@@ -362,3 +367,62 @@ def test_in_python(program, pair, archives, monkeypatch):
         fxtrace.verify(archives / "net.pt2", max_deep=2)
     with pytest.raises(fxtrace.InputError, match="has no input 'y'"):
         fxtrace.verify(archives / "net.pt2", inputs={"y": torch.rand(2)})
+
+
+# --- weights ---
+
+
+def most_of_its_own(command: list[str]) -> int:
+    """The most memory that processes of the command had of their own at one time, in MB."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    most = 0
+    while process.poll() is None:
+        for status in [f"/proc/{process.pid}/status", *children_of(process.pid)]:
+            with contextlib.suppress(OSError, IndexError), open(status, encoding="utf-8") as file:
+                most = max(most, int(file.read().split("RssAnon:")[1].split()[0]) >> 10)
+        time.sleep(0.01)
+    assert process.wait() == 0, process.communicate()
+    return most
+
+
+def children_of(pid: int) -> list[str]:
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+            found += [f"/proc/{child}/status" for child in file.read().split()]
+    return found
+
+
+def rewritten(path: str, to: str, **options) -> str:
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(to, "w", **options) as other:
+        for name in archive.namelist():
+            other.writestr(name, archive.read(name))
+    return to
+
+
+def test_weights_are_mapped(program, tmp_path):
+    import torch
+
+    class Large(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.large = torch.nn.Parameter(torch.zeros(1 << 26))
+            self.register_buffer("table", torch.zeros(1 << 15))
+            self.linear = torch.nn.Linear(300, 300)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.table[:4].add_(x[0, :4])
+            return self.linear(x) + self.table[0] + self.large[5]
+
+    path = str(tmp_path / "large.pt")
+    torch.jit.script(Large()).save(path)
+    with open(path, "rb") as file:
+        before = hashlib.sha256(file.read()).hexdigest()
+    options = ["--input", "float32[2,300]", "--runs", "2"]
+    assert most_of_its_own([program.path, "verify", path, *options]) < 200  # one weight alone has 256
+    with open(path, "rb") as file:
+        assert hashlib.sha256(file.read()).hexdigest() == before
+    # What cannot be mapped is read: records that are compressed, or begin anywhere.
+    for name, how in (("deflated.pt", {"compression": zipfile.ZIP_DEFLATED, "compresslevel": 1}), ("moved.pt", {})):
+        result = verify(program, rewritten(path, str(tmp_path / name), **how), *options)
+        assert result.stdout.startswith("equal, bit for bit: "), (name, result.stdout, result.stderr)
