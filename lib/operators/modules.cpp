@@ -1,7 +1,6 @@
 #include "operators/modules.h"
 
-#include <algorithm>
-#include <array>
+#include "operators/name_rows.h"
 
 namespace fxtrace {
 namespace {
@@ -9,7 +8,7 @@ namespace {
 using namespace module_traits;  // NOLINT(google-build-using-namespace): the table is written with them
 
 struct Row {
-  std::string_view name;
+  std::string_view space, names;
   ModuleTraits traits = kKnown;
 };
 
@@ -19,145 +18,55 @@ constexpr ModuleTraits kOverLast = kKnown | kAnyRank;  // elementwise, or over t
 constexpr ModuleTraits kNorm = kKnown | kWritesOwnInTraining;
 constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 
-// Behind "torch.nn.modules.", in byte order.  Containers, lazy modules, Transformer and what takes a function
+// Behind "torch.nn.modules.".  Containers, lazy modules, Transformer and what takes a function
 // of the user are left out.  tests/python/test_module_traits.py compares it with torch.
-constexpr auto kRows = std::to_array<Row>({
-    {"activation.CELU", kActivation},
-    {"activation.ELU", kActivation},
-    {"activation.GELU", kOverLast},
-    {"activation.GLU"},
-    {"activation.Hardshrink", kOverLast},
-    {"activation.Hardsigmoid", kActivation},
-    {"activation.Hardswish", kActivation},
-    {"activation.Hardtanh", kActivation},
-    {"activation.LeakyReLU", kActivation},
-    {"activation.LogSigmoid", kOverLast},
-    {"activation.LogSoftmax"},
-    {"activation.Mish", kActivation},
-    {"activation.MultiheadAttention", kKnown | kRandomInTraining},
-    {"activation.PReLU"},
-    {"activation.RReLU", kActivation | kRandomInTraining},
-    {"activation.ReLU", kActivation},
-    {"activation.ReLU6", kActivation},
-    {"activation.SELU", kActivation},
-    {"activation.SiLU", kActivation},
-    {"activation.Sigmoid", kOverLast},
-    {"activation.Softmax"},
-    {"activation.Softmax2d", kKnown | kRows2d},
-    {"activation.Softmin"},
-    {"activation.Softplus", kOverLast},
-    {"activation.Softshrink", kOverLast},
-    {"activation.Softsign", kOverLast},
-    {"activation.Tanh", kOverLast},
-    {"activation.Tanhshrink", kOverLast},
-    {"activation.Threshold", kActivation},
-    {"adaptive.AdaptiveLogSoftmaxWithLoss"},
-    {"batchnorm.BatchNorm1d", kNorm},
-    {"batchnorm.BatchNorm2d", kNorm},
-    {"batchnorm.BatchNorm3d", kNorm},
-    {"batchnorm.SyncBatchNorm", kNorm},
-    {"channelshuffle.ChannelShuffle", kView},
-    {"conv.Conv1d", kKnown | kRows1d},
-    {"conv.Conv2d", kKnown | kRows2d},
-    {"conv.Conv3d", kKnown | kRows3d},
-    {"conv.ConvTranspose1d", kKnown | kRows1d},
-    {"conv.ConvTranspose2d", kKnown | kRows2d},
-    {"conv.ConvTranspose3d", kKnown | kRows3d},
-    {"distance.CosineSimilarity"},
-    {"distance.PairwiseDistance"},
-    {"dropout.AlphaDropout", kDropout},
-    {"dropout.Dropout", kDropout | kAnyRank},
-    {"dropout.Dropout1d", kDropout},
-    {"dropout.Dropout2d", kDropout},
-    {"dropout.Dropout3d", kDropout},
-    {"dropout.FeatureAlphaDropout", kDropout},
-    {"flatten.Flatten", kView},
-    {"flatten.Unflatten", kView},
-    {"fold.Fold"},
-    {"fold.Unfold"},
-    {"instancenorm.InstanceNorm1d", kNorm},
-    {"instancenorm.InstanceNorm2d", kNorm},
-    {"instancenorm.InstanceNorm3d", kNorm},
-    {"linear.Bilinear"},
-    {"linear.Identity", kView | kIdentity | kAnyRank},
-    {"linear.Linear", kOverLast},
-    {"linear.NonDynamicallyQuantizableLinear", kOverLast},
-    {"loss.BCELoss"},
-    {"loss.BCEWithLogitsLoss"},
-    {"loss.CTCLoss"},
-    {"loss.CosineEmbeddingLoss"},
-    {"loss.CrossEntropyLoss"},
-    {"loss.GaussianNLLLoss"},
-    {"loss.HingeEmbeddingLoss"},
-    {"loss.HuberLoss"},
-    {"loss.KLDivLoss"},
-    {"loss.L1Loss"},
-    {"loss.MSELoss"},
-    {"loss.MarginRankingLoss"},
-    {"loss.MultiLabelMarginLoss"},
-    {"loss.MultiLabelSoftMarginLoss"},
-    {"loss.MultiMarginLoss"},
-    {"loss.NLLLoss"},
-    {"loss.NLLLoss2d"},
-    {"loss.PoissonNLLLoss"},
-    {"loss.SmoothL1Loss"},
-    {"loss.SoftMarginLoss"},
-    {"loss.TripletMarginLoss"},
-    {"normalization.CrossMapLRN2d"},
-    {"normalization.GroupNorm"},
-    {"normalization.LayerNorm", kOverLast},
-    {"normalization.LocalResponseNorm"},
-    {"normalization.RMSNorm", kOverLast},
-    {"padding.CircularPad1d", kKnown | kRows1d},
-    {"padding.CircularPad2d", kKnown | kRows2d},
-    {"padding.CircularPad3d", kKnown | kRows3d},
-    {"padding.ConstantPad1d"},
-    {"padding.ConstantPad2d"},
-    {"padding.ConstantPad3d"},
-    {"padding.ReflectionPad1d", kKnown | kRows1d},
-    {"padding.ReflectionPad2d", kKnown | kRows2d},
-    {"padding.ReflectionPad3d", kKnown | kRows3d},
-    {"padding.ReplicationPad1d", kKnown | kRows1d},
-    {"padding.ReplicationPad2d", kKnown | kRows2d},
-    {"padding.ReplicationPad3d", kKnown | kRows3d},
-    {"padding.ZeroPad1d"},
-    {"padding.ZeroPad2d"},
-    {"padding.ZeroPad3d"},
-    {"pixelshuffle.PixelShuffle", kView},
-    {"pixelshuffle.PixelUnshuffle", kView},
-    {"pooling.AdaptiveAvgPool1d", kKnown | kRows1d},
-    {"pooling.AdaptiveAvgPool2d", kKnown | kRows2d},
-    {"pooling.AdaptiveAvgPool3d", kKnown | kRows3d},
-    {"pooling.AdaptiveMaxPool1d", kKnown | kRows1d},
-    {"pooling.AdaptiveMaxPool2d", kKnown | kRows2d},
-    {"pooling.AdaptiveMaxPool3d", kKnown | kRows3d},
-    {"pooling.AvgPool1d", kKnown | kRows1d},
-    {"pooling.AvgPool2d", kKnown | kRows2d},
-    {"pooling.AvgPool3d", kKnown | kRows3d},
-    {"pooling.FractionalMaxPool2d", kKnown | kRandom},
-    {"pooling.FractionalMaxPool3d", kKnown | kRandom},
-    {"pooling.LPPool1d", kKnown | kRows1d},
-    {"pooling.LPPool2d", kKnown | kRows2d},
-    {"pooling.LPPool3d", kKnown | kRows3d},
-    {"pooling.MaxPool1d", kKnown | kRows1d},
-    {"pooling.MaxPool2d", kKnown | kRows2d},
-    {"pooling.MaxPool3d", kKnown | kRows3d},
-    {"pooling.MaxUnpool1d"},
-    {"pooling.MaxUnpool2d"},
-    {"pooling.MaxUnpool3d"},
-    {"rnn.GRU", kView | kRandomInTraining},
-    {"rnn.GRUCell"},
-    {"rnn.LSTM", kView | kRandomInTraining},
-    {"rnn.LSTMCell"},
-    {"rnn.RNN", kView | kRandomInTraining},
-    {"rnn.RNNCell"},
-    {"sparse.Embedding", kKnown | kWritesOwn | kAnyRank},
-    {"sparse.EmbeddingBag", kKnown | kWritesOwn},
-    {"upsampling.Upsample"},
-    {"upsampling.UpsamplingBilinear2d"},
-    {"upsampling.UpsamplingNearest2d"},
-});
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
+constexpr Row kRows[] = {
+    {"activation", "GLU LogSoftmax PReLU Softmax Softmin"},
+    {"activation", "CELU ELU Hardsigmoid Hardswish Hardtanh LeakyReLU Mish ReLU ReLU6 SELU SiLU Threshold",
+     kActivation},
+    {"activation", "RReLU", kActivation | kRandomInTraining},
+    {"activation", "MultiheadAttention", kKnown | kRandomInTraining},
+    {"activation", "Softmax2d", kKnown | kRows2d},
+    {"activation", "GELU Hardshrink LogSigmoid Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink",
+     kOverLast},
+    {"adaptive", "AdaptiveLogSoftmaxWithLoss"},
+    {"batchnorm", "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm", kNorm},
+    {"channelshuffle", "ChannelShuffle", kView},
+    {"conv", "Conv1d ConvTranspose1d", kKnown | kRows1d},
+    {"conv", "Conv2d ConvTranspose2d", kKnown | kRows2d},
+    {"conv", "Conv3d ConvTranspose3d", kKnown | kRows3d},
+    {"distance", "CosineSimilarity PairwiseDistance"},
+    {"dropout", "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout", kDropout},
+    {"dropout", "Dropout", kDropout | kAnyRank},
+    {"flatten", "Flatten Unflatten", kView},
+    {"fold", "Fold Unfold"},
+    {"instancenorm", "InstanceNorm1d InstanceNorm2d InstanceNorm3d", kNorm},
+    {"linear", "Bilinear"},
+    {"linear", "Linear NonDynamicallyQuantizableLinear", kOverLast},
+    {"linear", "Identity", kView | kIdentity | kAnyRank},
+    {"loss",
+     "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
+     "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
+     "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
+     "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss"},
+    {"normalization", "CrossMapLRN2d GroupNorm LocalResponseNorm"},
+    {"normalization", "LayerNorm RMSNorm", kOverLast},
+    {"padding", "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d"},
+    {"padding", "CircularPad1d ReflectionPad1d ReplicationPad1d", kKnown | kRows1d},
+    {"padding", "CircularPad2d ReflectionPad2d ReplicationPad2d", kKnown | kRows2d},
+    {"padding", "CircularPad3d ReflectionPad3d ReplicationPad3d", kKnown | kRows3d},
+    {"pixelshuffle", "PixelShuffle PixelUnshuffle", kView},
+    {"pooling", "MaxUnpool1d MaxUnpool2d MaxUnpool3d"},
+    {"pooling", "FractionalMaxPool2d FractionalMaxPool3d", kKnown | kRandom},
+    {"pooling", "AdaptiveAvgPool1d AdaptiveMaxPool1d AvgPool1d LPPool1d MaxPool1d", kKnown | kRows1d},
+    {"pooling", "AdaptiveAvgPool2d AdaptiveMaxPool2d AvgPool2d LPPool2d MaxPool2d", kKnown | kRows2d},
+    {"pooling", "AdaptiveAvgPool3d AdaptiveMaxPool3d AvgPool3d LPPool3d MaxPool3d", kKnown | kRows3d},
+    {"rnn", "GRUCell LSTMCell RNNCell"},
+    {"rnn", "GRU LSTM RNN", kView | kRandomInTraining},
+    {"sparse", "EmbeddingBag", kKnown | kWritesOwn},
+    {"sparse", "Embedding", kKnown | kWritesOwn | kAnyRank},
+    {"upsampling", "Upsample UpsamplingBilinear2d UpsamplingNearest2d"},
+};
 
 }  // namespace
 
@@ -165,8 +74,9 @@ ModuleTraits traits_of_module(std::string_view type) {
   constexpr std::string_view kPrefix = "torch.nn.modules.";
   if (!type.starts_with(kPrefix)) return 0;
   type.remove_prefix(kPrefix.size());
-  const auto row = std::ranges::lower_bound(kRows, type, {}, &Row::name);
-  return row != kRows.end() && row->name == type ? row->traits : 0;
+  static const NameTable<Row> table(kRows);
+  const Row* row = table.find(type);
+  return row != nullptr ? row->traits : 0;
 }
 
 std::size_t spatial_dimensions(ModuleTraits traits) {

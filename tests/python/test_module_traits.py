@@ -27,8 +27,9 @@ def rows(file: str) -> dict[str, str]:
         text = source.read()
     groups = dict(re.findall(r"constexpr \w+Traits (\w+) = ([^;]+);", text))
     found = {}
-    for name, rest in re.findall(r'\{\s*"([\w.]+)"((?:,\s*\{?[^{}]*\}?)?)\s*\},', text):
-        found[name] = re.sub(r"\w+", lambda word: groups.get(word[0], word[0]), rest)
+    for space, names, rest in re.findall(r'\{\s*"([\w.]+)",\s*((?:"[^"]*"\s*)+)((?:,\s*\{?[^{}]*\}?)?)\s*\},', text):
+        for name in re.findall(r"\w+", names):
+            found[f"{space}.{name}"] = re.sub(r"\w+", lambda word: groups.get(word[0], word[0]), rest)
     return found
 
 
