@@ -29,7 +29,7 @@ class PickleCheck {
     std::uint32_t nesting = 0;
     bool shared = false;  // fetched from the memo: no longer to be changed
   };
-  using Id = std::size_t;
+  using Id = std::uint32_t;
 
   void step(char opcode) {
     switch (opcode) {
@@ -124,15 +124,20 @@ class PickleCheck {
     if (nesting > kMaxNesting) {
       throw input_error("its pickle nests values more than " + std::to_string(kMaxNesting) + " deep");
     }
-    if (values_.size() == kMaxValues) {
-      throw input_error("its pickle has more than " + std::to_string(kMaxValues) + " values");
-    }
-    stack_.push_back(values_.size());
+    count();
+    stack_.push_back(static_cast<Id>(values_.size()));
     values_.push_back({nesting});
   }
+  void count() {
+    if (count_++ == kMaxValues) {
+      throw input_error("its pickle has more than " + std::to_string(kMaxValues) + " values");
+    }
+  }
+  // Numbers and texts are all alike: most of what there is.
   void leaf(std::size_t size) {
     skip(size);
-    push(0);
+    count();
+    stack_.push_back(kLeaf);
   }
   // Takes `count` values off; the deepest's nesting, and one more.
   std::uint32_t take(std::size_t count) {
@@ -153,6 +158,7 @@ class PickleCheck {
   void change(std::size_t count) {
     const std::uint32_t nesting = take(count);
     if (stack_.empty()) throw input_error("its pickle changes what it did not make");
+    if (stack_.back() == kLeaf) throw input_error("its pickle changes what it did not make");
     Value& value = values_[stack_.back()];
     // Whoever fetched the value has a nesting that is no longer true; only cycles need that.
     if (value.shared) throw input_error("its pickle has a value that contains itself");
@@ -176,11 +182,13 @@ class PickleCheck {
     stack_.push_back(memo_[index]);
   }
 
-  static constexpr Id kNoValue = SIZE_MAX;
+  static constexpr Id kNoValue = UINT32_MAX;
+  static constexpr Id kLeaf = 0;
   std::string_view bytes_;
   std::size_t at_ = 0;
   bool done_ = false;
-  std::vector<Value> values_;
+  std::vector<Value> values_{Value{}};
+  std::size_t count_ = 0;
   std::vector<Id> stack_;
   std::vector<std::size_t> marks_;
   std::vector<Id> memo_;

@@ -97,6 +97,7 @@ class Reading {
   explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
 
   ProgramGraph run(const JsonValue& graph) {
+    reserve(graph);
     for (const JsonValue input : graph.at("inputs").items()) read_input(input);
     for (const JsonValue node : graph.at("nodes").items()) read_node(node);
     for (const JsonValue output : graph.at("outputs").items()) {
@@ -111,6 +112,17 @@ class Reading {
   }
 
  private:
+  // Operations and values are large, and moved where their number is not known.
+  void reserve(const JsonValue& graph) {
+    constexpr std::size_t kMost = std::size_t{1} << 18;  // a file may say anything
+    std::size_t inputs = 0, nodes = 0;
+    for (const JsonValue input : graph.at("inputs").items()) inputs += input.is_object() ? 1 : 0;
+    for (const JsonValue node : graph.at("nodes").items()) nodes += node.is_object() ? 1 : 0;
+    graph_.operations.reserve(std::min(nodes, kMost));
+    graph_.values.reserve(std::min(inputs + nodes, kMost));  // one for most nodes
+    by_name_.reserve(std::min(inputs + nodes, kMost));
+  }
+
   ValueId define(std::string_view name, const JsonValue& place) {
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
     if (!name.empty() && !by_name_.emplace(name, value).second)

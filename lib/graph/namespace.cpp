@@ -289,9 +289,8 @@ std::string Namespace::create(std::string_view candidate) {
     number = std::max<std::int64_t>(old_count, 0);
     if (is_illegal(name)) name = base + "_" + std::to_string(++number);
   }
-  while (used_.contains(name)) name = base + "_" + std::to_string(++number);
+  while (!used_.insert(name).second) name = base + "_" + std::to_string(++number);
 
-  used_.insert(name);
   count_[base] = number;
   log_.push_back({name, std::move(base), old_count});
   return name;

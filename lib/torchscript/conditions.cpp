@@ -67,7 +67,7 @@ void Conditions::expect(const Value& condition, bool holds) {
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
   if (!context_.records()) return;
   expect(condition, holds);
-  const auto source = frames_.location(node);
+  const std::optional<SourceLocation> source = frames_.location(node);
   std::optional<Expression> expr = find_expression(node->input(0), condition);
   if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
   if (expr) context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);

@@ -103,6 +103,7 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
     fields = &lines_holder.items();
   }
   std::unordered_map<const void*, std::size_t> known;
+  table.entries.reserve(fields->size());
   for (const auto& line : *fields) {
     const auto& parts = line.items();
     const auto& range = parts.at(1).items();
@@ -111,14 +112,20 @@ DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
     table.entries.push_back({parts.at(0).to_int(), source->second,
                              static_cast<std::size_t>(std::max<std::int64_t>(0, range.at(1).to_int()))});
   }
-  std::ranges::stable_sort(table.entries, {}, &Entry::offset);
+  if (!std::ranges::is_sorted(table.entries, {}, &Entry::offset))
+    std::ranges::stable_sort(table.entries, {}, &Entry::offset);
   return table;
 }
 
 std::string DebugRecords::Table::beginning(const Source& source, std::size_t most, bool line) const {
   std::string text;
+  if (!line) {
+    std::size_t size = 0;
+    for (const std::uint32_t piece : source.pieces) size = std::min(size + strings[piece].size(), most);
+    text.reserve(size);
+  }
   for (const std::uint32_t piece : source.pieces) {
-    text += strings[piece];
+    text.append(strings[piece], 0, most - text.size());
     const std::size_t end = line ? text.find('\n') : std::string::npos;
     if (end == std::string::npos && text.size() < most) continue;
     text.resize(std::min(end, most));

@@ -60,7 +60,7 @@ const Value* Frames::find_replacement(const Value& container) const {
   return found == made_.end() ? nullptr : &found->second.proxy;
 }
 
-std::optional<SourceLocation> Frames::location(const IrNode* node) const {
+Shared<std::optional<SourceLocation>> Frames::location(const IrNode* node) const {
   if (node == nullptr || frames_.empty()) return std::nullopt;
   return program_.location(node, frames_.back().function);
 }

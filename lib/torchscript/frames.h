@@ -55,7 +55,7 @@ class Frames {
   void take_back_replacement(const Value& container) { made_.erase(container.identity()); }
   const Value* find_replacement(const Value& container) const;
 
-  std::optional<SourceLocation> location(const IrNode* node) const;
+  Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node) const;
   // As the model's code would.
   [[noreturn]] void raise(std::string message, const IrNode* node) const {

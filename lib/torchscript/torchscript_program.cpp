@@ -352,14 +352,13 @@ bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string
   return it != set_attributes_.end() && it->second.count(attribute) != 0;
 }
 
-std::optional<SourceLocation> TorchScriptProgram::location(const IrNode* node,
-                                                           const std::string& function) const {
+Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode* node,
+                                                                   const std::string& function) const {
   const auto known = locations_.find(node);
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->source_range());
   if (found && found->function.empty()) found->function = function;
-  locations_.emplace(node, found);
-  return found;
+  return locations_.emplace(node, std::move(found)).first->second;
 }
 
 std::optional<SourceLocation> TorchScriptProgram::location(const script::SourceRange& range,

@@ -46,7 +46,7 @@ class TorchScriptProgram : public fxtrace::Program {
   // Whether any code of the archive sets this attribute.
   bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
   // Where the node comes from in Python.  `function` names the method or function that holds it.
-  std::optional<SourceLocation> location(const IrNode* node, const std::string& function) const;
+  Shared<std::optional<SourceLocation>> location(const IrNode* node, const std::string& function) const;
   std::optional<SourceLocation> location(const script::SourceRange& range, const std::string& function) const;
   // Python's stack where torch.jit.trace recorded the node, innermost first; empty for other code.
   std::vector<StackFrame> stack(const IrNode* node) const;
@@ -76,7 +76,7 @@ class TorchScriptProgram : public fxtrace::Program {
   // What the code says, found when it is first asked for.
   mutable std::unordered_map<const ClassType*, std::unordered_set<std::string>> set_attributes_;
   mutable std::unordered_set<const ClassType*> searched_types_;
-  mutable std::unordered_map<const IrNode*, std::optional<SourceLocation>> locations_;
+  mutable std::unordered_map<const IrNode*, Shared<std::optional<SourceLocation>>> locations_;
   mutable NumberMeanings meanings_;
   mutable std::unordered_map<const Function*, bool> same_as_forward_;
 };

@@ -61,9 +61,10 @@ std::string call_text(const FunctionSchema& schema, const Values& values) {
 }  // namespace
 
 Traits Knowledge::traits_of(const IrNode* node) {
-  const auto [place, is_new] = traits_.emplace(node, 0);
-  const auto* schema = is_new ? node->operator_schema() : nullptr;
-  if (schema != nullptr) place->second = fxtrace::traits_of(find_operator(schema->schema));
+  const script::OperatorSchema* schema = node->operator_schema();
+  if (schema == nullptr) return 0;
+  const auto [place, is_new] = traits_.emplace(schema, 0);
+  if (is_new) place->second = fxtrace::traits_of(find_operator(schema->schema));
   return place->second;
 }
 
@@ -399,7 +400,7 @@ void Knowledge::report_invalid(const IrNode* node, const std::string& what, cons
   if (context_.both_ways || context_.mode == Mode::kState) return;
   const ModuleInfo& module = context_.program.modules()[context_.module.index];
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
-  if (const auto source = frames_.location(node))
+  if (const std::optional<SourceLocation> source = frames_.location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
   context_.bound->report_invalid(context_.module, node, text + ": " + error);
 }

@@ -24,7 +24,7 @@ class Knowledge {
         guards_(guards),
         constants_(constants) {}
 
-  // What the table says of the node's operator; looked up once, as loops run it many times.
+  // What the table says of the node's operator.
   Traits traits_of(const IrNode* node);
   bool has_trait(const IrNode* node, Traits trait) { return (traits_of(node) & trait) != 0; }
 
@@ -72,7 +72,7 @@ class Knowledge {
   Recording& recording_;
   InputGuards& guards_;
   ConstantTensors& constants_;
-  std::unordered_map<const IrNode*, Traits> traits_;  // of operators that were run
+  std::unordered_map<const script::OperatorSchema*, Traits> traits_;  // of operators that were run
 };
 
 }  // namespace fxtrace::torchscript

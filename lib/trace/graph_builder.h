@@ -51,7 +51,7 @@ class GraphBuilder {
   // `identity` tells equal ones; the name is made up.
   std::optional<NodeId> find_constant(const void* identity) const;
   NodeId constant(const void* identity, const std::function<Constant()>& make, Shared<Scope> scope,
-                  std::optional<SourceLocation> source);
+                  Shared<std::optional<SourceLocation>> source);
   // One that has a name, which find_attr() finds.
   NodeId named_constant(const std::string& name, const std::function<Constant()>& make, Shared<Scope> scope);
   void guard(Expression expr, std::optional<SourceLocation> source);

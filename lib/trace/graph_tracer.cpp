@@ -79,7 +79,8 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
 }
 
 // Tensors are operands of subgraphs; control flow takes no other.
-NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source) {
+NodeId GraphTracer::get_attr(const std::string& target, Meta meta,
+                             Shared<std::optional<SourceLocation>> source) {
   GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
   auto id = home.find_attr(target);
   if (!id) {
@@ -93,7 +94,7 @@ NodeId GraphTracer::get_attr(const std::string& target, Meta meta, std::optional
 }
 
 NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta,
-                                   std::optional<SourceLocation> source) {
+                                   Shared<std::optional<SourceLocation>> source) {
   return append(
       {Opcode::kGetAttr, target, {}, {}, calls_.back().scope, std::move(meta), std::move(source), ""});
 }
@@ -105,20 +106,20 @@ NodeId GraphTracer::get_constant(const std::string& name, const std::function<Co
 }
 
 NodeId GraphTracer::constant(const void* identity, const std::function<Constant()>& make,
-                             std::optional<SourceLocation> source) {
+                             Shared<std::optional<SourceLocation>> source) {
   if (const auto known = builder().find_constant(identity)) return *known;
   check_limit();
   return builder().constant(identity, make, calls_.back().scope, std::move(source));
 }
 
 NodeId GraphTracer::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                                  std::optional<SourceLocation> source, std::string name_hint) {
+                                  Shared<std::optional<SourceLocation>> source, std::string name_hint) {
   return call_with_subgraphs(std::move(target), std::move(args), std::move(kwargs), std::move(meta),
                              std::move(source), std::move(name_hint), {});
 }
 
 NodeId GraphTracer::call_with_subgraphs(std::string target, std::vector<Argument> args, Kwargs kwargs,
-                                        Meta meta, std::optional<SourceLocation> source,
+                                        Meta meta, Shared<std::optional<SourceLocation>> source,
                                         std::string name_hint, const std::vector<NodeId>& for_subgraphs) {
   use_parameters(args, kwargs, for_subgraphs);
   return append({Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs),
@@ -126,14 +127,14 @@ NodeId GraphTracer::call_with_subgraphs(std::string target, std::vector<Argument
 }
 
 NodeId GraphTracer::call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs,
-                                        Meta meta, std::optional<SourceLocation> source) {
+                                        Meta meta, Shared<std::optional<SourceLocation>> source) {
   use_parameters(args, kwargs);
   return append({Opcode::kCallFunction, std::move(qualified_name), std::move(args), std::move(kwargs),
                  calls_.back().scope, std::move(meta), std::move(source), "", true});
 }
 
 NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                                std::optional<SourceLocation> source) {
+                                Shared<std::optional<SourceLocation>> source) {
   use_parameters(args, kwargs);
   return append({Opcode::kCallMethod, std::move(target), std::move(args), std::move(kwargs),
                  calls_.back().scope, std::move(meta), std::move(source), ""});
@@ -409,7 +410,7 @@ bool GraphTracer::runs_in_leaf(ModuleId module) const {
 }
 
 NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                              std::optional<SourceLocation> source, std::string method) {
+                              Shared<std::optional<SourceLocation>> source, std::string method) {
   check_limit();
   const std::int64_t number = log_.begin_call(current_module(), module);
   use_all_parameters(module);

@@ -63,22 +63,22 @@ class GraphTracer {
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
   // One node for each target, made at the first use.
-  NodeId get_attr(const std::string& target, Meta meta, std::optional<SourceLocation> source);
+  NodeId get_attr(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // A node for each use: the value may have changed since the last.
-  NodeId get_attr_again(const std::string& target, Meta meta, std::optional<SourceLocation> source);
+  NodeId get_attr_again(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // A tensor of the program's own, under its own name in the graph's constants.
   NodeId get_constant(const std::string& name, const std::function<Constant()>& make);
   // A tensor or script object that has no qualified name.  `identity` tells equal ones.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
-                  std::optional<SourceLocation> source);
+                  Shared<std::optional<SourceLocation>> source);
   // `name_hint`: what the node is called if it can be; empty: made from the target.
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                       std::optional<SourceLocation> source, std::string name_hint = {});
+                       Shared<std::optional<SourceLocation>> source, std::string name_hint = {});
   // Of the model's own Python; the name must not be is_reserved_target().
   NodeId call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                             std::optional<SourceLocation> source);
+                             Shared<std::optional<SourceLocation>> source);
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                     std::optional<SourceLocation> source);
+                     Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
   void guard(Expression expr, std::optional<SourceLocation> source);
   // An option for this graph does nothing.
@@ -122,7 +122,7 @@ class GraphTracer {
   // The call of the operator whose subgraphs were recorded.  Parameters among `for_subgraphs` are used where
   // the subgraphs use them, not by the call.
   NodeId call_with_subgraphs(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                             std::optional<SourceLocation> source, std::string name_hint,
+                             Shared<std::optional<SourceLocation>> source, std::string name_hint,
                              const std::vector<NodeId>& for_subgraphs);
   // Using this node is using the parameter: a subgraph gets parameters as its inputs.
   void stands_for_parameter(NodeId node, const std::string& qualified_name);
@@ -134,7 +134,7 @@ class GraphTracer {
   bool runs_in_leaf(ModuleId module) const;
   // `method`: what runs instead of forward (see Node::method).
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                   std::optional<SourceLocation> source, std::string method = {});
+                   Shared<std::optional<SourceLocation>> source, std::string method = {});
   // Runs `run` as the forward of `module`.  False when that failed: then everything recorded since is gone,
   // the module is a leaf from now on, and the caller records it as one.
   bool inline_call(ModuleId module, const std::function<void()>& run);
