@@ -28,6 +28,7 @@ from ._collection import (
     TensorInfo,
     load,
 )
+from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
 from ._errors import (
     Error,
     FxtraceWarning,
@@ -48,9 +49,12 @@ from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 __all__ = [
     "PH",
     "Collection",
+    "ComparedModel",
+    "Comparison",
     "Constant",
     "Cost",
     "Device",
+    "Difference",
     "Dtype",
     "Error",
     "Execution",
@@ -71,6 +75,7 @@ __all__ = [
     "Meta",
     "Model",
     "Module",
+    "ModuleDifferences",
     "ModuleProfile",
     "ModuleUses",
     "ModulesFailed",
@@ -88,6 +93,7 @@ __all__ = [
     "TensorInfo",
     "UsageError",
     "Verification",
+    "diff",
     "find_program",
     "load",
     "trace",
