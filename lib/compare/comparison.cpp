@@ -58,6 +58,12 @@ ComparedModel describe(const GraphCollection& collection, const ModelSummary& mo
   return described;
 }
 
+// TorchScript does not say that a class is of __main__.
+std::string_view qualified(std::string_view type) {
+  constexpr std::string_view kMain = "__main__.";
+  return type.starts_with(kMain) ? type.substr(kMain.size()) : type;
+}
+
 std::string failure_text(const Failure& failure) {
   return std::string(to_string(failure.kind)) + ": " + failure.message;
 }
@@ -72,6 +78,11 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (const auto size : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
   return text + "]";
+}
+
+// As print_node(), without the arguments, which may be many.
+std::string short_text(const Node& node) {
+  return "%" + node.name + " = " + to_string(node.op) + "[" + *node.target + "](...)";
 }
 
 // What a node does, without what it is called.
@@ -275,7 +286,8 @@ class Comparer {
       moved.other = b.path;
       add(a.path, std::move(moved));
     }
-    if (a.type != b.type && !a.type.empty() && !b.type.empty()) change("type", a.type, b.type);
+    if (qualified(a.type) != qualified(b.type) && !a.type.empty() && !b.type.empty())
+      change("type", a.type, b.type);
     if (a.status != b.status) {
       change("status", status_text(a), status_text(b));
     } else if (a.failure && b.failure && failure_text(*a.failure) != failure_text(*b.failure)) {
@@ -411,7 +423,7 @@ class Comparer {
   struct GraphPair {
     const ModuleGraph* before = nullptr;
     const ModuleGraph* after = nullptr;
-    std::string name;  // as Difference::graph
+    Shared<std::string> name;  // as Difference::graph
   };
 
   void compare_all_graphs() {
@@ -439,8 +451,8 @@ class Comparer {
   void one_sided_graph(const ModuleGraph& graph, Change change) {
     const CommonNames names = common_names(change == Change::kAdded);
     const ComparedGraph compared(graph, schemas_, names);
-    for (Place i = 0; i < compared.size(); ++i)
-      one_sided_node(compared, i, change, graph.module, graph.module);
+    const Shared<std::string> name = graph.module;
+    for (Place i = 0; i < compared.size(); ++i) one_sided_node(compared, i, change, name, graph.module);
   }
 
   CommonNames common_names(bool is_after) const {
@@ -465,9 +477,9 @@ class Comparer {
     const ComparedGraph& before;
     const ComparedGraph& after;
     const NodePairs& nodes;
-    const std::string& name;
+    const Shared<std::string>& name;
     Renames renames;
-    std::vector<bool> has_other_shape;  // by node of the first
+    std::vector<bool> has_changed;  // by node of the first: its shape, or what it does
     // Bodies of control flow that belong together.
     std::vector<std::pair<std::string, std::string>> bodies;
   };
@@ -503,7 +515,7 @@ class Comparer {
       const ModuleGraph* body = pair.before->subgraphs.find(names.first);
       const ModuleGraph* other = pair.after->subgraphs.find(names.second);
       if (body != nullptr && other != nullptr)
-        pending.push_back({body, other, pair.name + ":" + names.first});
+        pending.push_back({body, other, *pair.name + ":" + names.first});
     }
   }
 
@@ -541,7 +553,7 @@ class Comparer {
     if (renames_.empty()) renames_ = now.renames;
   }
 
-  void one_sided_node(const ComparedGraph& graph, Place place, Change change, const std::string& name,
+  void one_sided_node(const ComparedGraph& graph, Place place, Change change, const Shared<std::string>& name,
                       const std::string& root) {
     constexpr std::size_t kUsers = 3;
     const bool is_added = change == Change::kAdded;
@@ -590,26 +602,34 @@ class Comparer {
     difference.follows = follows;
     if (options_.kinds.has(kind)) {
       if (now.after[j].name != difference.subject) difference.other = now.after[j].name;
-      difference.text = print_node(now.before.graph().graph, now.before[i]);
+      difference.text = short_text(now.before[i]);
     }
     add(path_of(now, i), std::move(difference));
+  }
+
+  std::int64_t count_changes() const {
+    return result_.count(DifferenceKind::kNodes) + result_.count(DifferenceKind::kArguments);
   }
 
   void compare_nodes(Current& now, Place i, Place j) {
     const Node& a = now.before[i];
     const Node& b = now.after[j];
-    if (compare_targets(now, i, j)) {
+    const std::int64_t changes = count_changes();
+    constexpr std::size_t kMostApart = 64;  // arguments of which each is told
+    if (compare_targets(now, i, j) &&
+        std::max(now.before.arguments(i).size(), now.after.arguments(j).size()) <= kMostApart) {
       compare_arguments(now, i, j);
     } else {
       compare_values(now, i, j);
     }
+    now.has_changed[i] = count_changes() != changes;
     compare_meta(now, i, j);
     if (now.before.module(i) != now.after.module(j)) {
       Difference moved = node_difference(now, i, DifferenceKind::kNodes);
       moved.change = Change::kMoved;
       moved.before = a.scope->module_path;
       moved.after = b.scope->module_path;
-      moved.text = print_node(now.before.graph().graph, a);
+      moved.text = short_text(a);
       add(path_of(now, i), std::move(moved));
     }
     if (a.name != b.name) {
@@ -691,7 +711,7 @@ class Comparer {
     }
   }
 
-  // Of nodes that do something else, whose arguments have other names: all together.
+  // All together: of nodes that do something else, whose arguments have other names, or that have many.
   void compare_values(Current& now, Place i, Place j) {
     const auto a = now.before.arguments(i);
     const auto b = now.after.arguments(j);
@@ -774,15 +794,15 @@ class Comparer {
     if (now.nodes.in_after(i) == j || now.nodes.in_before(j) == kNoPlace) return true;
     if (now.nodes.in_after(i) != kNoPlace) return false;
     // Removed: what fed it now feeds its user.
-    constexpr int kMostSteps = 64;
+    int steps = 64;
     std::vector<Place> pending{i};
-    for (int steps = 0; steps < kMostSteps && !pending.empty(); ++steps) {
+    while (!pending.empty()) {
       const Place at = pending.back();
       pending.pop_back();
       for (const auto& feed : now.before.feeds(at)) {
+        if (steps-- == 0) return false;
         if (now.nodes.in_after(feed.node) == j) return true;
-        if (now.nodes.in_after(feed.node) == kNoPlace && pending.size() < kMostSteps)
-          pending.push_back(feed.node);
+        if (now.nodes.in_after(feed.node) == kNoPlace) pending.push_back(feed.node);
       }
     }
     return false;
@@ -797,7 +817,7 @@ class Comparer {
     std::optional<bool> follows;  // worked out where it is needed
     const auto change = [&](const char* field, std::string before, std::string after) {
       if (!follows) follows = follows_others(now, i, j);
-      now.has_other_shape[i] = true;
+      now.has_changed[i] = true;
       add_node_change(now, i, j, DifferenceKind::kShapes, field, std::move(before), std::move(after),
                       *follows);
     };
@@ -824,14 +844,15 @@ class Comparer {
            });
   }
 
-  // Because of an input that is another one, or of another shape; or of a parameter.
+  // Because it does something else, or an input is another one or has changed; or of a parameter.
   bool follows_others(const Current& now, Place i, Place j) const {
     const Node& node = now.before[i];
+    if (now.has_changed[i]) return true;
     if (node.op == Opcode::kGetAttr)
       return resized_.contains(std::string(QualifiedName(*node.target).parent()));
     if (node.op == Opcode::kCallModule && resized_.contains(*node.target)) return true;
     for (const auto& feed : now.before.feeds(i)) {
-      if (now.nodes.in_after(feed.node) == kNoPlace || now.has_other_shape[feed.node]) return true;
+      if (now.nodes.in_after(feed.node) == kNoPlace || now.has_changed[feed.node]) return true;
     }
     return std::ranges::any_of(now.after.feeds(j),
                                [&](const auto& feed) { return now.nodes.in_before(feed.node) == kNoPlace; });
@@ -883,7 +904,7 @@ class Comparer {
         difference.change = Change::kMoved;
         if (moved.before != kNone) difference.before = now.before[nodes[moved.before]].name;
         if (moved.after != kNone) difference.after = now.after[now.nodes.in_after(nodes[moved.after])].name;
-        difference.text = print_node(now.before.graph().graph, now.before[i]);
+        difference.text = short_text(now.before[i]);
         add(path_of(now, i), std::move(difference));
       }
     }

@@ -15,6 +15,7 @@
 
 #include "graph/graph_collection.h"
 #include "summaries/parameter_sizes.h"
+#include "support/shared.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace {
@@ -66,10 +67,12 @@ struct Difference {
   std::string other;  // its name in the second collection, where that is another
   std::string field;  // which of it is another: "type", "shape", "alpha"; empty: all of it
   std::optional<std::string> before, after;
-  std::string text;  // of a node what it does, as print_node() has it
+  // Of a node what it does, as print_node() has it; where only a part of it is another, without its
+  // arguments: %add = call_function[aten.add.Tensor](...)
+  std::string text;
   // Of a node: path of the module whose graph it is in, and behind ":" names of bodies of control flow;
   // empty in the root's graph.
-  std::string graph;
+  Shared<std::string> graph;
   std::vector<std::string> users;  // of a node that was added or removed: the first ones
   std::optional<SourceLocation> source;
   // Path of a module whose own difference tells of this: one that was added or removed, or is traced on one

@@ -79,7 +79,7 @@ std::string common_text(const ModuleDifferences& module) {
     text += "\n" + (is_name ? common_name(subject) : common_text(subject, module.path));
     text += "\n" + common_name(difference.other) + "\n" + difference.field;
     text += "\n" + common(difference.before.value_or("-")) + "\n" + common(difference.after.value_or("-"));
-    text += "\n" + common_text(difference.text, module.path) + "\n" + without_numbers(difference.graph);
+    text += "\n" + common_text(difference.text, module.path) + "\n" + without_numbers(*difference.graph);
     text += "\n" + without_numbers(difference.within.value_or("-")) + (difference.follows ? "f" : "") + "\n";
   }
   return text;

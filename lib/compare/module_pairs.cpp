@@ -41,7 +41,10 @@ ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& a
   structures_before_ = find_structures(before_, before);
   structures_after_ = find_structures(after_, after);
   join_equal(true);
-  join_equal(false);
+  // What one pair takes along may leave another one alone.
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds && join_equal(false); ++round) {
+  }
   join_renamed();
 }
 
@@ -95,7 +98,7 @@ void ModulePairs::join(std::size_t before, std::size_t after) {
 
 // `is_outermost`: of what is gone or new only modules that stand in none that is.  Modules without parameters
 // look alike, so they belong together in one parent only.
-void ModulePairs::join_equal(bool is_outermost) {
+bool ModulePairs::join_equal(bool is_outermost) {
   struct Candidates {
     std::vector<std::size_t> before, after;
   };
@@ -129,6 +132,7 @@ void ModulePairs::join_equal(bool is_outermost) {
   for (const auto& [i, j] : pairs) {
     if (in_after_[i] == ModuleTree::kNone && in_before_[j] == ModuleTree::kNone) join(i, j);
   }
+  return !pairs.empty();
 }
 
 // One module that is gone, and one that is new, in one parent and of one structure but for sizes: it was

@@ -50,7 +50,7 @@ class ModulePairs {
 
  private:
   void join(std::size_t before, std::size_t after);
-  void join_equal(bool is_outermost);
+  bool join_equal(bool is_outermost);  // whether there were any
   void join_renamed();
 
   ModuleTree before_, after_;

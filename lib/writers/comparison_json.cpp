@@ -148,7 +148,7 @@ class Writer {
     text_or_null("before", difference.before);
     text_or_null("after", difference.after);
     known("text", difference.text);
-    text("graph", difference.graph);
+    text("graph", *difference.graph);
     json_.key("users");
     json_.open('[');
     for (const std::string& user : difference.users) {

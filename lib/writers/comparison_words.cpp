@@ -211,8 +211,8 @@ std::string remark_of(const Difference& difference) {
       difference.kind == DifferenceKind::kNodes || difference.kind == DifferenceKind::kArguments;
   if (difference.source && is_node && difference.source->line > 0)
     parts.push_back(safe(file_name(difference.source->file)) + ":" + std::to_string(difference.source->line));
-  const std::size_t body = difference.graph.find(':');
-  if (body != std::string::npos) parts.push_back("in " + safe(difference.graph.substr(body + 1)));
+  const std::size_t body = difference.graph->find(':');
+  if (body != std::string::npos) parts.push_back("in " + safe(difference.graph->substr(body + 1)));
   return joined(parts, "; ");
 }
 
