@@ -101,10 +101,17 @@ std::string constant_text(const Constant& constant) {
   return text;
 }
 
+// Of values without nodes in them; a nan is one.
+bool is_same_plain(const Argument& a, const Argument& b) {
+  if (a == b) return true;
+  const Graph none;
+  return a.value.index() == b.value.index() && print_argument(none, a) == print_argument(none, b);
+}
+
 bool is_equal(const Constant& a, const Constant& b) {
-  return std::tie(a.dtype, a.shape, a.data, a.object_type) ==
-             std::tie(b.dtype, b.shape, b.data, b.object_type) &&
-         (a.data || a.record == b.record);
+  if (std::tie(a.dtype, a.shape, a.object_type) != std::tie(b.dtype, b.shape, b.object_type)) return false;
+  if (!a.data || !b.data) return !a.data && !b.data && a.record == b.record;
+  return std::ranges::equal(*a.data, *b.data, is_same_plain);
 }
 
 class Comparer {
@@ -330,7 +337,7 @@ class Comparer {
     for (const auto& [name, value] : a.attributes) {
       const auto other = others.find(name);
       const bool is_known = other != others.end();
-      if (is_known ? !(value == *other->second) : is_one_kind)
+      if (is_known ? !is_same_plain(value, *other->second) : is_one_kind)
         change(name, &value, is_known ? other->second : nullptr);
       if (is_known) others.erase(other);
     }
@@ -783,9 +790,7 @@ class Comparer {
       }
       return same;
     }
-    const auto* number = a.get_if<double>();
-    if (number != nullptr && *number != *number) return *b.get_if<double>() != *b.get_if<double>();  // nan
-    return a == b;
+    return is_same_plain(a, b);
   }
 
   static bool is_same_node(const Current& now, NodeId a, NodeId b) {

@@ -293,7 +293,7 @@ std::vector<Line> summary(const Comparison& comparison) {
   if (is_known && (a.is_partial || b.is_partial)) costs += ", without what is not known";
   lines.emplace_back("Costs", costs);
   std::vector<std::string> others;
-  add_count(others, DifferenceKind::kOrder, "difference in order");
+  add_count(others, DifferenceKind::kOrder, "order change");
   add_count(others, DifferenceKind::kGuards, "guard");
   add_count(others, DifferenceKind::kNames, "name");
   add_count(others, DifferenceKind::kSources, "source");
