@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/graphviz.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
@@ -19,25 +20,30 @@
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "compare/comparison.h"
+#include "compare/merged_collection.h"
 #include "graph/summary.h"
 #include "support/nearest.h"
 #include "writers/comparison_json.h"
 #include "writers/comparison_markdown.h"
 #include "writers/comparison_text.h"
+#include "writers/dot_writer.h"
 
 namespace fxtrace::cli {
 namespace {
 
 constexpr int kDiffers = 1;
 
-enum class DiffFormat { kText, kJson, kMarkdown };
+enum class DiffFormat { kText, kJson, kMarkdown, kPicture };
 
 struct FormatRow {
   DiffFormat format;
-  const char* suffix;  // of -o
+  const char* suffix;              // of -o
+  const char* graphviz = nullptr;  // what it draws of the DOT that is written
 };
 constexpr FormatRow kFormats[] = {
-    {DiffFormat::kText, ".txt"}, {DiffFormat::kJson, ".json"}, {DiffFormat::kMarkdown, ".md"}};
+    {DiffFormat::kText, ".txt"},           {DiffFormat::kJson, ".json"},
+    {DiffFormat::kMarkdown, ".md"},        {DiffFormat::kPicture, ".svg", "svg"},
+    {DiffFormat::kPicture, ".png", "png"}, {DiffFormat::kPicture, ".dot"}};
 
 struct Arguments {
   TraceArguments trace;
@@ -49,23 +55,24 @@ struct Arguments {
   VerboseArgument verbose;
 
   // Both throw Error(kUsage).
-  DiffFormat format() const;
+  const FormatRow& format() const;
   struct Kinds {
     DifferenceKinds told, failing;
   };
   Kinds kinds() const;
 };
 
-DiffFormat Arguments::format() const {
-  if (json) return DiffFormat::kJson;
-  if (markdown) return DiffFormat::kMarkdown;
+const FormatRow& Arguments::format() const {
   std::string suffix = std::filesystem::path(output).extension().string();
   std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (suffix.empty()) return DiffFormat::kText;
+  if (suffix.empty()) suffix = ".txt";
+  if (json) suffix = ".json";
+  if (markdown) suffix = ".md";
   for (const FormatRow& row : kFormats) {
-    if (suffix == row.suffix) return row.format;
+    if (suffix == row.suffix) return row;
   }
-  throw usage_error("-o " + output + ": no format has the suffix '" + suffix + "', only .txt, .json and .md",
+  throw usage_error("-o " + output + ": no format has the suffix '" + suffix +
+                        "', only .txt, .json, .md, .svg, .png and .dot",
                     {"--json or --markdown writes that format into a file of any name"});
 }
 
@@ -139,10 +146,14 @@ int diff(const Arguments& arguments, const Config& config, const SummaryLayout& 
   const GraphCollection& before = read(config, first, isolated, console);
   const GraphCollection& after = read(config, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
-  Comparison& comparison = isolated.keep(compare(before, after, {kinds.told}));
+  const DiffFormat format = arguments.format().format;
+  Comparison& comparison = isolated.keep(
+      compare(before, after, {format == DiffFormat::kPicture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
   output.write([&](std::ostream& out) {
-    const DiffFormat format = arguments.format();
+    if (format == DiffFormat::kPicture) {
+      return write_dot(isolated.keep(merge(before, after, comparison, kinds.told)), out, PictureOptions{});
+    }
     if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);
     fold_equal_modules(comparison);
     if (format == DiffFormat::kMarkdown) return write_comparison_markdown(comparison, out);
@@ -164,14 +175,19 @@ int diff(const Arguments& arguments, const Config& config, const SummaryLayout& 
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   Config config = arguments.trace.resolve();
-  static_cast<void>(arguments.format());  // what is wrong is said first
-  static_cast<void>(arguments.kinds());
+  static_cast<void>(arguments.kinds());  // what is wrong is said first
+  static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");
   const InputFile first(arguments.before, console.in());
   const InputFile second(arguments.after, console.in());
   Output output(arguments.output, first, console);
   output.check_not(second);
+  if (const char* const drawn = arguments.format().graphviz; drawn != nullptr) {
+    output.set_filter([graphviz = Graphviz(), drawn, &arguments](int dot_text, int picture) {
+      graphviz.draw(drawn, dot_text, picture, arguments.isolation);
+    });
+  }
   SummaryLayout layout;
   if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
   return run_isolated(arguments.isolation, first, output, console, config.options,
@@ -217,7 +233,7 @@ Command make_diff_command(CLI::App& parent) {
   const char* output = "Output";
   app->add_option(
          "-o,--output", arguments->output,
-         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md; FILE is left as it "
+         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md, or a picture, .svg, .png or .dot, of both models in one; FILE is left as it "
          "was if anything fails")
       ->type_name("FILE")
       ->group(output)

@@ -320,13 +320,16 @@ class Comparer {
            QualifiedName(pairs_.before()[i].path).last() == QualifiedName(pairs_.after()[j].path).last();
   }
 
-  // Plain values.  What only another kind of file tells is not known here.
+  // Plain values.  An exported program tells of those that its operations have: others are not known.
   void compare_attributes(const ModuleRecord& a, const ModuleRecord& b) {
     if (a.attributes.empty() && b.attributes.empty()) return;
     const Graph none;
     std::map<std::string_view, const Argument*> others;
     for (const auto& [name, value] : b.attributes) others.emplace(name, &value);
-    const bool is_one_kind = before_.model.kind == after_.model.kind;
+    const auto has_all = [](const GraphCollection& collection) {
+      return collection.model.kind == "torchscript";
+    };
+    const bool are_known = has_all(before_) && has_all(after_);
     const auto change = [&](std::string_view name, const Argument* before, const Argument* after) {
       const auto text = [&](const Argument* value) {
         return value == nullptr ? std::nullopt : std::optional(print_argument(none, *value));
@@ -337,11 +340,11 @@ class Comparer {
     for (const auto& [name, value] : a.attributes) {
       const auto other = others.find(name);
       const bool is_known = other != others.end();
-      if (is_known ? !is_same_plain(value, *other->second) : is_one_kind)
+      if (is_known ? !is_same_plain(value, *other->second) : are_known)
         change(name, &value, is_known ? other->second : nullptr);
       if (is_known) others.erase(other);
     }
-    if (!is_one_kind) return;
+    if (!are_known) return;
     for (const auto& [name, value] : others) change(name, nullptr, value);
   }
 

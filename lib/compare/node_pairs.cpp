@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -51,8 +52,8 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   constexpr int kRadius = 3;
   std::vector<Keys> neighbourhoods{labels};
   for (int i = 0; i < kRadius; ++i) neighbourhoods.push_back(near(neighbourhoods.back()));
-  for (auto i = neighbourhoods.rbegin(); i != neighbourhoods.rend(); ++i) {
-    join_equal(with(scopes, *i), Join::kNear);
+  for (const Keys& neighbourhood : std::ranges::reverse_view(neighbourhoods)) {
+    join_equal(with(scopes, neighbourhood), Join::kNear);
     spread(labels_here);
   }
   join_in_order(labels_here);
@@ -142,34 +143,31 @@ void NodePairs::join(Place before, Place after) {
   in_before_[after] = before;
 }
 
-// Something that belongs together stands next to each of the two, and nothing of that next to both.
+// What feeds the two, or what takes their values, is known on both sides and is something else; and nothing
+// next to them belongs together.
 bool NodePairs::is_elsewhere(Place before, Place after) const {
   bool is_near = false;
-  std::vector<Key> a;
-  std::vector<Key> b;
-  const auto collect = [](std::span<const ComparedGraph::Feed> around, const std::vector<Place>& others,
-                          bool is_before, std::vector<Key>& keys) {
+  const auto known = [](std::span<const ComparedGraph::Feed> around, const std::vector<Place>& others,
+                        bool is_before) {
+    std::vector<Key> keys;
     for (const auto& [slot, node] : around) {
       if (others[node] != kNoPlace) keys.emplace_back(slot, is_before ? others[node] : node);
     }
+    std::ranges::sort(keys);
+    return keys;
   };
-  const auto has_both = [&](std::span<const ComparedGraph::Feed> first,
-                            std::span<const ComparedGraph::Feed> second) {
-    std::vector<Key> here;
-    std::vector<Key> there;
-    collect(first, in_after_, true, here);
-    collect(second, in_before_, false, there);
-    std::ranges::sort(here);
-    std::ranges::sort(there);
+  const auto differ = [&](std::span<const ComparedGraph::Feed> first,
+                          std::span<const ComparedGraph::Feed> second) {
+    const std::vector<Key> a = known(first, in_after_, true);
+    const std::vector<Key> b = known(second, in_before_, false);
     std::vector<Key> common;
-    std::ranges::set_intersection(here, there, std::back_inserter(common));
+    std::ranges::set_intersection(a, b, std::back_inserter(common));
     is_near = is_near || !common.empty();
-    a.insert(a.end(), here.begin(), here.end());
-    b.insert(b.end(), there.begin(), there.end());
+    return !a.empty() && !b.empty();
   };
-  has_both(before_.feeds(before), after_.feeds(after));
-  has_both(before_.users(before), after_.users(after));
-  return !is_near && !a.empty() && !b.empty();
+  const bool feeds_differ = differ(before_.feeds(before), after_.feeds(after));
+  const bool users_differ = differ(before_.users(before), after_.users(after));
+  return !is_near && (feeds_differ || users_differ);
 }
 
 // Inputs of one name, and the outputs.

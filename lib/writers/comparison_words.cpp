@@ -84,7 +84,7 @@ std::string counts(const Comparison& comparison, DifferenceKind kind) {
   return joined(parts, ", ");
 }
 
-std::string with_counts(std::string text, const std::string& counts) {
+std::string with_counts(const std::string& text, const std::string& counts) {
   return counts.empty() ? text : text + ": " + counts;
 }
 

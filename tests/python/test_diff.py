@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import random
+import shutil
 import time
 from collections.abc import Callable
 
@@ -394,6 +395,16 @@ def test_output_is_neither_of_the_two(program, tmp_path):
     assert (tmp_path / "c.md").read_text(encoding="utf-8").startswith("**`a.json → b.json`**")
 
 
+def test_a_picture(program, tmp_path):
+    picture = tmp_path / "diff.dot"
+    for name in ("failing_nested.pt", "exported_cond.pt2", "vision_exported.pt2", "shared_tied_scripted.pt"):
+        program.stdout("diff", sample(name), sample("nested_scripted.pt"), "-o", str(picture))
+        if shutil.which("dot"):
+            harness.check_dot(picture.read_bytes())
+            program.stdout("diff", sample(name), sample("nested_scripted.pt"), "-o", str(tmp_path / "diff.svg"))
+            assert "+ stage" in (tmp_path / "diff.svg").read_text(encoding="utf-8")
+
+
 def test_python(program, monkeypatch):
     monkeypatch.setenv("FXTRACE", program.path)
     before = fxtrace.trace(sample("vision_exported.pt2"))
@@ -413,6 +424,7 @@ def test_python(program, monkeypatch):
 
 
 def check_hostile(program, case, folder) -> None:
+    """Also as a picture."""
     file, other = folder / "hostile.json", folder / "other.json"
     file.write_bytes(case.make())
     other.write_bytes(golden.Case.read(hostile_collections.SMALL).stdout)
@@ -423,6 +435,8 @@ def check_hostile(program, case, folder) -> None:
         assert time.monotonic() - start < 60
         assert done.returncode in (0, 3), (done.returncode, done.stderr[-500:])
         assert len(done.stderr.splitlines()) <= 10
+        drawn = program.run("diff", str(before), str(after), "-o", str(folder / "x.dot"), "--max-memory", "2048", "--max-time", "20")
+        assert drawn.returncode == done.returncode, drawn.stderr[-500:]
         if done.returncode == 0 and before == after:
             assert json.loads(done.stdout)["equal"], told(json.loads(done.stdout))
 

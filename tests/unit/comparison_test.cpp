@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "catch.h"
+#include "compare/merged_collection.h"
 #include "compare/sequences.h"
 #include "sample_collection.h"
 #include "writers/comparison_json.h"
 #include "writers/comparison_markdown.h"
 #include "writers/comparison_text.h"
+#include "writers/dot_writer.h"
 
 namespace {
 
@@ -286,6 +288,47 @@ TEST_CASE("fold_equal_modules tells equal changes of equal blocks once") {
   std::ostringstream markdown;
   write_comparison_markdown(comparison, markdown);
   CHECK(markdown.str().find("```diff\n+ %neg = ") != std::string::npos);
+}
+
+TEST_CASE("merge puts what was removed where it stood, and marks what differs") {
+  auto a = collection(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: pkg.A
+      %sin = call_function[aten.sin.default](%relu)  # a: pkg.A
+      %neg = call_function[aten.neg.default](%sin)  # a: pkg.A
+      %output = output[output](%neg))",
+                      {module("a", "pkg.A")});
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # b: pkg.A
+      %other = call_function[aten.neg.default](%relu)  # b: pkg.A
+      %exp = call_function[aten.exp.default](%other)  # b: pkg.A
+      %output = output[output](%exp))",
+                      {module("b", "pkg.A")});
+  const Comparison comparison = compare(a, b, {DifferenceKinds::all()});
+  const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+  const Graph& graph = merged.collection.graphs.front().graph;
+  CHECK(print_graph(graph) ==
+        "%x = placeholder[x]()\n"
+        "%relu = call_function[aten.relu.default](%x)  # b: pkg.A\n"
+        "%sin = call_function[aten.sin.default](%relu)  # b: pkg.A\n"
+        "%other = call_function[aten.neg.default](%relu)  # b: pkg.A\n"
+        "%exp = call_function[aten.exp.default](%other)  # b: pkg.A\n"
+        "%output = output[output](%exp)\n");
+  Lines marks;
+  for (const NodeId id : graph.order()) {
+    const auto mark = merged.nodes.find(&graph.node(id));
+    if (mark != merged.nodes.end()) marks.push_back(graph.node(id).name + " " + to_string(mark->second));
+  }
+  CHECK(marks == Lines{"sin removed", "exp added"});
+  CHECK(merged.modules.at("b") == Change::kChanged);
+  std::ostringstream dot;
+  write_dot(merged, dot, PictureOptions{});
+  CHECK(dot.str().find("<B>+ exp</B>") != std::string::npos);
+  CHECK(dot.str().find("style=\"rounded,filled,dashed\"") != std::string::npos);
+  // Nothing is marked of kinds that are not told.
+  CHECK(merge(a, b, comparison, {}).nodes.empty());
+  CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);
 }
 
 TEST_CASE("texts of files are printed safely in comparisons") {
