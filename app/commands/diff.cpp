@@ -147,7 +147,7 @@ int diff(const Arguments& arguments, const Config& config, const SummaryLayout& 
   const GraphCollection& after = read(config, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().format;
-  Comparison& comparison = isolated.keep(
+  ModelComparison& comparison = isolated.keep(
       compare(before, after, {format == DiffFormat::kPicture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
   output.write([&](std::ostream& out) {

@@ -119,7 +119,7 @@ class Comparer {
   Comparer(const GraphCollection& before, const GraphCollection& after, const CompareOptions& options)
       : before_(before), after_(after), options_(options), pairs_(before, after) {}
 
-  Comparison run() {
+  ModelComparison run() {
     result_.told = options_.kinds;
     find_covers();
     make_groups();
@@ -1090,7 +1090,7 @@ class Comparer {
   const CompareOptions& options_;
   ModulePairs pairs_;
   SchemaTable schemas_;
-  Comparison result_;
+  ModelComparison result_;
   std::vector<std::size_t> covers_before_, covers_after_;
   std::deque<ModuleDifferences> groups_;  // keys are views of their paths
   std::unordered_map<std::string_view, Group> group_by_path_;
@@ -1121,13 +1121,13 @@ DifferenceKinds DifferenceKinds::usual() {
   return kinds;
 }
 
-std::int64_t Comparison::count(DifferenceKind kind) const {
+std::int64_t ModelComparison::count(DifferenceKind kind) const {
   std::int64_t sum = 0;
   for (const std::int64_t number : counts[static_cast<std::size_t>(kind)]) sum += number;
   return sum;
 }
 
-bool Comparison::has_any(DifferenceKinds kinds) const {
+bool ModelComparison::has_any(DifferenceKinds kinds) const {
   for (std::size_t i = 0; i < kDifferenceKinds; ++i) {
     const auto kind = static_cast<DifferenceKind>(i);
     if (kinds.has(kind) && count(kind) > 0) return true;
@@ -1135,8 +1135,8 @@ bool Comparison::has_any(DifferenceKinds kinds) const {
   return false;
 }
 
-Comparison compare(const GraphCollection& before, const GraphCollection& after,
-                   const CompareOptions& options) {
+ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
+                        const CompareOptions& options) {
   return Comparer(before, after, options).run();
 }
 

@@ -104,7 +104,7 @@ struct ComparedModel {
   bool is_partial = false;  // some costs are not known
 };
 
-struct Comparison {
+struct ModelComparison {
   ComparedModel before, after;
   DifferenceKinds told;
   // By kind and change: how many there are, told or not.
@@ -125,11 +125,11 @@ struct CompareOptions {
 
 // What is not known on one side is no difference: a shape, a cost.  Takes time and memory that grow with the
 // collections' sizes, but for a logarithm.
-Comparison compare(const GraphCollection& before, const GraphCollection& after,
-                   const CompareOptions& options = {});
+ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
+                        const CompareOptions& options = {});
 
 // Modules that differ from each other in numbers of their paths alone, and of which the same is said, become
 // one: of h.0, h.1, ..., h.11 the first.
-void fold_equal_modules(Comparison& comparison);
+void fold_equal_modules(ModelComparison& comparison);
 
 }  // namespace fxtrace

@@ -87,7 +87,7 @@ std::string common_text(const ModuleDifferences& module) {
 
 }  // namespace
 
-void fold_equal_modules(Comparison& comparison) {
+void fold_equal_modules(ModelComparison& comparison) {
   std::unordered_map<std::string, std::size_t> places;
   std::vector<ModuleDifferences> folded;
   for (ModuleDifferences& module : comparison.modules) {

@@ -17,7 +17,7 @@ struct Told {
 
 class Merger {
  public:
-  Merger(const GraphCollection& before, const GraphCollection& after, const Comparison& comparison,
+  Merger(const GraphCollection& before, const GraphCollection& after, const ModelComparison& comparison,
          DifferenceKinds marked)
       : before_(before), comparison_(comparison), marked_(marked) {
     result_.collection = after;
@@ -170,7 +170,7 @@ class Merger {
   }
 
   const GraphCollection& before_;
-  const Comparison& comparison_;
+  const ModelComparison& comparison_;
   DifferenceKinds marked_;
   MergedCollection result_;
   std::unordered_map<std::string_view, std::string> moved_;
@@ -182,7 +182,7 @@ class Merger {
 }  // namespace
 
 MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
-                       const Comparison& comparison, DifferenceKinds marked) {
+                       const ModelComparison& comparison, DifferenceKinds marked) {
   return Merger(before, after, comparison, marked).run();
 }
 

@@ -19,6 +19,6 @@ struct MergedCollection {
 
 // `comparison` is compare()'s of both, told with all kinds, and not folded; those of `marked` leave marks.
 MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
-                       const Comparison& comparison, DifferenceKinds marked);
+                       const ModelComparison& comparison, DifferenceKinds marked);
 
 }  // namespace fxtrace

@@ -50,24 +50,25 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   join_equal(with(scopes, all_ahead), Join::kAll);
   spread(labels_here);
   constexpr int kRadius = 3;
-  std::vector<Keys> neighbourhoods{labels};
-  for (int i = 0; i < kRadius; ++i) neighbourhoods.push_back(near(neighbourhoods.back()));
+  std::vector<Keys> neighbourhoods;
+  for (int i = 0; i < kRadius; ++i) neighbourhoods.push_back(near(i == 0 ? labels : neighbourhoods.back()));
   for (const Keys& neighbourhood : std::ranges::reverse_view(neighbourhoods)) {
-    join_equal(with(scopes, neighbourhood), Join::kNear);
+    join_equal(with(scopes, neighbourhood), Join::kOne);
     spread(labels_here);
   }
-  join_in_order(labels_here);
+  join_in_order(scopes, labels);
   spread(labels_here);
+  join_equal(labels_here, Join::kNear);
   // With other constants, or in another call of the module.
   const Keys operations_here = with(scopes, operations);
   spread(operations_here);
   join_replaced();
+  join_in_order(scopes, operations);
   join_equal(operations_here, Join::kNear);
-  join_in_order(operations_here);
   const Keys labels_in_module = with(modules, labels);
   spread(labels_in_module);
-  join_equal(with(modules, neighbourhoods.back()), Join::kNear);
-  join_in_order(labels_in_module);
+  join_in_order(modules, labels);
+  join_equal(labels_in_module, Join::kNear);
   // In another module.
   join_equal(all_behind, Join::kOne);
   join_equal(all_ahead, Join::kOne);
@@ -200,29 +201,53 @@ void NodePairs::join_equal(const Keys& keys, Join which) {
   for_equal_keys(a, b, [&](std::span<const Key> first, std::span<const Key> second) {
     if (first.size() != second.size() || (which == Join::kOne && first.size() > 1)) return;
     for (std::size_t i = 0; i < first.size(); ++i) {
-      if (which == Join::kNear && is_elsewhere(first[i].second, second[i].second)) continue;
+      if (which != Join::kAll && is_elsewhere(first[i].second, second[i].second)) continue;
       join(first[i].second, second[i].second);
     }
   });
 }
 
-void NodePairs::join_in_order(const Keys& keys) {
-  std::vector<Place> a;
-  std::vector<Place> b;
-  std::vector<std::uint64_t> first;
-  std::vector<std::uint64_t> second;
-  for (Place i = 0; i < before_.size(); ++i) {
-    if (in_after_[i] != kNoPlace) continue;
-    a.push_back(i);
-    first.push_back(keys.before[i]);
-  }
-  for (Place i = 0; i < after_.size(); ++i) {
-    if (in_before_[i] != kNoPlace) continue;
-    b.push_back(i);
-    second.push_back(keys.after[i]);
-  }
-  for (const auto& [i, j] : align(first, second)) {
-    if (!is_elsewhere(a[i], b[j])) join(a[i], b[j]);
+// In each place (a module, a call of it) what is left between pairs that are in one order, as in a text.
+void NodePairs::join_in_order(const Keys& places, const Keys& keys) {
+  std::unordered_map<std::uint64_t, std::pair<std::vector<Place>, std::vector<Place>>> by_place;
+  for (Place i = 0; i < before_.size(); ++i) by_place[places.before[i]].first.push_back(i);
+  for (Place i = 0; i < after_.size(); ++i) by_place[places.after[i]].second.push_back(i);
+  for (const auto& [place, nodes] : by_place) {
+    const auto& [first, second] = nodes;
+    std::vector<Place> anchors;  // nodes of the first
+    std::vector<Place> numbers;
+    for (const Place i : first) {
+      const Place j = in_after_[i];
+      if (j == kNoPlace || places.after[j] != place) continue;
+      anchors.push_back(i);
+      numbers.push_back(j);
+    }
+    const std::vector<bool> stays = longest_increasing(numbers);
+    std::size_t x = 0;
+    std::size_t y = 0;
+    const auto join_before = [&](Place end, Place end_after) {
+      std::vector<Place> a;
+      std::vector<Place> b;
+      for (; x < first.size() && first[x] < end; ++x) {
+        if (in_after_[first[x]] == kNoPlace) a.push_back(first[x]);
+      }
+      for (; y < second.size() && second[y] < end_after; ++y) {
+        if (in_before_[second[y]] == kNoPlace) b.push_back(second[y]);
+      }
+      if (a.empty() || b.empty()) return;
+      const auto hashes = [](const std::vector<Place>& some, const std::vector<std::uint64_t>& all) {
+        std::vector<std::uint64_t> result;
+        for (const Place node : some) result.push_back(all[node]);
+        return result;
+      };
+      for (const auto& [i, j] : align(hashes(a, keys.before), hashes(b, keys.after))) {
+        if (!is_elsewhere(a[i], b[j])) join(a[i], b[j]);
+      }
+    };
+    for (std::size_t i = 0; i < anchors.size(); ++i) {
+      if (stays[i]) join_before(anchors[i], numbers[i]);
+    }
+    join_before(before_.size(), after_.size());
   }
 }
 

@@ -3,7 +3,8 @@
 // Most do by all that is behind them (the values that they are made of) or by all that is ahead (what becomes
 // of them): one change in a graph leaves one of the two as it was for every other node.  From there along the
 // edges: what feeds nodes that belong together in the same place, and does the same, belongs together.  Then
-// by what is near; what is left by its order in the module, as in a text (see align()).
+// by what is near, where that is there once; and what is left by its order between these, as in a text
+// (align()).
 #pragma once
 
 #include <vector>
@@ -37,7 +38,7 @@ class NodePairs {
   void join_ports();
   enum class Join { kAll, kOne, kNear };
   void join_equal(const Keys& keys, Join which);
-  void join_in_order(const Keys& keys);
+  void join_in_order(const Keys& places, const Keys& keys);
   void spread(const Keys& labels);
   void spread_from(Place before, Place after, const Keys& labels);
   void join_replaced();

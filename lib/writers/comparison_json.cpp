@@ -13,7 +13,7 @@ class Writer {
  public:
   explicit Writer(std::ostream& out) : json_(out) {}
 
-  void document(const Comparison& comparison) {
+  void document(const ModelComparison& comparison) {
     json_.open_lines('{');
     text("format", "fxtrace.comparison");
     integer("version", 1);
@@ -183,7 +183,7 @@ class Writer {
 
 }  // namespace
 
-void write_comparison_json(const Comparison& comparison, std::ostream& out) {
+void write_comparison_json(const ModelComparison& comparison, std::ostream& out) {
   Writer(out).document(comparison);
 }
 

@@ -8,6 +8,6 @@
 namespace fxtrace {
 
 // Of a comparison that is not folded.  Writes UTF-8; the same comparison gives the same bytes.
-void write_comparison_json(const Comparison& comparison, std::ostream& out);
+void write_comparison_json(const ModelComparison& comparison, std::ostream& out);
 
 }  // namespace fxtrace

@@ -17,7 +17,7 @@ char mark(Change change) { return change == Change::kAdded ? '+' : change == Cha
 
 }  // namespace
 
-void write_comparison_markdown(const Comparison& comparison, std::ostream& out) {
+void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out) {
   out << "**" << markdown_code(words::headline(comparison)) << "** "
       << markdown_code(words::models(comparison)) << "\n\n";
   for (const auto& [label, text] : words::summary(comparison))

@@ -8,6 +8,6 @@
 namespace fxtrace {
 
 // Of a folded comparison; long ones are cut.  Writes UTF-8.
-void write_comparison_markdown(const Comparison& comparison, std::ostream& out);
+void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out);
 
 }  // namespace fxtrace

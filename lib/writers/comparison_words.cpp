@@ -73,7 +73,7 @@ std::string sizes(const std::optional<SymInt>& before, const std::optional<SymIn
 }
 
 // "13 added, 1 changed"; empty where there is none.
-std::string counts(const Comparison& comparison, DifferenceKind kind) {
+std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
   std::vector<std::string> parts;
   if (!comparison.told.has(kind)) return "";
   for (std::size_t i = 0; i < kChanges; ++i) {
@@ -250,11 +250,11 @@ std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
 
 }  // namespace
 
-std::string headline(const Comparison& comparison) {
+std::string headline(const ModelComparison& comparison) {
   return safe(comparison.before.model.file) + kArrow + safe(comparison.after.model.file);
 }
 
-std::string models(const Comparison& comparison) {
+std::string models(const ModelComparison& comparison) {
   const auto& a = comparison.before.model;
   const auto& b = comparison.after.model;
   const auto describe = [](const GraphCollection::Model& model) {
@@ -267,7 +267,7 @@ std::string models(const Comparison& comparison) {
   return before == after ? before : before + kArrow + after;
 }
 
-std::vector<Line> summary(const Comparison& comparison) {
+std::vector<Line> summary(const ModelComparison& comparison) {
   const ComparedModel& a = comparison.before;
   const ComparedModel& b = comparison.after;
   std::vector<Line> lines;
@@ -309,7 +309,7 @@ std::vector<Line> summary(const Comparison& comparison) {
   return lines;
 }
 
-std::vector<Group> groups(const Comparison& comparison, std::size_t most) {
+std::vector<Group> groups(const ModelComparison& comparison, std::size_t most) {
   std::vector<Group> result;
   for (const ModuleDifferences& module : comparison.modules) {
     if (result.size() == most) break;
@@ -318,7 +318,7 @@ std::vector<Group> groups(const Comparison& comparison, std::size_t most) {
   return result;
 }
 
-std::size_t count_groups(const Comparison& comparison) {
+std::size_t count_groups(const ModelComparison& comparison) {
   return static_cast<std::size_t>(std::ranges::count_if(comparison.modules, says_something));
 }
 

@@ -15,12 +15,12 @@ namespace fxtrace::comparison_words {
 // length.
 
 // "model.pt → model.pt2"; "pkg.Net, TorchScript → exported program".
-std::string headline(const Comparison& comparison);
-std::string models(const Comparison& comparison);
+std::string headline(const ModelComparison& comparison);
+std::string models(const ModelComparison& comparison);
 
 // Five: "Modules", "148 → 160: 13 added".
 using Line = std::pair<std::string, std::string>;
-std::vector<Line> summary(const Comparison& comparison);
+std::vector<Line> summary(const ModelComparison& comparison);
 
 struct Entry {
   Change change = Change::kChanged;
@@ -34,9 +34,9 @@ struct Group {
   std::size_t left_out = 0;  // entries
 };
 // Of a folded comparison, the first `most` of those that say something that no other one tells.
-std::vector<Group> groups(const Comparison& comparison, std::size_t most);
+std::vector<Group> groups(const ModelComparison& comparison, std::size_t most);
 // How many there are beyond these.
-std::size_t count_groups(const Comparison& comparison);
+std::size_t count_groups(const ModelComparison& comparison);
 
 char mark(Change change);  // + - > ~
 

@@ -33,7 +33,7 @@ ModuleRecord module(const std::string& path, const std::string& type,
 }
 
 // "nodes added relu_1"; with field and values where there are any.
-std::vector<std::string> told(const Comparison& comparison) {
+std::vector<std::string> told(const ModelComparison& comparison) {
   std::vector<std::string> lines;
   for (const ModuleDifferences& group : comparison.modules) {
     for (const Difference& difference : group.differences) {
@@ -179,7 +179,7 @@ TEST_CASE("compare tells modules, and what they have within them") {
   CHECK(told(a, b) == Lines{"modules added c", "modules added c.l within c",
                             "parameters added c.l.weight: none to float32[2, 3] within c",
                             "nodes added c_l within c", "modules removed a", "modules removed a.l within a"});
-  const Comparison comparison = compare(a, b);
+  const ModelComparison comparison = compare(a, b);
   CHECK(comparison.modules.front().path == "c");
   CHECK(comparison.modules.front().modules == 2);
   CHECK(comparison.modules.front().parameters == 6);
@@ -268,7 +268,7 @@ TEST_CASE("fold_equal_modules tells equal changes of equal blocks once") {
     last = "relu" + end;
     last_after = "neg" + end;
   }
-  Comparison comparison =
+  ModelComparison comparison =
       compare(collection(before + "%output = output[output](%" + last + ")", modules),
               collection(after + "%output = output[output](%" + last_after + ")", modules));
   CHECK(comparison.modules.size() == 12);
@@ -305,7 +305,7 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
       %exp = call_function[aten.exp.default](%other)  # b: pkg.A
       %output = output[output](%exp))",
                       {module("b", "pkg.A")});
-  const Comparison comparison = compare(a, b, {DifferenceKinds::all()});
+  const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
   const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
   const Graph& graph = merged.collection.graphs.front().graph;
   CHECK(print_graph(graph) ==
@@ -336,7 +336,7 @@ TEST_CASE("texts of files are printed safely in comparisons") {
   auto b = a;
   a.model.type = "a\x1b[31m```\n";
   b.parameters = {{"w\n```\x1b\u202e", ParameterKind::kParameter, {2}, "float32", {}, {}}};
-  Comparison comparison = compare(a, b);
+  ModelComparison comparison = compare(a, b);
   std::ostringstream text;
   write_comparison_text(comparison, text, {100, false});
   write_comparison_markdown(comparison, text);
