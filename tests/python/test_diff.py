@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import random
+import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import fxtrace
 import golden
 import harness
 import hostile_collections
+import large_collections
 import pytest
 
 SCHEMA = os.path.join(harness.ROOT, "schemas", "comparison.schema.json")
@@ -393,6 +395,29 @@ def test_output_is_neither_of_the_two(program, tmp_path):
         assert done.returncode == 2 and b"overwrite the input" in done.stderr
     program.stdout("diff", str(tmp_path / "a.json"), str(tmp_path / "b.json"), "-o", str(tmp_path / "c.md"))
     assert (tmp_path / "c.md").read_text(encoding="utf-8").startswith("**`a.json → b.json`**")
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("make", [large_collections.nested, large_collections.flat])
+def test_a_hundred_thousand_nodes(program, tmp_path, make):
+    """Against as many, in at most 5 s of processor time: equal, with a thousand changes, and with all of them other ones."""
+    collection = make(100_000)
+    calls_of = [node for node in collection["graphs"][0]["nodes"] if node["op"] == "call_function"]
+    files = [tmp_path / f"{name}.json" for name in ("before", "changed", "other")]
+    large_collections.write(collection, str(files[0]))
+    for node in random.Random(0).sample(calls_of, 1000):
+        node["target"] = "aten.selu.default"
+    large_collections.write(collection, str(files[1]))
+    for node in calls_of:
+        node["target"] = "aten.celu.default"
+    large_collections.write(collection, str(files[2]))
+    for file, expected in zip(files, (0, 1000, len(calls_of)), strict=True):
+        start = resource.getrusage(resource.RUSAGE_CHILDREN)
+        comparison = diff(program, str(files[0]), str(file))
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime < 5
+        found = comparison["counts"]["nodes"]
+        assert found["changed"] + found["removed"] == expected
 
 
 def test_a_picture(program, tmp_path):
