@@ -17,6 +17,7 @@
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/qualified_name.h"
+#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {
@@ -82,7 +83,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 // As print_node(), without the arguments, which may be many.
 std::string short_text(const Node& node) {
-  return "%" + node.name + " = " + to_string(node.op) + "[" + *node.target + "](...)";
+  constexpr std::size_t kLongest = 500;
+  return "%" + node.name + " = " + to_string(node.op) + "[" + cut(*node.target, kLongest) + "](...)";
 }
 
 // What a node does, without what it is called.
@@ -625,7 +627,7 @@ class Comparer {
     const Node& a = now.before[i];
     const Node& b = now.after[j];
     const std::int64_t changes = count_changes();
-    constexpr std::size_t kMostApart = 64;  // arguments of which each is told
+    constexpr std::size_t kMostApart = 16;  // arguments of which each is told
     if (compare_targets(now, i, j) &&
         std::max(now.before.arguments(i).size(), now.after.arguments(j).size()) <= kMostApart) {
       compare_arguments(now, i, j);

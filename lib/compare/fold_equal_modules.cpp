@@ -35,7 +35,8 @@ std::string common_name(std::string_view name) {
 std::string common_text(std::string_view text, std::string_view path) {
   const bool has_letter = path.find_first_not_of("0123456789.") != std::string_view::npos;
   const auto is_path = [&](std::size_t at) {
-    if (path.empty() || text.compare(at, path.size(), path) != 0) return false;
+    constexpr std::size_t kLongest = 500;  // that is looked for everywhere
+    if (path.empty() || path.size() > kLongest || text.compare(at, path.size(), path) != 0) return false;
     return has_letter || (at > 0 && text[at - 1] == '[' && text.substr(at + path.size()).starts_with("]("));
   };
   std::string result;
