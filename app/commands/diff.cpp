@@ -1,17 +1,23 @@
 #include "app/commands/diff.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include <sys/mman.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/descriptor_stream.h"
 #include "app/graphviz.h"
 #include "app/isolation.h"
 #include "app/model.h"
@@ -22,6 +28,7 @@
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/summary.h"
+#include "support/descriptor.h"
 #include "support/nearest.h"
 #include "writers/comparison_json.h"
 #include "writers/comparison_markdown.h"
@@ -39,11 +46,15 @@ struct FormatRow {
   DiffFormat format;
   const char* suffix;              // of -o
   const char* graphviz = nullptr;  // what it draws of the DOT that is written
+  bool is_page = false;            // which stands in a page
 };
-constexpr FormatRow kFormats[] = {
-    {DiffFormat::kText, ".txt"},           {DiffFormat::kJson, ".json"},
-    {DiffFormat::kMarkdown, ".md"},        {DiffFormat::kPicture, ".svg", "svg"},
-    {DiffFormat::kPicture, ".png", "png"}, {DiffFormat::kPicture, ".dot"}};
+constexpr FormatRow kFormats[] = {{DiffFormat::kText, ".txt"},
+                                  {DiffFormat::kJson, ".json"},
+                                  {DiffFormat::kMarkdown, ".md"},
+                                  {DiffFormat::kPicture, ".svg", "svg"},
+                                  {DiffFormat::kPicture, ".png", "png"},
+                                  {DiffFormat::kPicture, ".dot"},
+                                  {DiffFormat::kPicture, ".html", "svg", true}};
 
 struct Arguments {
   TraceArguments trace;
@@ -72,7 +83,7 @@ const FormatRow& Arguments::format() const {
     if (suffix == row.suffix) return row;
   }
   throw usage_error("-o " + output + ": no format has the suffix '" + suffix +
-                        "', only .txt, .json, .md, .svg, .png and .dot",
+                        "', only .txt, .json, .md, .svg, .png, .dot and .html",
                     {"--json or --markdown writes that format into a file of any name"});
 }
 
@@ -172,6 +183,25 @@ int diff(const Arguments& arguments, const Config& config, const SummaryLayout& 
   return fails ? kDiffers : kDone;
 }
 
+// A page that asks for nothing from elsewhere, with the SVG that can be read from `svg`.
+void write_page(int svg, int page) {
+  std::string text;
+  std::array<char, 1 << 16> part{};
+  while (true) {
+    const ssize_t size = ::pread(svg, part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw std::system_error(errno, std::generic_category());
+    if (size == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  DescriptorStream out(page);
+  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+         "<title>fxtrace diff</title>\n<style>body { background: white; }</style>\n</head>\n<body>\n"
+      << text.substr(std::min(text.find("<svg"), text.size())) << "</body>\n</html>\n";
+  out.flush();
+}
+
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   Config config = arguments.trace.resolve();
@@ -183,9 +213,13 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile second(arguments.after, console.in());
   Output output(arguments.output, first, console);
   output.check_not(second);
-  if (const char* const drawn = arguments.format().graphviz; drawn != nullptr) {
-    output.set_filter([graphviz = Graphviz(), drawn, &arguments](int dot_text, int picture) {
-      graphviz.draw(drawn, dot_text, picture, arguments.isolation);
+  if (const FormatRow& format = arguments.format(); format.graphviz != nullptr) {
+    output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
+      if (!format.is_page) return graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
+      const Descriptor drawn(::memfd_create("fxtrace", MFD_CLOEXEC));
+      if (!drawn) throw std::system_error(errno, std::generic_category());
+      graphviz.draw(format.graphviz, dot_text, drawn.number(), arguments.isolation);
+      write_page(drawn.number(), picture);
     });
   }
   SummaryLayout layout;
@@ -233,7 +267,7 @@ Command make_diff_command(CLI::App& parent) {
   const char* output = "Output";
   app->add_option(
          "-o,--output", arguments->output,
-         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md, or a picture, .svg, .png or .dot, of both models in one; FILE is left as it "
+         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md, or a picture of both models in one, .svg, .png, .dot, .html; FILE is left as it "
          "was if anything fails")
       ->type_name("FILE")
       ->group(output)
