@@ -328,8 +328,9 @@ int isolate(const IsolationArguments& arguments, const InputFile& input, const s
 }  // namespace
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, TraceOptions& options, const Work& work) {
-  return isolate(arguments, input, {input.file().descriptor()}, output, console, [&](Isolated& isolated) {
+                 Console& console, TraceOptions& options, const Work& work, std::vector<int> also_open) {
+  also_open.push_back(input.file().descriptor());
+  return isolate(arguments, input, also_open, output, console, [&](Isolated& isolated) {
     with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
     return work(isolated);
   });

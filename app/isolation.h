@@ -65,9 +65,10 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 // child which can do nothing but read `input`, write the product and say what it has to say on stderr: from
 // before the first byte is read, it opens nothing.  The product is seen only when the child has ended well.
 // Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
+// `also_open`: other descriptors that the work reads.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, TraceOptions& options, const Work& work);
-// The same, and the child may run the model with LibTorch.  `also_open`: descriptors that the work reads.
+                 Console& console, TraceOptions& options, const Work& work, std::vector<int> also_open = {});
+// The same, and the child may run the model with LibTorch.
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
                              Console& console, TraceOptions& options, const std::vector<int>& also_open,
                              const RunningWork& work);

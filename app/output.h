@@ -30,6 +30,9 @@ class Output {
   Output(std::string name, const InputFile& model, Console& console);
   ~Output();
 
+  // Throws Error(kUsage) when FILE is this one too, for who reads several.
+  void check_not(const InputFile& model) const;
+
   // What goes to FILE is what `filter` makes of what is written; commit() runs it, in this process.
   void set_filter(Filter filter) { filter_ = std::move(filter); }
 
@@ -48,7 +51,6 @@ class Output {
   class Aside;
 
   void resolve();
-  void check_not(const InputFile& model) const;
   std::unique_ptr<Aside> make_aside() const;
   void copy_to(std::ostream& out) const;
   void replace_file();

@@ -13,6 +13,8 @@ Command make_render_command(CLI::App& parent);
 Command make_summary_command(CLI::App& parent);
 // What a file is, and the modules of a model with what a trace does to them.
 Command make_inspect_command(CLI::App& parent);
+// What differs between two models.
+Command make_diff_command(CLI::App& parent);
 // Does the graph compute what the model computes.
 Command make_verify_command(CLI::App& parent);
 

@@ -1,6 +1,7 @@
 #include "writers/dot_writer.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,21 @@ Style style_of(Look look) {
   return {"box", "#ffffff", "#000000"};
 }
 
+// Of what differs between two models.
+struct DotMark {
+  const char* sign;
+  const char* meaning;
+  const char* style;  // of the border
+  const char* fill;
+  const char* line;
+};
+const DotMark& dot_mark(Change change) {
+  static constexpr DotMark kAdded = {"+", "added", ",bold", "#d2f4d9", "#1a7f37"};
+  static constexpr DotMark kRemoved = {"\u2212", "removed", ",dashed", "#ffdcd7", "#b3261e"};
+  static constexpr DotMark kChanged = {"~", "changed", "", "#fff1c2", "#8a6100"};
+  return change == Change::kAdded ? kAdded : change == Change::kRemoved ? kRemoved : kChanged;
+}
+
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 constexpr std::size_t kReasonLines = 3;  // of a failure
@@ -57,13 +73,18 @@ constexpr std::size_t kShortLine = 26;
 
 class Writer {
  public:
-  Writer(const GraphCollection& collection, std::ostream& out, const PictureOptions& options)
-      : collection_(collection),
+  // `merged`: where the collection is that of two models; else null.
+  Writer(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+         const MergedCollection* merged = nullptr)
+      : merged_(merged),
+        collection_(collection),
         out_(out),
         options_(options),
         picture_(make_picture(collection, options)),
         labels_(collection, picture_.outline, options.order),
-        parameters_(collection) {}
+        parameters_(collection) {
+    if (merged_ != nullptr) find_marks();
+  }
 
   void document() {
     out_
@@ -113,6 +134,39 @@ class Writer {
     return small(html(text, keep), kQuiet);
   }
 
+  // Of a node its own, else that of the module that it calls or a box is.
+  void find_marks() {
+    const auto& items = picture_.outline.items;
+    marks_.resize(items.size());
+    marked_inside_.resize(items.size());
+    for (Index i = 0; i < items.size(); ++i) {
+      const auto node = items[i].node == nullptr ? merged_->nodes.end() : merged_->nodes.find(items[i].node);
+      const bool has_path = items[i].kind == Kind::kModule || items[i].kind == Kind::kNode;
+      const auto module =
+          has_path && !items[i].path.empty() ? merged_->modules.find(items[i].path) : merged_->modules.end();
+      if (node != merged_->nodes.end()) marks_[i] = node->second;
+      if (!marks_[i] && module != merged_->modules.end()) marks_[i] = module->second;
+      if (!marks_[i]) continue;
+      for (Index around = items[i].parent; around != Outline::kNone; around = items[around].parent)
+        ++marked_inside_[around];
+    }
+  }
+  const DotMark* mark_of(Index index) const {
+    if (merged_ == nullptr) return nullptr;
+    if (marks_[index]) return &dot_mark(*marks_[index]);
+    if (item(index).kind == Kind::kNode || picture_.is_open[index] || marked_inside_[index] == 0)
+      return nullptr;
+    // Of repeats that came or went together that; else some of it differs.
+    const auto& children = item(index).children;
+    const auto first = children.empty() ? std::nullopt : marks_[children.front()];
+    const bool is_one =
+        first && std::ranges::all_of(children, [&](Index child) { return marks_[child] == first; });
+    return &dot_mark(is_one ? *first : Change::kChanged);
+  }
+  static std::string title_of(const DotMark* mark, const std::string& title) {
+    return mark == nullptr ? title : std::string(mark->sign) + " " + title;
+  }
+
   bool is_outside(Index index) const {
     return std::find(picture_.neighbors.begin(), picture_.neighbors.end(), index) != picture_.neighbors.end();
   }
@@ -130,6 +184,14 @@ class Writer {
   // Coloured squares with what they mean, of what is in the picture.
   std::string legend() const {
     std::string text;
+    if (merged_ != nullptr) {
+      for (const Change change : {Change::kAdded, Change::kRemoved, Change::kChanged}) {
+        const DotMark& mark = dot_mark(change);
+        text += small("<B>" + dot_html(mark.sign) + "</B>", mark.line) +
+                small("&#160;" + dot_html(mark.meaning) + "&#160;&#160;", kQuiet);
+      }
+      text += kNewLine;
+    }
     for (const Look look : looks_in(picture_)) {
       text += small("\u25A0", style_of(look).line) +
               small("&#160;" + dot_html(meaning(look)) + "&#160;&#160;", kQuiet);
@@ -151,8 +213,10 @@ class Writer {
       return;
     }
     const Label label = labels_.label(index);
+    const DotMark* mark = mark_of(index);
     out_ << indent << "subgraph cluster_b" << index << " {\n"
-         << indent << "  label=<" << "<B>" << html(open_title(picture_, label, index), Keep::kEnd) << "</B>";
+         << indent << "  label=<" << "<B>"
+         << html(title_of(mark, open_title(picture_, label, index)), Keep::kEnd) << "</B>";
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
@@ -161,8 +225,12 @@ class Writer {
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
       out_ << R"(style="rounded,dashed"; color=")" << kBody << "\"; penwidth=1.2;\n";
     } else {
-      out_ << R"(style="rounded,filled"; fillcolor=")" << kClusterFills[level % 2] << "\"; color=\""
-           << (failed ? kFailure : "#afb8c1") << "\"; penwidth=1;\n";
+      out_ << R"(style="rounded,filled)" << (mark == nullptr ? "" : mark->style) << "\"; fillcolor=\""
+           << kClusterFills[level % 2] << "\"; color=\""
+           << (mark != nullptr ? mark->line
+               : failed        ? kFailure
+                               : "#afb8c1")
+           << "\"; penwidth=" << (mark == nullptr ? "1" : "2") << ";\n";
     }
     for (const Index child : box.children) this->box(child, indent + "  ", level + 1);
     out_ << indent << "}\n";
@@ -181,11 +249,16 @@ class Writer {
 
   void node(Index index, const std::string& indent) {
     const Outline::Item& shown = item(index);
-    const Style style = style_of(look_of(shown));
+    Style style = style_of(look_of(shown));
+    const DotMark* mark = mark_of(index);
+    if (mark != nullptr) {
+      style.fill = mark->fill;
+      style.line = mark->line;
+    }
     const Label label = labels_.label(index);
     std::vector<std::string> lines;
     // A long path says most at its end.
-    std::string first = "<B>" + html(label.title, Keep::kEnd) + "</B>";
+    std::string first = "<B>" + html(title_of(mark, label.title), Keep::kEnd) + "</B>";
     std::string second = label.type;
     if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
     if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
@@ -198,6 +271,8 @@ class Writer {
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
     for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
+    if (merged_ != nullptr && marked_inside_[index] > 0)
+      note += (note.empty() ? "" : ", ") + std::to_string(marked_inside_[index]) + " differ";
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
     if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
@@ -206,7 +281,8 @@ class Writer {
     const bool is_repeated = shown.kind == Kind::kRepeats;
     out_ << indent << "b" << index << " [shape=" << style.shape << ", style=\""
          << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
-         << "\", fillcolor=\"" << style.fill << "\", color=\"" << style.line << "\"";
+         << (mark == nullptr ? "" : mark->style) << "\", fillcolor=\"" << style.fill << "\", color=\""
+         << style.line << "\"";
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
@@ -255,6 +331,9 @@ class Writer {
     }
   }
 
+  const MergedCollection* merged_;
+  std::vector<std::optional<Change>> marks_;  // by item, where there are two models
+  std::vector<std::size_t> marked_inside_;    // likewise: nodes and boxes in it that have one
   const GraphCollection& collection_;
   std::ostream& out_;
   const PictureOptions& options_;
@@ -267,6 +346,10 @@ class Writer {
 
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
   Writer(collection, out, options).document();
+}
+
+void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
+  Writer(merged.collection, out, options, &merged).document();
 }
 
 }  // namespace fxtrace

@@ -6,6 +6,7 @@
 
 #include <ostream>
 
+#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
 
@@ -15,5 +16,10 @@ namespace fxtrace {
 // collection and options give the same bytes.  Identifiers are b<number>.  Throws
 // as make_picture().
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
+
+// Likewise, of two models in one what differs: what was added has a bold border and "+" in front of its
+// title, what was removed a dashed one and "-", what changed or moved "~"; a closed box says how much of it
+// is in there.
+void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

@@ -1,10 +1,10 @@
 #include "writers/summary_markdown.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "writers/markdown_text.h"
 #include "writers/summary_words.h"
 
 namespace fxtrace {
@@ -12,37 +12,8 @@ namespace {
 
 namespace words = summary_words;
 using words::Style;
-
-bool is_plain(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == ' ' || c == ',' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-
-// Entities are no markup, in a table or elsewhere, and GitHub makes neither links nor mentions of what is
-// between these tags.
-std::string code(const std::string& text) {
-  if (text.empty()) return "";
-  constexpr std::string_view kHarmless = "_.:-+*/%()[]=?";  // in a code span
-  const bool is_harmless = std::ranges::all_of(
-      text, [&](char c) { return is_plain(c) || kHarmless.find(c) != std::string_view::npos; });
-  if (is_harmless && text.front() != ' ' && text.back() != ' ') return "`" + text + "`";
-  std::string result = "<code>";
-  for (const char c : text) {
-    result += is_plain(c) ? std::string(1, c)
-                          : "&#" + std::to_string(static_cast<int>(static_cast<unsigned char>(c))) + ";";
-  }
-  return result + "</code>";
-}
-
-// A sentence, as it is where nothing in it could be markup or a link.
-std::string sentence(const std::string& text) {
-  constexpr std::string_view kHarmless = ".:-+()/?=";
-  const bool is_harmless =
-      std::ranges::all_of(
-          text, [&](char c) { return is_plain(c) || kHarmless.find(c) != std::string_view::npos; }) &&
-      text.find("www.") == std::string::npos && text.find("://") == std::string::npos;
-  return is_harmless ? text : code(text);
-}
+constexpr auto code = markdown_code;
+constexpr auto sentence = markdown_sentence;
 
 void write_row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|";

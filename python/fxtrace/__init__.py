@@ -26,6 +26,7 @@ from ._data import (
     Source,
     TensorInfo,
 )
+from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
 from ._errors import (
     Error,
     FxtraceWarning,
@@ -45,9 +46,12 @@ from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 __all__ = [
     "PH",
     "Collection",
+    "ComparedModel",
+    "Comparison",
     "Constant",
     "Cost",
     "Device",
+    "Difference",
     "Dtype",
     "Error",
     "Execution",
@@ -68,6 +72,7 @@ __all__ = [
     "Meta",
     "Model",
     "Module",
+    "ModuleDifferences",
     "ModuleProfile",
     "ModuleUses",
     "ModulesFailed",
@@ -85,6 +90,7 @@ __all__ = [
     "TensorInfo",
     "UsageError",
     "Verification",
+    "diff",
     "find_program",
     "load",
     "trace",

@@ -13,7 +13,7 @@ import time
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-COMMANDS = ["trace", "summary", "inspect", "render", "verify"]
+COMMANDS = ["trace", "summary", "inspect", "render", "diff", "verify"]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "app/commands/commands.h"
+#include "app/descriptor_stream.h"
+#include "app/graphviz.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/output.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "compare/comparison.h"
+#include "compare/merged_collection.h"
+#include "graph/collection_summary.h"
+#include "support/descriptor.h"
+#include "support/nearest.h"
+#include "writers/comparison_json.h"
+#include "writers/comparison_markdown.h"
+#include "writers/comparison_text.h"
+#include "writers/dot_writer.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr int kDiffers = 1;
+
+enum class DiffFormat { kText, kJson, kMarkdown, kPicture };
+
+struct FormatRow {
+  DiffFormat format;
+  const char* suffix;              // of -o
+  const char* graphviz = nullptr;  // what it draws of the DOT that is written
+  bool is_page = false;            // which stands in a page
+};
+constexpr FormatRow kFormats[] = {{DiffFormat::kText, ".txt"},
+                                  {DiffFormat::kJson, ".json"},
+                                  {DiffFormat::kMarkdown, ".md"},
+                                  {DiffFormat::kPicture, ".svg", "svg"},
+                                  {DiffFormat::kPicture, ".png", "png"},
+                                  {DiffFormat::kPicture, ".dot"},
+                                  {DiffFormat::kPicture, ".html", "svg", true}};
+
+struct Arguments {
+  TraceArguments trace;
+  std::string before, after;
+  std::optional<std::string> only, ignore, fail_on;
+  bool exit_code = false, json = false, markdown = false;
+  std::string output = "-";
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  // Both throw Error(kUsage).
+  const FormatRow& format() const;
+  struct Kinds {
+    DifferenceKinds told, failing;
+  };
+  Kinds kinds() const;
+};
+
+const FormatRow& Arguments::format() const {
+  std::string suffix = std::filesystem::path(output).extension().string();
+  std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (suffix.empty()) suffix = ".txt";
+  if (json) suffix = ".json";
+  if (markdown) suffix = ".md";
+  for (const FormatRow& row : kFormats) {
+    if (suffix == row.suffix) return row;
+  }
+  throw usage_error("-o " + output + ": no format has the suffix '" + suffix +
+                        "', only .txt, .json, .md, .svg, .png, .dot and .html",
+                    {"--json or --markdown writes that format into a file of any name"});
+}
+
+// Of "nodes,shapes".
+DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kDifferenceKinds; ++i)
+    names.emplace_back(to_string(static_cast<DifferenceKind>(i)));
+  DifferenceKinds kinds;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    const auto found = std::ranges::find(names, word);
+    if (found == names.end()) {
+      std::string list;
+      for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+      const std::string nearest = find_nearest(word, names);
+      throw usage_error(option + ": no kind of difference is called '" + word + "'" +
+                            (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
+                        {"the kinds are " + list});
+    }
+    kinds.add(static_cast<DifferenceKind>(found - names.begin()));
+  }
+  return kinds;
+}
+
+Arguments::Kinds Arguments::kinds() const {
+  Kinds kinds;
+  const DifferenceKinds ignored = ignore ? read_kinds("--ignore", *ignore) : DifferenceKinds();
+  const DifferenceKinds failing = fail_on ? read_kinds("--fail-on", *fail_on) : DifferenceKinds();
+  kinds.told = only ? read_kinds("--only", *only) : DifferenceKinds::usual();
+  for (std::size_t i = 0; i < kDifferenceKinds; ++i) {
+    const auto kind = static_cast<DifferenceKind>(i);
+    if (ignored.has(kind)) kinds.told.remove(kind);
+    if (!failing.has(kind)) continue;
+    if (ignored.has(kind) || (only && !kinds.told.has(kind))) {
+      throw usage_error(std::string("--fail-on ") + to_string(kind) + ": " +
+                        (ignored.has(kind) ? "--ignore leaves it out" : "--only leaves it out"));
+    }
+    kinds.told.add(kind);
+  }
+  kinds.failing = exit_code ? kinds.told : failing;
+  return kinds;
+}
+
+// Its collection: traced, or as it was saved.
+GraphCollection& read(const Config& config, const InputFile& input, Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  GraphCollection* collection = nullptr;
+  if (is_traceable(info.kind)) {
+    collection = &trace_file(input, info, config, {}, isolated, console).collection;
+  } else {
+    if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
+    collection = &isolated.keep(read_collection_file(input, console));
+    collection->model.file = input.base_name();
+  }
+  run_passes(config.passes, *collection, console);
+  return *collection;
+}
+
+bool is_model(const InputFile& input) {
+  return with_input(input, [&] { return is_traceable(identify_file(input.file()).kind); });
+}
+
+int diff(const Arguments& arguments, const Config& config, const SummaryLayout& layout,
+         const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
+         Console& console) {
+  if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
+    throw usage_error("options of a trace do not apply to collections, which are traced already");
+  const GraphCollection& before = read(config, first, isolated, console);
+  const GraphCollection& after = read(config, second, isolated, console);
+  const Arguments::Kinds kinds = arguments.kinds();
+  const DiffFormat format = arguments.format().format;
+  ModelComparison& comparison = isolated.keep(
+      compare(before, after, {format == DiffFormat::kPicture ? DifferenceKinds::all() : kinds.told}));
+  const bool fails = comparison.has_any(kinds.failing);
+  output.write([&](std::ostream& out) {
+    if (format == DiffFormat::kPicture) {
+      return write_dot(isolated.keep(merge(before, after, comparison, kinds.told)), out, PictureOptions{});
+    }
+    if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);
+    fold_equal_modules(comparison);
+    if (format == DiffFormat::kMarkdown) return write_comparison_markdown(comparison, out);
+    write_comparison_text(comparison, out, layout);
+  });
+  if (config.strict) {
+    for (const auto& [collection, input] : {std::pair(&before, &first), std::pair(&after, &second)}) {
+      const std::size_t failed = count_failed(*collection);
+      if (failed == 0) continue;
+      console.error(input->with_display(input_error(std::to_string(failed) + " of " +
+                                                    std::to_string(collection->modules.size()) +
+                                                    " modules failed to trace")));
+      return kModuleFailed;
+    }
+  }
+  return fails ? kDiffers : kDone;
+}
+
+// A page that asks for nothing from elsewhere, with the SVG that can be read from `svg`.
+void write_page(int svg, int page) {
+  std::string text;
+  std::array<char, 1 << 16> part{};
+  while (true) {
+    const ssize_t size = ::pread(svg, part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw std::system_error(errno, std::generic_category());
+    if (size == 0) break;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  DescriptorStream out(page);
+  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+         "<title>fxtrace diff</title>\n<style>body { background: white; }</style>\n</head>\n<body>\n"
+      << text.substr(std::min(text.find("<svg"), text.size())) << "</body>\n</html>\n";
+  out.flush();
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  static_cast<void>(arguments.kinds());  // what is wrong is said first
+  static_cast<void>(arguments.format());
+  if (arguments.before == "-" && arguments.after == "-")
+    throw usage_error("only one of the two can come from stdin");
+  const InputFile first(arguments.before, console.in());
+  const InputFile second(arguments.after, console.in());
+  Output output(arguments.output, first, console);
+  output.check_not(second);
+  if (const FormatRow& format = arguments.format(); format.graphviz != nullptr) {
+    output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
+      if (!format.is_page) return graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
+      const Descriptor drawn(::memfd_create("fxtrace", MFD_CLOEXEC));
+      if (!drawn) throw std::system_error(errno, std::generic_category());
+      graphviz.draw(format.graphviz, dot_text, drawn.number(), arguments.isolation);
+      write_page(drawn.number(), picture);
+    });
+  }
+  SummaryLayout layout;
+  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  return run_isolated(arguments.isolation, first, output, console, config.options,
+                      [&](Isolated& isolated) {
+                        return diff(arguments, config, layout, first, second, output, isolated, console);
+                      },
+                      {second.file().descriptor()});
+}
+
+}  // namespace
+
+Command make_diff_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "diff",
+      "Tell what differs between two models: modules, parameters, nodes and their arguments, shapes, order of use, costs "
+      "and guards. A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
+      "fxtrace trace wrote. Modules are matched by path, nodes by what they do and what feeds them, not by their names: "
+      "a node that was put in or renamed is one line. Equal changes in equal blocks are told once.");
+  app->footer(
+      "  fxtrace diff before.pt2 after.pt2\n"
+      "  fxtrace diff model.pt model.pt2 --ignore guards,order --markdown\n"
+      "  fxtrace diff released.json model.pt2 --fail-on parameters,shapes\n");
+  app->add_option("A", arguments->before,
+                  "the first: a model file or a collection's JSON file, or - for stdin")
+      ->required();
+  app->add_option("B", arguments->after, "the second, likewise")->required();
+  const char* group = "Differences";
+  const auto add_kinds = [&](const char* name, std::optional<std::string>& value, const char* text) {
+    app->add_option(name, value, text)
+        ->type_name("KIND,..")
+        ->group(group)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+  add_kinds(
+      "--only", arguments->only,
+      "only these kinds: modules, parameters, nodes, arguments, shapes, order, costs, guards, names, sources. "
+      "Default: all but names and sources");
+  add_kinds("--ignore", arguments->ignore, "without these kinds");
+  add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
+  app->add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
+      ->group(group);
+  const char* output = "Output";
+  app->add_option(
+         "-o,--output", arguments->output,
+         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md, or a picture of both models in one, .svg, .png, .dot, .html; FILE is left as it "
+         "was if anything fails")
+      ->type_name("FILE")
+      ->group(output)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  CLI::Option* json = app->add_flag("--json", arguments->json, "write JSON (schemas/comparison.schema.json)");
+  json->group(output);
+  app->add_flag("--markdown", arguments->markdown, "write GitHub's Markdown, for a pull request")
+      ->group(output)
+      ->excludes(json);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,107 @@
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+// A path with a mark for each number.
+std::string without_numbers(std::string_view text) {
+  std::string result;
+  bool is_number = false;
+  for (const char c : text) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit || !is_number) result += is_digit ? '#' : c;
+    is_number = is_digit;
+  }
+  return result;
+}
+
+// The name of a node without what makes it unique: of add_1 "add".
+std::string common_name(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  const bool is_counted =
+      end != std::string_view::npos && end > 0 && end + 1 < name.size() && name[end] == '_';
+  return without_numbers(is_counted ? name.substr(0, end) : name);
+}
+
+// A text of a module as others like it have it: its own path is left out, and numbers in names.  A path that
+// is a number is left out as a target only.
+std::string common_text(std::string_view text, std::string_view path) {
+  const bool has_letter = path.find_first_not_of("0123456789.") != std::string_view::npos;
+  const auto is_path = [&](std::size_t at) {
+    constexpr std::size_t kLongest = 500;  // that is looked for everywhere
+    if (path.empty() || path.size() > kLongest || text.compare(at, path.size(), path) != 0) return false;
+    return has_letter || (at > 0 && text[at - 1] == '[' && text.substr(at + path.size()).starts_with("]("));
+  };
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (is_path(at)) {
+      result += '@';
+      at += path.size();
+    } else if (text[at] == '%') {
+      const auto is_part = [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      };
+      std::size_t end = at + 1;
+      while (end < text.size() && is_part(text[end])) ++end;
+      result += common_name(text.substr(at, end - at));
+      at = end;
+    } else {
+      result += text[at++];
+    }
+  }
+  return result;
+}
+
+std::string common_text(const ModuleDifferences& module) {
+  std::string text = without_numbers(module.path) + "\n" + without_numbers(module.other.value_or("")) + "\n" +
+                     module.type + "\n";
+  const std::string counts = std::to_string(module.modules) + " " + std::to_string(module.parameters) + " " +
+                             std::to_string(module.nodes);
+  text += counts + "\n";
+  for (const Difference& difference : module.differences) {
+    const bool has_names =
+        difference.kind == DifferenceKind::kNames || difference.kind == DifferenceKind::kOrder;
+    const auto common = [&](const std::string& part) {
+      return has_names ? common_name(common_text(part, module.path)) : common_text(part, module.path);
+    };
+    const bool is_node = !difference.text.empty() || has_names;
+    const std::string subject = difference.kind == DifferenceKind::kParameters
+                                    ? std::string(QualifiedName(difference.subject).below(module.path))
+                                    : difference.subject;
+    text += std::to_string(static_cast<int>(difference.kind)) + to_string(difference.change);
+    const bool is_name = is_node || difference.kind == DifferenceKind::kModules;
+    text += "\n" + (is_name ? common_name(subject) : common_text(subject, module.path));
+    text += "\n" + common_name(difference.other) + "\n" + difference.field;
+    text += "\n" + common(difference.before.value_or("-")) + "\n" + common(difference.after.value_or("-"));
+    text += "\n" + common_text(difference.text, module.path) + "\n" + without_numbers(*difference.graph);
+    text += "\n" + without_numbers(difference.within.value_or("-")) + (difference.follows ? "f" : "") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void fold_equal_modules(ModelComparison& comparison) {
+  std::unordered_map<std::string, std::size_t> places;
+  std::vector<ModuleDifferences> folded;
+  for (ModuleDifferences& module : comparison.modules) {
+    const auto [entry, is_new] = places.try_emplace(common_text(module), folded.size());
+    if (is_new) {
+      folded.push_back(std::move(module));
+      continue;
+    }
+    std::vector<std::string>& alike = folded[entry->second].alike;
+    if (alike.empty()) alike.push_back(folded[entry->second].path);
+    alike.push_back(std::move(module.path));
+  }
+  comparison.modules = std::move(folded);
+}
+
+}  // namespace fxtrace

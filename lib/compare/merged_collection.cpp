@@ -1,0 +1,189 @@
+#include "compare/merged_collection.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+// What is told of the nodes of one graph, by their names.
+struct Told {
+  std::unordered_map<std::string_view, std::string_view> names;  // in the second, of those that have another
+  std::unordered_map<std::string_view, Change> before, after;    // by the collection that has the name
+};
+
+class Merger {
+ public:
+  Merger(const GraphCollection& before, const GraphCollection& after, const ModelComparison& comparison,
+         DifferenceKinds marked)
+      : before_(before), comparison_(comparison), marked_(marked) {
+    result_.collection = after;
+  }
+
+  MergedCollection run() {
+    for (const ModuleDifferences& module : comparison_.modules) {
+      if (module.other) moved_.emplace(module.path, *module.other);
+    }
+    for (const ModuleDifferences& module : comparison_.modules) {
+      for (const Difference& difference : module.differences) note(module, difference);
+    }
+    add_modules();
+    std::unordered_map<std::string_view, ModuleGraph*> graphs;
+    for (ModuleGraph& graph : result_.collection.graphs) graphs.emplace(graph.module, &graph);
+    for (const ModuleGraph& graph : before_.graphs) {
+      const auto found = graphs.find(path_after(graph.module));
+      if (found != graphs.end()) add_nodes(graph, *found->second);
+    }
+    // Places of records are final now.
+    for (const ModuleRecord& module : result_.collection.modules) {
+      const auto mark = module_marks_.find(module.path);
+      if (mark != module_marks_.end()) result_.modules.emplace(module.path, mark->second);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // As the second collection has it; also below a module that moved.
+  std::string path_after(const std::string& path) const {
+    constexpr int kMostLevels = 64;
+    std::string_view above = path;
+    for (int level = 0; level < kMostLevels && !above.empty(); ++level) {
+      const auto found = moved_.find(above);
+      if (found != moved_.end()) return found->second + path.substr(above.size());
+      above = QualifiedName(above).parent();
+    }
+    return path;
+  }
+
+  void note(const ModuleDifferences& module, const Difference& difference) {
+    const bool is_marked = marked_.has(difference.kind) && !difference.follows;
+    const bool is_of_node = !difference.text.empty() || difference.kind == DifferenceKind::kNames;
+    if (!is_of_node) {
+      const bool is_whole = difference.kind == DifferenceKind::kModules &&
+                            (difference.change == Change::kAdded || difference.change == Change::kRemoved);
+      if (is_whole && difference.change == Change::kRemoved) removed_.push_back(&difference.subject);
+      const bool is_of_module = difference.kind == DifferenceKind::kModules ||
+                                difference.kind == DifferenceKind::kParameters ||
+                                difference.kind == DifferenceKind::kArguments;
+      const std::string path = module.other.value_or(path_after(module.path));
+      if (is_marked && is_of_module)
+        module_marks_.emplace(path, is_whole ? difference.change : Change::kChanged);
+      return;
+    }
+    Told& told = told_[*difference.graph];
+    if (!difference.other.empty()) told.names.emplace(difference.subject, difference.other);
+    if (difference.kind == DifferenceKind::kNames || (!is_marked && difference.change == Change::kChanged))
+      return;
+    (difference.change == Change::kAdded ? told.after : told.before)
+        .emplace(difference.subject, difference.change);
+  }
+
+  void add_modules() {
+    std::unordered_map<std::string_view, const ModuleRecord*> records;
+    for (const ModuleRecord& module : before_.modules) records.emplace(module.path, &module);
+    for (const std::string* path : removed_) {
+      const auto found = records.find(*path);
+      if (found != records.end()) result_.collection.modules.push_back(*found->second);
+    }
+  }
+
+  void add_nodes(const ModuleGraph& before, ModuleGraph& after) {
+    const Told& told = told_[before.module];
+    std::unordered_map<std::string_view, NodeId> by_name;
+    const std::vector<NodeId> order_after = after.graph.order();
+    for (const NodeId id : order_after) by_name.emplace(after.graph.node(id).name, id);
+    // By node of the first: its place in the second, where it has one.
+    const std::vector<NodeId> order = before.graph.order();
+    std::unordered_map<std::uint32_t, NodeId> places;
+    std::vector<NodeId> next(order.size());  // of what follows, the first that has one
+    NodeId behind = after.graph.last();
+    for (std::size_t i = order.size(); i-- > 0;) {
+      next[i] = behind;
+      const Node& node = before.graph.node(order[i]);
+      if (is_removed(told, node)) continue;
+      const auto renamed = told.names.find(node.name);
+      const auto found = by_name.find(renamed == told.names.end() ? node.name : renamed->second);
+      if (found == by_name.end()) continue;
+      places.emplace(order[i].index, found->second);
+      behind = found->second;
+    }
+    std::vector<std::pair<NodeId, Change>> marks;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Node& node = before.graph.node(order[i]);
+      const auto mark = told.before.find(node.name);
+      if (mark == told.before.end()) continue;
+      if (mark->second == Change::kRemoved) add_removed(node, next[i], after.graph, places);
+      const auto place = places.find(order[i].index);
+      if (place != places.end()) marks.emplace_back(place->second, mark->second);
+    }
+    for (const NodeId id : order_after) {
+      const auto mark = told.after.find(after.graph.node(id).name);
+      if (mark != told.after.end()) marks.emplace_back(id, mark->second);
+    }
+    for (const auto& [id, change] : marks) {
+      const bool is_told =
+          marked_.has(DifferenceKind::kNodes) || change == Change::kChanged || change == Change::kMoved;
+      if (is_told) result_.nodes.emplace(&after.graph.node(id), change);
+    }
+  }
+
+  static bool is_removed(const Told& told, const Node& node) {
+    const auto found = told.before.find(node.name);
+    return found != told.before.end() && found->second == Change::kRemoved;
+  }
+
+  void add_removed(const Node& node, NodeId position, Graph& graph,
+                   std::unordered_map<std::uint32_t, NodeId>& places) const {
+    // Parameters and constants are no boxes.
+    if (node.op == Opcode::kGetAttr || node.op == Opcode::kOutput || !position.valid()) return;
+    if (!marked_.has(DifferenceKind::kNodes)) return;
+    Graph::NodeSpec spec;
+    spec.op = node.op;
+    spec.target = node.op == Opcode::kCallModule ? path_after(node.target) : *node.target;
+    spec.model_function = node.model_function;
+    spec.is_recorded = node.is_recorded;
+    Scope scope = *node.scope;
+    scope.module_path = path_after(scope.module_path);
+    spec.scope = std::move(scope);
+    spec.meta = node.meta;
+    spec.source = node.source;
+    spec.name_hint = node.name;
+    bool has_body = false;
+    for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef&) { has_body = true; });
+    const auto mapped = [&](const Argument& argument) {
+      return map_references<NodeId>(argument, [&](NodeId id) -> Argument {
+        const auto found = places.find(id.index);
+        if (found == places.end()) return Argument::None{};
+        while (!graph.is_before(found->second, position) && graph.next(position).valid())
+          position = graph.next(position);
+        return found->second;
+      });
+    };
+    if (!has_body) {
+      for (const Argument& argument : node.args) spec.args.push_back(mapped(argument));
+      for (const auto& [name, argument] : node.kwargs) spec.kwargs.emplace_back(name, mapped(argument));
+    }
+    places.emplace(node.id.index, graph.insert_before(position, std::move(spec)));
+  }
+
+  const GraphCollection& before_;
+  const ModelComparison& comparison_;
+  DifferenceKinds marked_;
+  MergedCollection result_;
+  std::unordered_map<std::string_view, std::string> moved_;
+  std::unordered_map<std::string_view, Told> told_;  // by graph
+  std::vector<const std::string*> removed_;
+  std::unordered_map<std::string, Change> module_marks_;
+};
+
+}  // namespace
+
+MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
+                       const ModelComparison& comparison, DifferenceKinds marked) {
+  return Merger(before, after, comparison, marked).run();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,189 @@
+#include "compare/module_pairs.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compare/hashing.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+
+ModuleTree::ModuleTree(const GraphCollection& collection)
+    : modules(collection.modules), parents(modules.size(), kNone), children(modules.size()) {
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    if (by_path.emplace(modules[i].path, i).second) by_length.push_back(i);
+  }
+  for (const std::size_t i : by_length) {
+    if (modules[i].path.empty()) continue;
+    parents[i] = find(QualifiedName(modules[i].path).parent());
+    if (parents[i] != kNone) children[parents[i]].push_back(i);
+  }
+  std::ranges::stable_sort(by_length, {}, [&](std::size_t i) { return modules[i].path.size(); });
+}
+
+std::size_t ModuleTree::find(std::string_view path) const {
+  const auto found = by_path.find(path);
+  return found == by_path.end() ? kNone : found->second;
+}
+
+ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& after)
+    : before_(before),
+      after_(after),
+      in_after_(before.modules.size(), ModuleTree::kNone),
+      in_before_(after.modules.size(), ModuleTree::kNone) {
+  for (const std::size_t i : before_.by_length) {
+    const std::size_t same = after_.find(before_[i].path);
+    if (same == ModuleTree::kNone) continue;
+    in_after_[i] = same;
+    in_before_[same] = i;
+  }
+  structures_before_ = find_structures(before_, before);
+  structures_after_ = find_structures(after_, after);
+  join_equal(true);
+  // What one pair takes along may leave another one alone.
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds && join_equal(false); ++round) {
+  }
+  join_renamed();
+}
+
+std::vector<ModulePairs::Structure> ModulePairs::find_structures(const ModuleTree& tree,
+                                                                 const GraphCollection& collection) {
+  std::vector<Structure> structures(tree.modules.size());
+  for (const std::size_t i : tree.by_length)
+    structures[i].hash = structures[i].loose = text_hash(tree[i].type);
+  for (const ParameterRecord& parameter : collection.parameters) {
+    const QualifiedName name(parameter.name);
+    const std::size_t module = tree.find(name.parent());
+    if (module == ModuleTree::kNone) continue;
+    std::uint64_t hash = combined(text_hash(name.last()), text_hash(parameter.dtype));
+    hash = combined(hash, static_cast<std::uint64_t>(parameter.kind));
+    for (const auto size : parameter.shape) hash = combined(hash, static_cast<std::uint64_t>(size));
+    structures[module].hash = combined(structures[module].hash, hash);
+    structures[module].loose = combined(structures[module].loose, text_hash(name.last()));
+    structures[module].has_parameters = true;
+  }
+  for (auto i = tree.by_length.rbegin(); i != tree.by_length.rend(); ++i) {
+    for (const std::size_t child : tree.children[*i]) {
+      const std::uint64_t name = text_hash(QualifiedName(tree[child].path).last());
+      structures[*i].hash = combined(structures[*i].hash, combined(name, structures[child].hash));
+      structures[*i].loose = combined(structures[*i].loose, combined(name, structures[child].loose));
+      structures[*i].has_parameters = structures[*i].has_parameters || structures[child].has_parameters;
+    }
+  }
+  return structures;
+}
+
+// With all below that have the same names.
+void ModulePairs::join(std::size_t before, std::size_t after) {
+  std::vector<std::pair<std::size_t, std::size_t>> pending{{before, after}};
+  while (!pending.empty()) {
+    const auto [i, j] = pending.back();
+    pending.pop_back();
+    in_after_[i] = j;
+    in_before_[j] = i;
+    std::unordered_map<std::string_view, std::size_t> by_name;
+    for (const std::size_t child : after_.children[j]) {
+      if (in_before_[child] == ModuleTree::kNone)
+        by_name.emplace(QualifiedName(after_[child].path).last(), child);
+    }
+    for (const std::size_t child : before_.children[i]) {
+      const auto found = by_name.find(QualifiedName(before_[child].path).last());
+      if (found != by_name.end() && in_after_[child] == ModuleTree::kNone)
+        pending.emplace_back(child, found->second);
+    }
+  }
+}
+
+// `is_outermost`: of what is gone or new only modules that stand in none that is.  Modules without parameters
+// look alike, so they belong together in one parent only.
+bool ModulePairs::join_equal(bool is_outermost) {
+  struct Candidates {
+    std::vector<std::size_t> before, after;
+  };
+  std::map<std::uint64_t, Candidates> candidates;
+  const auto is_candidate = [&](const ModuleTree& tree, const std::vector<std::size_t>& others,
+                                std::size_t module) {
+    if (others[module] != ModuleTree::kNone) return false;
+    const std::size_t parent = tree.parents[module];
+    return !is_outermost || parent == ModuleTree::kNone || others[parent] != ModuleTree::kNone;
+  };
+  const auto key = [&](const Structure& structure, std::string_view parent_before) {
+    return structure.has_parameters ? structure.hash : combined(structure.hash, text_hash(parent_before));
+  };
+  for (const std::size_t i : before_.by_length) {
+    if (is_candidate(before_, in_after_, i))
+      candidates[key(structures_before_[i], QualifiedName(before_[i].path).parent())].before.push_back(i);
+  }
+  for (const std::size_t j : after_.by_length) {
+    if (!is_candidate(after_, in_before_, j)) continue;
+    const std::string_view parent = path_before(QualifiedName(after_[j].path).parent());
+    candidates[key(structures_after_[j], parent)].after.push_back(j);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const auto& [hash, both] : candidates) {
+    if (both.before.size() != both.after.size() || (!is_outermost && both.before.size() > 1)) continue;
+    for (std::size_t k = 0; k < both.before.size(); ++k) pairs.emplace_back(both.before[k], both.after[k]);
+  }
+  // Outer ones first: they take along what is below.
+  std::ranges::sort(pairs, {},
+                    [&](const auto& pair) { return std::pair(before_[pair.first].path.size(), pair.first); });
+  for (const auto& [i, j] : pairs) {
+    if (in_after_[i] == ModuleTree::kNone && in_before_[j] == ModuleTree::kNone) join(i, j);
+  }
+  return !pairs.empty();
+}
+
+// One module that is gone, and one that is new, in one parent and of one structure but for sizes: it was
+// renamed, and changed.
+void ModulePairs::join_renamed() {
+  struct Found {
+    std::size_t before = ModuleTree::kNone, after = ModuleTree::kNone;
+    bool is_one = true;
+  };
+  std::map<std::pair<std::size_t, std::uint64_t>, Found> found;  // by parent before, and structure
+  const auto note = [](std::size_t& place, bool& is_one, std::size_t module) {
+    is_one = is_one && place == ModuleTree::kNone;
+    place = module;
+  };
+  for (const std::size_t i : before_.by_length) {
+    const std::size_t parent = before_.parents[i];
+    if (in_after_[i] != ModuleTree::kNone || parent == ModuleTree::kNone || before_[i].type.empty()) continue;
+    Found& entry = found[{parent, structures_before_[i].loose}];
+    note(entry.before, entry.is_one, i);
+  }
+  for (const std::size_t j : after_.by_length) {
+    const std::size_t parent = after_.parents[j];
+    if (in_before_[j] != ModuleTree::kNone || parent == ModuleTree::kNone) continue;
+    const auto entry = found.find({in_before_[parent], structures_after_[j].loose});
+    if (entry != found.end()) note(entry->second.after, entry->second.is_one, j);
+  }
+  for (const auto& [key, entry] : found) {
+    if (entry.is_one && entry.after != ModuleTree::kNone && in_after_[entry.before] == ModuleTree::kNone &&
+        in_before_[entry.after] == ModuleTree::kNone)
+      join(entry.before, entry.after);
+  }
+}
+
+std::string_view ModulePairs::path_before(std::string_view path_after) const {
+  const std::size_t module = after_.find(path_after);
+  if (module == ModuleTree::kNone || in_before_[module] == ModuleTree::kNone) return path_after;
+  return before_[in_before_[module]].path;
+}
+
+std::string_view ModulePairs::path_after(std::string_view path_before) const {
+  const std::size_t module = before_.find(path_before);
+  if (module == ModuleTree::kNone || in_after_[module] == ModuleTree::kNone) return path_before;
+  return after_[in_after_[module]].path;
+}
+
+std::string ModulePairs::parameter_before(const std::string& name_after) const {
+  const QualifiedName name(name_after);
+  const std::string_view parent = name.parent();
+  const std::string_view before = path_before(parent);
+  if (before == parent) return name_after;
+  return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,330 @@
+#include "writers/comparison_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+#include "graph/text_form.h"
+#include "support/columns.h"
+#include "support/printable.h"
+#include "support/qualified_name.h"
+#include "support/utf8.h"
+
+namespace fxtrace::comparison_words {
+namespace {
+
+constexpr const char* kArrow = " → ";
+constexpr std::size_t kMostText = 200;    // characters of one text of a file
+constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
+
+std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
+
+std::string counted(std::int64_t count, const char* what) {
+  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Without its folders.
+std::string_view file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+std::string kind_text(const std::string& kind) {
+  if (kind == "torchscript") return "TorchScript";
+  if (kind == "exported_program") return "exported program";
+  return kind;
+}
+
+// "1,234 → 2,345 (+1,111, +90.0 %)"
+std::string numbers(std::int64_t before, std::int64_t after, std::string (*text)(std::int64_t)) {
+  if (before == after) return text(before);
+  std::string result = text(before) + kArrow + text(after);
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(after, before, &difference)) return result;
+  result += difference > 0 ? " (+" + text(difference)
+                           : " (-" + text(difference == INT64_MIN ? INT64_MAX : -difference);
+  if (before > 0) {
+    std::array<char, 32> percent{};
+    const double ratio = 100 * static_cast<double>(difference) / static_cast<double>(before);
+    std::snprintf(percent.data(), percent.size(), ", %+.1f %%", ratio);
+    result += percent.data();
+  }
+  return result + ")";
+}
+
+std::string sizes(const std::optional<SymInt>& before, const std::optional<SymInt>& after,
+                  std::string (*text)(std::int64_t)) {
+  const auto one = [&](const std::optional<SymInt>& size) {
+    if (!size) return std::string("not known");
+    return size->is_number() ? text(*size->number()) : safe(size->text());
+  };
+  if (before && after && before->is_number() && after->is_number())
+    return numbers(*before->number(), *after->number(), text);
+  if (before == after) return one(before);
+  return one(before) + kArrow + one(after);
+}
+
+// "13 added, 1 changed"; empty where there is none.
+std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
+  std::vector<std::string> parts;
+  if (!comparison.told.has(kind)) return "";
+  for (std::size_t i = 0; i < kChanges; ++i) {
+    const auto change = static_cast<Change>(i);
+    const std::int64_t count = comparison.count(kind, change);
+    if (count != 0) parts.push_back(with_separators(count) + " " + to_string(change));
+  }
+  return joined(parts, ", ");
+}
+
+std::string with_counts(const std::string& text, const std::string& counts) {
+  return counts.empty() ? text : text + ": " + counts;
+}
+
+// "%add_1 = call_function[aten.add.Tensor]" without what is given to it.
+std::string operation(const Difference& difference) {
+  const std::size_t end = difference.text.find("](");
+  if (end == std::string::npos) return "%" + difference.subject;
+  return difference.text.substr(0, end + 1);
+}
+
+std::string value(const std::optional<std::string>& text) { return text ? safe(*text) : "(none)"; }
+
+std::string change_text(const Difference& difference) {
+  return value(difference.before) + kArrow + value(difference.after);
+}
+
+// "13 modules, 7,087,872 parameters, 45 operations"
+std::string contents(const ModuleDifferences& module) {
+  std::vector<std::string> parts;
+  if (module.modules > 1) parts.push_back(counted(module.modules, "module"));
+  if (module.parameters > 0) parts.push_back(counted(module.parameters, "parameter"));
+  if (module.nodes > 0) parts.push_back(counted(module.nodes, "node"));
+  return joined(parts, ", ");
+}
+
+std::string module_text(const Difference& difference, const ModuleDifferences& module) {
+  const std::string inside = contents(module);
+  if (difference.change == Change::kAdded || difference.change == Change::kRemoved)
+    return std::string("module ") + to_string(difference.change) + (inside.empty() ? "" : ": " + inside);
+  if (difference.change == Change::kMoved) return "module is " + safe(difference.other) + " now";
+  if (difference.field == "alias_of") {
+    const auto name = [](const std::optional<std::string>& path) {
+      return path ? "the same as " + safe(path_text(*path)) : std::string("a module of its own");
+    };
+    return name(difference.before) + kArrow + name(difference.after);
+  }
+  const std::string text = safe(difference.field) + ": " + change_text(difference);
+  return difference.field == "status" && module.nodes > 0
+             ? text + "; " + counted(module.nodes, "node") + " come or go with it"
+             : text;
+}
+
+std::string parameter_text(const Difference& difference, const std::string& path) {
+  const std::string name = safe(QualifiedName(difference.subject).below(path));
+  if (difference.change == Change::kAdded) return name + ": " + value(difference.after);
+  if (difference.change == Change::kRemoved) return name + ": " + value(difference.before);
+  if (difference.field == "alias_of") {
+    const auto tie = [](const std::optional<std::string>& other) {
+      return other ? "tied to " + safe(*other) : std::string("not tied");
+    };
+    return name + ": " + tie(difference.before) + kArrow + tie(difference.after);
+  }
+  return name + ": " + safe(difference.field) + " " + change_text(difference);
+}
+
+std::string cost_text(const Difference& difference) {
+  const auto size = [](const std::optional<std::string>& text) {
+    return text ? SymInt::parse(*text) : std::nullopt;
+  };
+  const bool is_macs = difference.field == "macs";
+  const char* name = is_macs ? "MACs " : difference.field == "peak_bytes" ? "peak memory " : "activations ";
+  return name +
+         sizes(size(difference.before), size(difference.after), is_macs ? with_separators : bytes_text);
+}
+
+std::string order_text(const Difference& difference) {
+  if (difference.field == "calls") return "calls: " + change_text(difference);
+  const std::string name = difference.text.empty() ? safe(difference.subject) : safe(operation(difference));
+  const auto behind = [&](const std::optional<std::string>& other) {
+    if (!other) return std::string("first");
+    const bool is_node = !difference.text.empty();
+    return "after " + (is_node ? "%" + safe(*other) : safe(path_text(*other)));
+  };
+  return name + " is used " + behind(difference.after) + ", was " + behind(difference.before);
+}
+
+std::string node_text(const Difference& difference) {
+  switch (difference.change) {
+    case Change::kAdded:
+    case Change::kRemoved:
+      return safe(difference.text);
+    case Change::kMoved:
+      return safe(operation(difference)) + " moved: " + safe(path_text(difference.before.value_or(""))) +
+             kArrow + safe(path_text(difference.after.value_or("")));
+    case Change::kChanged:
+      break;
+  }
+  if (difference.field == "target") return "%" + safe(difference.subject) + ": " + change_text(difference);
+  return safe(operation(difference)) + ": " + safe(difference.field) + " " + change_text(difference);
+}
+
+std::string text_of(const Difference& difference, const ModuleDifferences& module) {
+  switch (difference.kind) {
+    case DifferenceKind::kModules:
+      return module_text(difference, module);
+    case DifferenceKind::kParameters:
+      return parameter_text(difference, module.path);
+    case DifferenceKind::kOrder:
+      return order_text(difference);
+    case DifferenceKind::kCosts:
+      return cost_text(difference);
+    case DifferenceKind::kGuards:
+      return "guard " + safe(difference.subject);
+    case DifferenceKind::kNames:
+      return (difference.field.empty() ? "%" : "dimension ") + safe(difference.subject) + " is called " +
+             safe(difference.other) + " now";
+    case DifferenceKind::kArguments:
+      if (difference.text.empty()) return safe(difference.field) + ": " + change_text(difference);
+      return node_text(difference);
+    default:
+      return node_text(difference);
+  }
+}
+
+std::string remark_of(const Difference& difference) {
+  std::vector<std::string> parts;
+  if (!difference.users.empty()) {
+    std::string text = "used by";
+    for (const std::string& user : difference.users)
+      text += (&user == &difference.users.front() ? " %" : ", %") + safe(user);
+    parts.push_back(text);
+  }
+  const bool is_node =
+      difference.kind == DifferenceKind::kNodes || difference.kind == DifferenceKind::kArguments;
+  if (difference.source && is_node && difference.source->line > 0)
+    parts.push_back(safe(file_name(difference.source->file)) + ":" + std::to_string(difference.source->line));
+  const std::size_t body = difference.graph->find(':');
+  if (body != std::string::npos) parts.push_back("in " + safe(difference.graph->substr(body + 1)));
+  return joined(parts, "; ");
+}
+
+Group group_of(const ModuleDifferences& module) {
+  Group group;
+  group.title = safe(path_text(module.path));
+  if (module.alike.size() > 1)
+    group.title += " … " + safe(module.alike.back()) + " (" +
+                   with_separators(static_cast<std::int64_t>(module.alike.size())) + " modules)";
+  group.type = safe(module.type);
+  std::int64_t following = 0;
+  for (const Difference& difference : module.differences) {
+    if (difference.within) continue;
+    if (difference.follows) {
+      ++following;
+    } else if (group.entries.size() == kMostEntries) {
+      ++group.left_out;
+    } else {
+      group.entries.push_back({difference.change, text_of(difference, module), remark_of(difference)});
+    }
+  }
+  if (following > 0)
+    group.entries.push_back(
+        {Change::kChanged,
+         counted(following, "shape") + (following == 1 ? " follows" : " follow") + " from others", ""});
+  return group;
+}
+
+bool says_something(const ModuleDifferences& module) {
+  return std::ranges::any_of(module.differences,
+                             [](const Difference& difference) { return !difference.within; });
+}
+
+std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
+
+}  // namespace
+
+std::string headline(const ModelComparison& comparison) {
+  return safe(comparison.before.model.file) + kArrow + safe(comparison.after.model.file);
+}
+
+std::string models(const ModelComparison& comparison) {
+  const auto& a = comparison.before.model;
+  const auto& b = comparison.after.model;
+  const auto describe = [](const GraphCollection::Model& model) {
+    std::string text = model.type.empty() ? "" : safe(model.type) + ", ";
+    text += safe(kind_text(model.kind));
+    return model.method == "forward" || model.method.empty() ? text : text + ", method " + safe(model.method);
+  };
+  const std::string before = describe(a);
+  const std::string after = describe(b);
+  return before == after ? before : before + kArrow + after;
+}
+
+std::vector<Line> summary(const ModelComparison& comparison) {
+  const ComparedModel& a = comparison.before;
+  const ComparedModel& b = comparison.after;
+  std::vector<Line> lines;
+  lines.emplace_back("Modules", with_counts(numbers(a.modules, b.modules, with_separators),
+                                            counts(comparison, DifferenceKind::kModules)));
+  lines.emplace_back("Parameters",
+                     with_counts(numbers(a.parameters.elements, b.parameters.elements, with_separators),
+                                 counts(comparison, DifferenceKind::kParameters)));
+  std::vector<std::string> nodes;
+  if (const std::string text = counts(comparison, DifferenceKind::kNodes); !text.empty())
+    nodes.push_back(text);
+  const auto add_count = [&](std::vector<std::string>& parts, DifferenceKind kind, const char* what) {
+    const std::int64_t count = comparison.count(kind);
+    if (comparison.told.has(kind) && count > 0) parts.push_back(counted(count, what));
+  };
+  add_count(nodes, DifferenceKind::kArguments, "argument");
+  add_count(nodes, DifferenceKind::kShapes, "shape");
+  lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), joined(nodes, ", ")));
+  const bool is_known = a.macs || b.macs || a.activation_bytes || b.activation_bytes;
+  std::string costs = "MACs " + sizes(a.macs, b.macs, with_separators) + ", activations " +
+                      sizes(a.activation_bytes, b.activation_bytes, exact_bytes);
+  if (!is_known) costs = "not known";
+  if (is_known && (a.is_partial || b.is_partial)) costs += ", without what is not known";
+  lines.emplace_back("Costs", costs);
+  std::vector<std::string> others;
+  add_count(others, DifferenceKind::kOrder, "order change");
+  add_count(others, DifferenceKind::kGuards, "guard");
+  add_count(others, DifferenceKind::kNames, "name");
+  add_count(others, DifferenceKind::kSources, "source");
+  std::vector<std::string> hidden;
+  for (std::size_t i = 0; i < kDifferenceKinds; ++i) {
+    const auto kind = static_cast<DifferenceKind>(i);
+    if (!comparison.told.has(kind) && comparison.count(kind) > 0)
+      hidden.push_back(to_string(kind) + (" " + with_separators(comparison.count(kind))));
+  }
+  std::string text = others.empty() ? "none" : joined(others, ", ");
+  if (!hidden.empty()) text += " (ignored: " + joined(hidden, ", ") + ")";
+  lines.emplace_back("Others", text);
+  return lines;
+}
+
+std::vector<Group> groups(const ModelComparison& comparison, std::size_t most) {
+  std::vector<Group> result;
+  for (const ModuleDifferences& module : comparison.modules) {
+    if (result.size() == most) break;
+    if (says_something(module)) result.push_back(group_of(module));
+  }
+  return result;
+}
+
+std::size_t count_groups(const ModelComparison& comparison) {
+  return static_cast<std::size_t>(std::ranges::count_if(comparison.modules, says_something));
+}
+
+char mark(Change change) {
+  constexpr std::array<char, kChanges> kMarks = {'+', '-', '>', '~'};
+  return kMarks[static_cast<std::size_t>(change)];
+}
+
+}  // namespace fxtrace::comparison_words

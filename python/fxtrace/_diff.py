@@ -1,0 +1,159 @@
+"""fxtrace.diff: what differs between two models."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ._collection import Amount, Collection, Source
+from ._program import Message, run
+from ._trace import Path, model_argument, option_words, trace
+
+
+@dataclass(frozen=True)
+class Difference:
+    """schemas/comparison.schema.json says more of each field."""
+
+    kind: str  # "modules", "nodes", ...
+    change: str  # "added", "removed", "moved" or "changed"
+    subject: str
+    subject_after: str | None
+    field: str | None
+    before: str | None
+    after: str | None
+    text: str | None
+    graph: str
+    users: tuple[str, ...]
+    source: Source | None
+    within: str | None
+    follows: bool
+
+
+@dataclass(frozen=True)
+class ModuleDifferences:
+    """What differs in one module; what came or went with it."""
+
+    path: str
+    path_after: str | None
+    type: str | None
+    modules: int
+    parameters: int
+    nodes: int
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    file: str
+    kind: str
+    type: str | None
+    method: str
+    modules: int
+    failed_modules: int
+    nodes: int
+    parameters: int  # elements
+    parameter_bytes: int
+    buffers: int
+    buffer_bytes: int
+    macs: Amount | None
+    activation_bytes: Amount | None
+    peak_bytes: Amount | None
+    partial: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """True where something differs, of the kinds that are told."""
+
+    before: ComparedModel
+    after: ComparedModel
+    equal: bool
+    kinds: tuple[str, ...]
+    counts: Mapping[str, Mapping[str, int]]  # by kind and change, told or not
+    modules: tuple[ModuleDifferences, ...]
+    messages: tuple[Message, ...]
+
+    def __bool__(self) -> bool:
+        return not self.equal
+
+    def __iter__(self) -> Iterator[Difference]:
+        return (difference for module in self.modules for difference in module.differences)
+
+
+def diff(
+    before: Path | bytes | IO[bytes] | Collection,
+    after: Path | bytes | IO[bytes] | Collection,
+    *,
+    only: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] | None = None,
+    **options: Any,
+) -> Comparison:
+    """What differs between two models or collections, as `fxtrace diff` tells it.
+
+    - only, ignore: kinds of differences;
+    - options: the keywords of trace(), for models.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"diff() got an unexpected keyword argument '{min(unknown)}'")
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+        for option, kinds in (("--only", only), ("--ignore", ignore)):
+            if kinds is not None:
+                words.append(f"{option}=" + (kinds if isinstance(kinds, str) else ",".join(kinds)))
+        files = [_file(model, os.path.join(folder, name)) for model, name in ((before, "before"), (after, "after"))]
+        output = run("diff", "--json", *words, *files)
+    return _comparison(json.loads(output.stdout), output.messages)
+
+
+def _file(model: Path | bytes | IO[bytes] | Collection, name: str) -> str:
+    if isinstance(model, Collection):
+        content: bytes | None = model._content()
+    else:
+        given, content = model_argument(model)
+        if content is None:
+            return given
+    assert content is not None
+    with open(name, "wb") as file:
+        file.write(content)
+    return name
+
+
+def _model(data: Mapping[str, Any]) -> ComparedModel:
+    tensors = {
+        "parameters": data["parameters"]["elements"],
+        "parameter_bytes": data["parameters"]["bytes"],
+        "buffers": data["buffers"]["elements"],
+        "buffer_bytes": data["buffers"]["bytes"],
+    }
+    return ComparedModel(**{**data, **tensors})
+
+
+def _difference(data: Mapping[str, Any]) -> Difference:
+    source = data["source"]
+    return Difference(**{**data, "users": tuple(data["users"]), "source": source and Source(**source)})
+
+
+def _comparison(data: Mapping[str, Any], messages: Sequence[Message]) -> Comparison:
+    return Comparison(
+        before=_model(data["before"]),
+        after=_model(data["after"]),
+        equal=data["equal"],
+        kinds=tuple(data["kinds"]),
+        counts=data["counts"],
+        modules=tuple(
+            ModuleDifferences(
+                path=module["path"],
+                path_after=module["path_after"],
+                type=module["type"],
+                differences=tuple(map(_difference, module["differences"])),
+                **module["contents"],
+            )
+            for module in data["modules"]
+        ),
+        messages=tuple(messages),
+    )

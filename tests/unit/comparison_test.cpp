@@ -1,0 +1,365 @@
+#include "compare/comparison.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "compare/merged_collection.h"
+#include "compare/sequences.h"
+#include "sample_collection.h"
+#include "writers/comparison_json.h"
+#include "writers/comparison_markdown.h"
+#include "writers/comparison_text.h"
+#include "writers/dot_writer.h"
+
+namespace {
+
+using namespace fxtrace;
+
+GraphCollection collection(const std::string& graph, std::vector<ModuleRecord> modules = {}) {
+  GraphCollection result;
+  result.model = {"net.pt", "torchscript", "pkg.Net", "forward", ""};
+  result.modules = {{"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}}};
+  for (ModuleRecord& module : modules) result.modules.push_back(std::move(module));
+  result.graphs = {module_graph("", "pkg.Net", graph)};
+  return result;
+}
+
+ModuleRecord module(const std::string& path, const std::string& type,
+                    ModuleStatus status = ModuleStatus::kTraced) {
+  return {path, type, status, {}, {}, 1, {}};
+}
+
+// "nodes added relu_1"; with field and values where there are any.
+std::vector<std::string> told(const ModelComparison& comparison) {
+  std::vector<std::string> lines;
+  for (const ModuleDifferences& group : comparison.modules) {
+    for (const Difference& difference : group.differences) {
+      std::string line = std::string(to_string(difference.kind)) + " " + to_string(difference.change) + " " +
+                         (difference.subject.empty() ? "-" : difference.subject);
+      if (!difference.other.empty()) line += " as " + difference.other;
+      if (!difference.field.empty()) line += " " + difference.field;
+      if (difference.before || difference.after)
+        line += ": " + difference.before.value_or("none") + " to " + difference.after.value_or("none");
+      if (difference.within) line += " within " + *difference.within;
+      if (difference.follows) line += " follows";
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+std::vector<std::string> told(const GraphCollection& a, const GraphCollection& b,
+                              DifferenceKinds kinds = DifferenceKinds::usual()) {
+  return told(compare(a, b, {kinds}));
+}
+
+using Lines = std::vector<std::string>;
+
+std::string chain(const std::vector<std::string>& operators) {
+  std::string text = "%x = placeholder[x]()\n";
+  std::string last = "x";
+  int number = 0;
+  for (const std::string& name : operators) {
+    const std::string next = name + (number == 0 ? "" : "_" + std::to_string(number));
+    text += "%" + next + " = call_function[aten." + name + ".default](%" + last + ")\n";
+    last = next;
+    ++number;
+  }
+  return text + "%output = output[output](%" + last + ")\n";
+}
+
+}  // namespace
+
+TEST_CASE("align finds what two sequences have in one order") {
+  using Pairs = std::vector<PlacePair>;
+  CHECK(align({1, 2, 3}, {1, 2, 3}) == Pairs{{0, 0}, {1, 1}, {2, 2}});
+  CHECK(align({1, 2, 3}, {1, 9, 2, 3}) == Pairs{{0, 0}, {1, 2}, {2, 3}});
+  CHECK(align({1, 2, 3}, {}).empty());
+  CHECK(align({}, {1}).empty());
+  CHECK(align({1, 2, 3, 4}, {3, 4, 1}) == Pairs{{2, 0}, {3, 1}});
+  // Nothing in common, but for the ends: more than can be found exactly.
+  std::vector<std::uint64_t> a{7};
+  std::vector<std::uint64_t> b{7};
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    a.push_back(1000 + 2 * i);
+    b.push_back(1001 + 2 * i);
+  }
+  a.push_back(8);
+  b.push_back(8);
+  CHECK(align(a, b) == Pairs{{0, 0}, {100'001, 100'001}});
+}
+
+TEST_CASE("longest_increasing leaves out as few as can be") {
+  CHECK(longest_increasing({}).empty());
+  CHECK(longest_increasing({0, 3, 1, 2}) == std::vector{true, false, true, true});
+  CHECK(longest_increasing({2, 0, 1}) == std::vector{false, true, true});
+}
+
+TEST_CASE("compare tells nothing of what is equal") {
+  const GraphCollection sample = sample_collection();
+  CHECK(told(sample, sample, DifferenceKinds::all()).empty());
+  CHECK(compare(sample, sample).is_equal());
+}
+
+TEST_CASE("compare tells a node that was put in or taken out as one") {
+  const auto a = collection(chain({"relu", "relu", "neg", "relu", "exp"}));
+  const auto b = collection(chain({"relu", "relu", "sin", "neg", "relu", "exp"}));
+  CHECK(told(a, b) == Lines{"nodes added sin_2"});
+  CHECK(told(b, a) == Lines{"nodes removed sin_2"});
+  // One more of what is there already.
+  const auto c = collection(chain({"relu", "relu", "relu", "neg", "relu", "exp"}));
+  CHECK(told(a, c).size() == 1);
+  CHECK(compare(a, c).count(DifferenceKind::kNodes, Change::kAdded) == 1);
+}
+
+TEST_CASE("compare tells another operator in the place of one, and names") {
+  const auto a = collection(chain({"relu", "neg", "exp"}));
+  const auto b = collection(chain({"relu", "sin", "exp"}));
+  CHECK(
+      told(a, b) ==
+      Lines{
+          "nodes changed neg_1 as sin_1 target: call_function[aten.neg.default] to call_function[aten.sin.default]"});
+  auto c = collection(R"(
+      %x = placeholder[x]()
+      %other = call_function[aten.relu.default](%x)
+      %output = output[output](%other))");
+  CHECK(told(collection(chain({"relu"})), c).empty());
+  CHECK(told(collection(chain({"relu"})), c, DifferenceKinds::all()) == Lines{"names changed relu as other"});
+}
+
+TEST_CASE("compare tells arguments by their names, however they are given") {
+  const auto with = [](const std::string& call) {
+    return collection("%x = placeholder[x]()\n%y = placeholder[y]()\n%add = " + call +
+                      "\n%output = output[output](%add)\n");
+  };
+  const auto a = with("call_function[aten.add.Tensor](%x, %y)");
+  CHECK(told(a, with("call_function[aten.add.Tensor](%x, other=%y, alpha=1)")).empty());
+  CHECK(told(a, with("call_function[aten.add.Tensor](%x, %y, alpha=2)")) ==
+        Lines{"arguments changed add alpha: none to 2"});
+  CHECK(told(a, with("call_function[aten.add.Tensor](%y, %y)")) ==
+        Lines{"arguments changed add self: %x to %y"});
+  // A dtype as TorchScript writes it, and as exported programs do.
+  CHECK(told(with("call_function[aten.sum.default](%x, dtype=6)"),
+             with("call_function[aten.sum.default](%x, dtype=dtype(\"float32\"))"))
+            .empty());
+}
+
+TEST_CASE("compare tells where a difference of shapes begins") {
+  auto a = collection(chain({"relu", "neg"}));
+  auto b = a;
+  const auto shape = [](GraphCollection& of, std::uint32_t node, std::vector<Expression> sizes) {
+    of.graphs.front().graph.meta(NodeId{node}).shape = std::move(sizes);
+  };
+  for (std::uint32_t node = 0; node < 3; ++node) {
+    shape(a, node, {1, Expression::name("s0")});
+    shape(b, node, {1, Expression::name("batch")});
+  }
+  CHECK(told(a, b).empty());  // another name of the same dimension
+  CHECK(told(a, b, DifferenceKinds::all()) == Lines{"names changed s0 as batch dimension"});
+  shape(b, 1, {2, Expression::name("batch")});
+  shape(b, 2, {2, Expression::name("batch")});
+  CHECK(told(a, b) == Lines{"shapes changed relu shape: [1, s0] to [2, batch]",
+                            "shapes changed neg_1 shape: [1, s0] to [2, batch] follows"});
+  b.graphs.front().graph.meta(NodeId{1}).shape.reset();  // not known
+  b.graphs.front().graph.meta(NodeId{2}).shape.reset();
+  CHECK(told(a, b).empty());
+}
+
+TEST_CASE("compare tells modules, and what they have within them") {
+  const auto a = collection("%x = placeholder[x]()\n%output = output[output](%x)\n",
+                            {module("a", "pkg.A"), module("a.l", "pkg.L")});
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %c_l = call_module[c.l](%x)  # c.l: pkg.L
+      %output = output[output](%c_l))",
+                      {module("c", "pkg.C"), module("c.l", "pkg.L")});
+  b.parameters = {{"c.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+  CHECK(told(a, b) == Lines{"modules added c", "modules added c.l within c",
+                            "parameters added c.l.weight: none to float32[2, 3] within c",
+                            "nodes added c_l within c", "modules removed a", "modules removed a.l within a"});
+  const ModelComparison comparison = compare(a, b);
+  CHECK(comparison.modules.front().path == "c");
+  CHECK(comparison.modules.front().modules == 2);
+  CHECK(comparison.modules.front().parameters == 6);
+  CHECK(comparison.modules.front().nodes == 1);
+}
+
+TEST_CASE("compare tells modules that moved, and not what is in them") {
+  auto a = collection(R"(
+      %x = placeholder[x]()
+      %l = call_module[a.l](%x)  # a.l: pkg.L
+      %relu = call_function[aten.relu.default](%l)  # a: pkg.A
+      %output = output[output](%relu))",
+                      {module("a", "pkg.A"), module("a.l", "pkg.L")});
+  a.parameters = {{"a.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %l = call_module[b.l](%x)  # b.l: pkg.L
+      %relu = call_function[aten.relu.default](%l)  # b: pkg.A
+      %output = output[output](%relu))",
+                      {module("b", "pkg.A"), module("b.l", "pkg.L")});
+  b.parameters = {{"b.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+  CHECK(told(a, b) == Lines{"modules moved a as b"});
+  b.parameters.front().shape = {4, 3};  // renamed, and changed
+  CHECK(told(a, b) == Lines{"modules moved a as b", "parameters changed a.l.weight shape: [2, 3] to [4, 3]"});
+  b.modules[1].type = "pkg.B";
+  b.modules[1].status = ModuleStatus::kFailed;
+  b.modules[1].path = "a";
+  b.modules[2].path = "a.l";
+  CHECK(told(compare(a, b, {DifferenceKinds::all()})).front() == "modules changed a type: pkg.A to pkg.B");
+}
+
+TEST_CASE("compare tells parameters, ties and uses") {
+  auto a = collection(chain({"relu"}));
+  a.parameters = {{"w", ParameterKind::kParameter, {2}, "float32", {}, {}},
+                  {"v", ParameterKind::kBuffer, {2}, "float32", {}, {}}};
+  auto b = a;
+  b.parameters[0].dtype = "float16";
+  b.parameters[1].alias_of = "w";
+  b.unused_parameters = {"v"};
+  CHECK(told(a, b) == Lines{"parameters changed w dtype: float32 to float16",
+                            "parameters changed v alias_of: none to w",
+                            "parameters changed v use: used to unused"});
+}
+
+TEST_CASE("compare tells order, guards and bodies of control flow") {
+  auto a = collection(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)
+      %neg = call_function[aten.neg.default](%x)
+      %cond = call_function[higher_order.cond](%x, graph("body"))
+      %output = output[output]((%relu, %neg, %cond)))",
+                      {module("a", "pkg.A"), module("b", "pkg.B")});
+  a.graphs[0].subgraphs.add({"body", module_graph("", "", chain({"sin"}))});
+  a.graphs[0].guards = {{Expression::parse("x.dim() == 2"), {}}};
+  a.graphs[0].execution->module_forward_order = {"", "a", "b"};
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %neg = call_function[aten.neg.default](%x)
+      %relu = call_function[aten.relu.default](%x)
+      %cond = call_function[higher_order.cond](%x, graph("other"))
+      %output = output[output]((%relu, %neg, %cond)))",
+                      {module("a", "pkg.A"), module("b", "pkg.B")});
+  b.graphs[0].subgraphs.add({"other", module_graph("", "", chain({"sin", "cos"}))});
+  b.graphs[0].guards = {{Expression::parse("x.dim() == 3"), {}}};
+  b.graphs[0].execution->module_forward_order = {"", "b", "a"};
+  Lines lines = told(a, b);
+  std::ranges::sort(lines);
+  CHECK(lines == Lines{"guards added x.dim() == 3", "guards removed x.dim() == 2", "nodes added cos_1",
+                       "order moved a:  to b", "order moved relu: x to neg"});
+}
+
+TEST_CASE("fold_equal_modules tells equal changes of equal blocks once") {
+  std::vector<ModuleRecord> modules;
+  std::string before = "%x = placeholder[x]()\n";
+  std::string after = before;
+  std::string last = "x";
+  std::string last_after = "x";
+  for (int i = 0; i < 12; ++i) {
+    const std::string path = "h." + std::to_string(i);
+    modules.push_back(module(path, "pkg.Block"));
+    const std::string scope = "  # " + path + ": pkg.Block\n";
+    const std::string end = i == 0 ? "" : "_" + std::to_string(i);
+    before += "%relu" + end + " = call_function[aten.relu.default](%" + last + ")" + scope;
+    after += "%relu" + end + " = call_function[aten.relu.default](%" + last_after + ")" + scope;
+    after += "%neg" + end + " = call_function[aten.neg.default](%relu" + end + ")" + scope;
+    last = "relu" + end;
+    last_after = "neg" + end;
+  }
+  ModelComparison comparison =
+      compare(collection(before + "%output = output[output](%" + last + ")", modules),
+              collection(after + "%output = output[output](%" + last_after + ")", modules));
+  CHECK(comparison.modules.size() == 12);
+  CHECK(comparison.count(DifferenceKind::kNodes, Change::kAdded) == 12);
+  std::ostringstream json;
+  write_comparison_json(comparison, json);
+  CHECK(json.str().find("\"subject\": \"neg_11\"") != std::string::npos);
+  fold_equal_modules(comparison);
+  // The last one's user is the output.
+  REQUIRE(comparison.modules.size() == 1);
+  CHECK(comparison.modules.front().alike.size() == 12);
+  std::ostringstream text;
+  write_comparison_text(comparison, text, {100, false});
+  CHECK(text.str().find("h.0 … h.11 (12 modules)  pkg.Block\n"
+                        "  + %neg = call_function[aten.neg.default](%relu)  used by %relu_1\n") !=
+        std::string::npos);
+  std::ostringstream markdown;
+  write_comparison_markdown(comparison, markdown);
+  CHECK(markdown.str().find("```diff\n+ %neg = ") != std::string::npos);
+}
+
+TEST_CASE("merge puts what was removed where it stood, and marks what differs") {
+  auto a = collection(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: pkg.A
+      %sin = call_function[aten.sin.default](%relu)  # a: pkg.A
+      %neg = call_function[aten.neg.default](%sin)  # a: pkg.A
+      %output = output[output](%neg))",
+                      {module("a", "pkg.A")});
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # b: pkg.A
+      %other = call_function[aten.neg.default](%relu)  # b: pkg.A
+      %exp = call_function[aten.exp.default](%other)  # b: pkg.A
+      %output = output[output](%exp))",
+                      {module("b", "pkg.A")});
+  const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
+  const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+  const Graph& graph = merged.collection.graphs.front().graph;
+  CHECK(print_graph(graph) ==
+        "%x = placeholder[x]()\n"
+        "%relu = call_function[aten.relu.default](%x)  # b: pkg.A\n"
+        "%sin = call_function[aten.sin.default](%relu)  # b: pkg.A\n"
+        "%other = call_function[aten.neg.default](%relu)  # b: pkg.A\n"
+        "%exp = call_function[aten.exp.default](%other)  # b: pkg.A\n"
+        "%output = output[output](%exp)\n");
+  Lines marks;
+  for (const NodeId id : graph.order()) {
+    const auto mark = merged.nodes.find(&graph.node(id));
+    if (mark != merged.nodes.end()) marks.push_back(graph.node(id).name + " " + to_string(mark->second));
+  }
+  CHECK(marks == Lines{"sin removed", "exp added"});
+  CHECK(merged.modules.at("b") == Change::kChanged);
+  std::ostringstream dot;
+  write_dot(merged, dot, PictureOptions{});
+  CHECK(dot.str().find("<B>+ exp</B>") != std::string::npos);
+  CHECK(dot.str().find("style=\"rounded,filled,dashed\"") != std::string::npos);
+  // Nothing is marked of kinds that are not told.
+  CHECK(merge(a, b, comparison, {}).nodes.empty());
+  CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);
+}
+
+TEST_CASE("texts of files are printed safely in comparisons") {
+  auto a = collection(chain({"relu"}));
+  auto b = a;
+  a.model.type = "a\x1b[31m```\n";
+  b.parameters = {{"w\n```\x1b\u202e", ParameterKind::kParameter, {2}, "float32", {}, {}}};
+  ModelComparison comparison = compare(a, b);
+  std::ostringstream text;
+  write_comparison_text(comparison, text, {100, false});
+  write_comparison_markdown(comparison, text);
+  CHECK(text.str().find('\x1b') == std::string::npos);
+  CHECK(text.str().find("\n```\n\n") == std::string::npos);
+  CHECK(text.str().find("\u202e") == std::string::npos);
+}
+
+// Takes seconds without optimisation, so it is volume; 100,000 nodes against as many.
+TEST_CASE("large graphs are compared in time that grows with their size", "[.volume]") {
+  const auto make = [](std::size_t skipped) {
+    std::string text = "%x = placeholder[x]()\n";
+    std::string last = "x";
+    for (std::size_t i = 0; i < 100'000; ++i) {
+      if (i == skipped) continue;
+      const std::string name = (i % 3 == 0 ? "relu" : i % 3 == 1 ? "neg" : "sin") + ("_" + std::to_string(i));
+      text += "%" + name + " = call_function[aten." + name.substr(0, name.find('_')) + ".default](%" + last +
+              ")\n";
+      last = name;
+    }
+    return collection(text + "%output = output[output](%" + last + ")\n");
+  };
+  const auto a = make(100'000);
+  const auto b = make(50'000);
+  CHECK(compare(a, b).count(DifferenceKind::kNodes) == 1);
+}
