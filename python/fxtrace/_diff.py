@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ._collection import Amount, Collection, Source
+from ._collection import Collection
+from ._data import Amount, Source
 from ._program import Message, run
 from ._trace import Path, model_argument, option_words, trace
 
