@@ -20,16 +20,14 @@ std::string public_alias(const std::string& type);
 // Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of what is wrong.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 
-// Decides modules in this order:
+// The decisions of a trace about modules and functions.  A module is decided by the first of these that
+// applies:
 //   1. --max-depth N: a module N levels below the root, or deeper, is a leaf, whatever the rules say.
-//   Containers
-//      without a forward are not: their children are.
+//      Containers without a forward are not: their children are.
 //   2. The last of the user's rules that matches.  A rule matches when its type glob matches the type or its
-//   public
-//      alias, its path glob the path, and every predicate holds.
+//      public alias, its path glob the path, and every predicate holds.
 //   3. torch.fx's default rule, unless options.default_leaves is off: modules of torch.nn and torch.ao.nn are
-//   leaves,
-//      except Sequential and what derives from it, containers without a forward, and the model's root.
+//      leaves, except Sequential and what derives from it, containers without a forward, and the root.
 //
 // A shared module has one decision.  A path glob matches it when it matches any of its paths, those through
 // shared parents included; its depth is that of its first path.  The root has the path "", which no path glob
