@@ -27,9 +27,8 @@ class Subgraphs : Part {
     const IrNode* node = nullptr;  // the branch or loop
     std::size_t frame = 0;         // index of the activation that runs it
     Values handed_in = {};         // made for the body, in place of values from outside
-    std::optional<std::unordered_set<const void*>> around =
-        {};                                      // mutable values from outside; found on first use
-    std::vector<ChangedContainer> changed = {};  // containers from outside
+    std::optional<std::unordered_set<const void*>> around = {};  // mutable, from outside; made on first use
+    std::vector<ChangedContainer> changed = {};                  // containers from outside
   };
 
   using Part::Part;
@@ -46,8 +45,8 @@ class Subgraphs : Part {
   void change(const Value& container, const Value& content, const std::string& name, const IrNode* node);
   // Returns the changes at the end of a subgraph, and restores the containers.
   std::vector<ChangedContainer> take_changes();
-  // Notes that the container may be an alias of `others`.  From now on neither it nor those of them that are
-  // visible elsewhere may be changed.
+  // Notes that the container may be an alias of one of `others`: those of them that are visible outside, and
+  // then the container too, may not be changed from now on.
   void may_be_another(const Value& container, const Values& others, const IrNode* node);
 
   // Returns what a subgraph outputs for the value: an input is copied, as torch's control flow requires.
