@@ -44,7 +44,7 @@ class ExportedArchive {
   std::map<std::string, std::string> objects(const std::string& model) const;
   std::string read_object(const std::string& record) const;
   // The bytes of a tensor's storage: their location in the file, or the bytes themselves when compressed.
-  // The function that finds them throws Error(kInput) when they cannot be read.
+  // storage_of() throws Error(kInput) when they cannot be read.
   struct Bytes {
     std::optional<std::uint64_t> offset;
     std::uint64_t size = 0;
