@@ -1,4 +1,4 @@
-// An exported program as the options of one trace narrow it: its graph, and its dimensions.
+// An exported program bound to the options of one trace, which narrow its graph and its dimensions.
 #pragma once
 
 #include <memory>
@@ -30,15 +30,15 @@ class BoundExportedProgram : public BoundProgram {
   const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
   const ProgramDimensions& dimensions() const { return dimensions_; }
   const CallIndex& calls() const;
-  // What holds of the inputs: ranges of their dimensions, and conditions.
+  // Returns what the program requires of its inputs: ranges of their dimensions, and conditions.
   std::vector<Expression> guards() const;
 
  private:
   const ExportedProgram& program_;
   const TraceOptions& options_;
   ProgramDimensions dimensions_;
-  std::optional<ProgramGraph> narrowed_;      // absent: the program's own
-  mutable std::unique_ptr<CallIndex> calls_;  // made when it is first asked for
+  std::optional<ProgramGraph> narrowed_;      // absent: use the program's own
+  mutable std::unique_ptr<CallIndex> calls_;  // made on first use
 };
 
 }  // namespace fxtrace

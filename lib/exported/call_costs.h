@@ -1,4 +1,4 @@
-// What the operations of an exported program cost that one call of a leaf stands for.
+// Works out the cost of a leaf's call from the operations of the exported program that it stands for.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace fxtrace {
 
 class OperationCosts {
  public:
-  // `uses` as count_uses().  Both must outlive this.
+  // `uses` is count_uses(graph).  Both must outlive this.
   OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses);
 
-  // Of these operations of the graph, by index, in their order.  Values that others make are there already.
+  // Returns the cost of these operations (indices into the graph's, ascending).  Values that other operations
+  // make count as allocated already.
   Cost cost_of(const std::vector<std::uint32_t>& operations);
 
  private:

@@ -13,24 +13,24 @@
 namespace fxtrace {
 
 struct CallGraph {
-  ProgramGraph graph;  // what enters the call are its inputs, what leaves it its outputs
+  ProgramGraph graph;  // its inputs enter the call, its outputs leave it
   std::vector<ValueId>
       origin;  // by value of `graph`: the value of the program's graph that it is, or that it
                // is a changed version of; invalid when the call runs in an operator's subgraph
 };
 
-// Finds the operations of calls.  Made once for a program, so that cutting out a call costs what the call
-// has.
+// An index of operations by module call.  Made once for a program, so that cutting out a call takes time
+// linear in the size of the call.
 class CallIndex {
  public:
   // `graph` must outlive the index.
   CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
 
-  // The first call of the module; nothing when the program never calls it.
+  // Returns the first call of the module; nothing when the program never calls it.
   std::optional<CallId> first_call(ModuleId module) const;
 
-  // The call as a graph of its own.  Values of the program's graph for whose origin is_own() holds are no
-  // inputs: the module reaches them itself.
+  // Returns the call as a graph of its own.  Values of the program's graph whose origin satisfies is_own() do
+  // not become inputs: the module accesses them itself.
   CallGraph cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const;
 
  private:
@@ -46,7 +46,7 @@ class CallIndex {
   void add(const ProgramGraph& graph);
 
   std::vector<Graph> graphs_;                              // the program's, then subgraphs
-  std::vector<std::vector<Place>> operations_;             // by call: its own
+  std::vector<std::vector<Place>> operations_;             // by call: those not in inner calls
   std::vector<std::vector<CallId>> children_;              // by call
   std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module
 };

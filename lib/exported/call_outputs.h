@@ -1,4 +1,4 @@
-// What module calls give, told from who uses which value.
+// Finds the outputs of module calls from the uses of values.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// By call: the values that it makes and that are used outside of it, in the order in which they are made.
+// Returns, by call, the values that it makes and that are used outside it, in order of definition.
 std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
 
 }  // namespace fxtrace

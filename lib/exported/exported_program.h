@@ -1,4 +1,4 @@
-// An exported program (torch.export.save) as the tracer sees it.  Needs no LibTorch.
+// The front end for exported programs (torch.export.save).  Needs no LibTorch.
 #pragma once
 
 #include <map>
@@ -20,15 +20,15 @@
 
 namespace fxtrace {
 
-// A parameter, buffer, constant or object that the program has as an input of its graph.
+// A parameter, buffer, constant or object that the program lifted to an input of its graph.
 struct LiftedInput {
-  std::string target;              // qualified name; of tied tensors the first
+  std::string target;              // qualified name; the first one for tied tensors
   std::vector<std::string> names;  // all of them
   ParameterKind kind = ParameterKind::kParameter;
-  std::optional<TensorRecord> constant;  // of a constant: where its value is
+  std::optional<TensorRecord> constant;  // where the value of a constant is
 };
 
-// How a module was called, where the program keeps that: torch.export's preserve_module_call_signature.
+// The signature of a module call, which a program keeps for torch.export's preserve_module_call_signature.
 struct CallSignature {
   std::vector<Operand> inputs, outputs;
   TreeSpec in_spec, out_spec;  // in_spec: positional and keyword arguments
@@ -36,8 +36,8 @@ struct CallSignature {
 
 class ExportedProgram : public Program {
  public:
-  // Throws Error(kInput), and Error(kUsage) when `model` names no program of the archive, or when there are
-  // several and it names none.
+  // Throws Error(kInput) for a damaged file; Error(kUsage) when the archive has no program `model`, or has
+  // several and `model` is absent.
   ExportedProgram(const ModelFile& file, const FileInfo& info, const std::optional<std::string>& model);
 
   const std::vector<ModuleInfo>& modules() const override { return hierarchy_.modules(); }
@@ -45,7 +45,7 @@ class ExportedProgram : public Program {
   std::string kind() const override { return "exported_program"; }
   std::string producer_version() const override { return version_; }
   std::string producer() const override { return producer_; }
-  // Lifted constants are among the buffers.
+  // Empty: lifted constants are among the buffers.
   std::vector<ConstantInfo> constants() const override { return {}; }
   bool has_method(const std::string& name) const override { return name == "forward"; }
   std::string method_to_trace(const std::string& asked) const override;
@@ -55,15 +55,15 @@ class ExportedProgram : public Program {
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }
-  const std::string& name() const { return model_; }  // among the archive's
-  // By value of graph(); none for what is no lifted input.
+  const std::string& name() const { return model_; }  // the program's name in the archive
+  // Returns the lifted input that a value of graph() is; null for other values.
   const LiftedInput* find_lifted(ValueId value) const;
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
-  // Of forward's positional arguments, where the file tells them.
+  // Names of forward's positional parameters, when the file has them.
   const std::vector<std::string>& argument_names() const { return argument_names_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
-  // What holds of the inputs besides the ranges of their dimensions.
+  // What the program requires of its inputs besides the ranges of their dimensions.
   const std::vector<Expression>& conditions() const { return conditions_; }
   const ProgramDimensions& dimensions() const { return *dimensions_; }
 
@@ -78,7 +78,7 @@ class ExportedProgram : public Program {
 
   ExportedArchive archive_;
   std::string model_;
-  std::unique_ptr<JsonDocument> document_;  // stack traces of the graph point into it
+  std::unique_ptr<JsonDocument> document_;  // owns the text of the graph's stack traces
   Hierarchy hierarchy_;
   ProgramGraph graph_;
   std::string version_, producer_;

@@ -1,4 +1,4 @@
-// Operations on plain numbers, carried out.
+// Evaluates Python functions on plain numbers.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace fxtrace {
 
-// What Python's function of that name ("operator.floordiv", "math.ceil", "torch.sym_max") gives for numbers
-// and booleans.  Nothing for other functions and values, and where Python would raise or the result does not
-// fit 64 bits.
+// Returns the result of the Python function of that name ("operator.floordiv", "math.ceil", "torch.sym_max")
+// for numbers and booleans.  Nothing for other functions and arguments, and when Python would raise or the
+// result does not fit in 64 bits.
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args);
 
 }  // namespace fxtrace

@@ -1,7 +1,7 @@
 // Reads the graphs in the JSON of an exported program.
 //
-// The schema is torch/_export/serde/schema.py, major version 8; what a node's inputs and outputs mean is said
-// by the deserializer beside it.
+// The schema is torch/_export/serde/schema.py, major version 8; the deserializer beside it defines the
+// meaning of a node's inputs and outputs.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@
 
 namespace fxtrace {
 
-// `hierarchy` learns of the module calls.  The text that `graph` is part of must outlive the result.  Throws
-// Error(kInput).
+// Reads a graph and adds its module calls to `hierarchy`.  The text of the JSON must outlive the result.
+// Throws Error(kInput).
 ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy);
 
-// An argument that holds no value: a number, a string, None, ...  Throws Error(kInput) for others.
+// Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
 Operand read_constant(const JsonValue& argument);
 
-// The name in an argument such as {"as_tensor": {"name": "x"}}; empty for a constant.
+// Returns the name in an argument such as {"as_tensor": {"name": "x"}}; empty for a constant.
 std::string_view value_name(const JsonValue& argument);
 
 Meta read_tensor_meta(const JsonValue& meta);
-// torch's name of a dtype from its number in the schema: 7 -> "float32".  Throws Error(kInput).
+// Returns torch's name of the dtype with this number in the schema: 7 -> "float32".  Throws Error(kInput).
 std::string dtype_name(const JsonValue& number);
 
 }  // namespace fxtrace

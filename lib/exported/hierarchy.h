@@ -1,5 +1,5 @@
-// The module tree of an exported program and the calls of its modules, put together from what the program's
-// nodes say: each keeps the stack of modules whose forward was running ("nn_module_stack").
+// The module tree of an exported program and the calls of its modules, reconstructed from the
+// "nn_module_stack" of each node: the stack of modules whose forward was running.
 #pragma once
 
 #include <cstdint>
@@ -22,47 +22,47 @@ class Hierarchy {
   struct Call {
     ModuleId module;  // under its first path; known after finish()
     CallId parent = kRootCall;
-    std::uint32_t depth = 0;  // of the root's call: 0
-    std::string number;       // what tells it from other calls of the same path: "", "1", "2"
-    std::string path;         // as the program writes it
+    std::uint32_t depth = 0;  // 0 for the root's call
+    std::string number;       // distinguishes calls with the same path: "", "1", "2"
+    std::string path;         // as written in the program
   };
 
   Hierarchy();
 
-  // While the program is read: a path that it lists, in registration order, ...
+  // While the program is read: declares a path that it lists, in registration order, ...
   void declare(std::string_view path);
-  // ... and the innermost call of a stack, "key,path,type;key,path,type"; nothing when no module runs.
-  // Throws Error(kInput) for a stack that cannot be read.
+  // ... and returns the innermost call of a stack "key,path,type;key,path,type"; nothing when no module runs.
+  // Throws Error(kInput) for a malformed stack.
   std::optional<CallId> call_of(std::string_view stack);
 
-  // A parameter, buffer or the like; names of one tensor have the same number.
+  // A parameter, buffer or other tensor; tied names have the same number.
   struct NamedTensor {
     std::string name;  // qualified
     std::size_t tensor = 0;
   };
 
-  // Of each call a number for what the program does in it: equal for calls that do the same.
+  // Returns a digest for each call, equal for calls that run the same operations.
   using CallDigests = std::function<std::vector<std::size_t>()>;
 
-  // Once all is read: the tree.  Throws Error(kInput) for paths that go beyond what a model may have.
+  // Builds the tree once everything is read.  Throws Error(kInput) for paths beyond the limits of a model.
   void finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests);
 
   const std::vector<Call>& calls() const { return calls_; }
   std::vector<ModuleInfo>& modules() { return modules_; }
   const std::vector<ModuleInfo>& modules() const { return modules_; }
-  // Whether the program was exported with strict=True, where a module's key is a number.
+  // Returns whether the program was exported with strict=True: then a module's key is a number.
   bool is_strict() const;
-  // The module that has this path, under its first path.
+  // Returns the module with this path, under its first path.
   std::optional<ModuleId> find_module(std::string_view path) const;
-  // A qualified name below a shared module's later name, below its first.
+  // Rewrites a qualified name below a later name of a shared module to be below the first name.
   std::string first_name(std::string_view name) const;
 
-  // The last call that holds both.
+  // Returns the innermost call that contains both.
   CallId common_call(CallId a, CallId b) const;
 
  private:
   struct Entry {
-    std::string_view key;  // of the module, without the number of the call
+    std::string_view key;  // the module's key, without the number of the call
     std::string_view number;
     std::string path;
     std::string_view type;
@@ -76,9 +76,9 @@ class Hierarchy {
 
   std::vector<Call> calls_;
   std::unordered_map<std::string, CallId> known_calls_;                 // parent and entry, as text
-  std::unordered_map<std::string_view, std::optional<CallId>> stacks_;  // what was asked already
+  std::unordered_map<std::string_view, std::optional<CallId>> stacks_;  // cache of call_of()
 
-  std::vector<std::string> paths_;  // declared, then those of stacks, each once
+  std::vector<std::string> paths_;  // declared ones, then those of stacks, each once
   std::unordered_map<std::string, std::size_t> path_index_;
   std::vector<std::string> types_;                                 // by path
   std::vector<bool> called_;                                       // by path

@@ -1,5 +1,5 @@
-// Attributes of modules of torch.nn, told by the operations that their calls stand for and by the shapes of
-// their parameters: an exported program has no attributes of modules.
+// Infers attributes of torch.nn modules from the operations of their calls and the shapes of their
+// parameters, as an exported program does not keep attributes of modules.
 #pragma once
 
 #include <string>
@@ -14,18 +14,17 @@ namespace fxtrace {
 
 using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 
-// By module of `hierarchy`: attributes that modules of torch.nn and torch.ao.nn.qat have, by their names
-// there.  What the operations do not determine is left out, and so is what two of them tell differently.
-// `training`, `inplace` and `max_norm` are never told: an operation that does without them may be the twin of
-// another.
+// Returns, by module of `hierarchy`, the attributes of modules of torch.nn and torch.ao.nn.qat under their
+// names there.  An attribute is left out when the operations do not determine it, or disagree.  `training`,
+// `inplace` and `max_norm` are never inferred, as their absence from an operation proves nothing (the
+// operation may be the functional variant of another).
 //
-// Values are the module's, with two exceptions, where the module may say the same in several ways and the
-// program has one of them: sizes are lists with a number for each dimension (MaxPool2d(3) has kernel_size 3,
-// here it is [3, 3]), and what is padding="same" is the numbers that this comes to once
-// run_decompositions() has put them there.
+// Values are as in the module, except where the module has several ways to say the same: sizes are lists with
+// a number for each dimension (kernel_size of MaxPool2d(3) is [3, 3], not 3), and padding="same" becomes the
+// resulting numbers after run_decompositions().
 //
-// A module whose parameters or forward were exchanged without its attributes being changed is taken for what
-// it computes.
+// For a module whose parameters or forward were replaced without updating its attributes, the result
+// describes what it computes.
 std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
                                                     const std::vector<ParameterRecord>& parameters);
 

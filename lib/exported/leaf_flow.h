@@ -1,4 +1,4 @@
-// How values flow through the operations of a leaf.
+// Data flow through the operations of a leaf.
 #pragma once
 
 #include <algorithm>
@@ -53,15 +53,15 @@ class Flow {
   }
   bool is_tensor(ValueId value) const { return meta(value).kind() == ValueKind::kTensor; }
   const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
-  // The last part of the name of a tensor of the model's own; empty for other values.
+  // Returns the last part of the qualified name of a tensor of the model; empty for other values.
   std::string_view own(ValueId value) const {
     return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
                                                      : std::string_view();
   }
   std::string_view call(const Operation& operation) const { return names_.call(operation); }
 
-  // From a value back through what is made of one tensor only (views, casts), up to one that enters, is the
-  // model's own, is made of several, or for which stop(operation that makes it) holds.
+  // Follows a value back through operations on a single tensor (views, casts), to a value that enters,
+  // belongs to the model, is made of several tensors, or whose operation satisfies stop().
   template <class Stop>
   ValueId source(ValueId value, Stop&& stop) const {
     while (const Operation* made_by = maker(value)) {
@@ -88,7 +88,7 @@ class Flow {
   std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
 };
 
-// What enters, found behind an argument of an operator; nothing when it is made inside.
+// Returns the entering value from which an operator's argument is made; nothing when it is made inside.
 std::optional<ValueId> given(const Flow& flow, const Operand& argument);
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// What an exported program has of one module of torch.nn: the operations that its calls stand for, and the
-// shapes of its parameters.
+// The view of one torch.nn module in an exported program: the operations of its calls, and the shapes of its
+// parameters.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ namespace fxtrace {
 
 using LeafShape = std::vector<std::int64_t>;
 
-// An operation of a module, and the graph that it stands in.
+// An operation of a module, and the graph that contains it.
 struct LeafSite {
   const ProgramGraph* graph;
   const Operation* operation;
 
   std::string_view name() const { return operation->target.aten_name(); }
 
-  // Null when it was left out, or is no argument of the operator.
+  // Returns an argument by name; null when it was left out, or the operator has no such argument.
   const Operand* given(std::string_view argument) const;
-  // The argument, or its default.  Nothing for what is no plain value: a tensor, a size that varies.
+  // Returns the argument or its default; nothing when it is not a plain value: a tensor, or a symbolic size.
   std::optional<Argument> plain(std::string_view argument) const;
   std::optional<std::int64_t> integer(std::string_view argument) const;
   std::optional<ValueId> value(std::string_view argument) const;
   const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
-  // Null when it is no tensor.
+  // Returns the argument's metadata; null when it is not a tensor.
   const Meta* meta(std::string_view argument) const;
 
  private:
@@ -42,7 +42,7 @@ struct LeafSite {
   std::optional<Argument> plain_operand(const Operand& operand) const;
 };
 
-// All that the program has of one module.
+// The operations and parameter shapes of one module.
 class LeafModule {
  public:
   LeafModule(std::string_view of, std::size_t over, const ModuleInfo& info,
@@ -51,15 +51,15 @@ class LeafModule {
       : type(of), dims(over), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
 
   const std::string_view type;            // "Conv2d"
-  const std::size_t dims;                 // that it works on: 2; 0 where it says nothing
-  const std::span<const LeafSite> sites;  // its own operations, in the order of the program
+  const std::size_t dims;                 // number in the type's name: 2; 0 when there is none
+  const std::span<const LeafSite> sites;  // the module's operations, in program order
 
-  // Of a parameter or buffer of the module itself; null when there is none.
+  // Returns the shape of a parameter or buffer of the module itself; null when there is none.
   const LeafShape* shape(std::string_view name) const { return shape_in(info_, name); }
   const LeafShape* shape(std::string_view child, std::string_view name) const;
   std::size_t parameters() const { return info_.parameters.size(); }
 
-  // The operation of the module that makes the value; null for what is made elsewhere.
+  // Returns the operation of the module that makes the value; null when it is made elsewhere.
   const LeafSite* maker(const ProgramGraph* graph, ValueId value) const;
 
  private:

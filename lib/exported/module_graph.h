@@ -8,9 +8,9 @@ namespace fxtrace {
 
 class BoundExportedProgram;
 
-// The graph of the whole program when `root` is the model, else that of the first call of the module: what
-// enters the call are its placeholders, what leaves it its output.  When `root_is_leaf`, placeholders, one
-// call of the root, and the output.
+// Records the whole program when `root` is the model, else the first call of the module: values that enter
+// the call become placeholders, values that leave it the output.  When `root_is_leaf`, records the
+// placeholders, one call of the root, and the output.
 void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
                         GraphTracer& tracer);
 

@@ -1,4 +1,4 @@
-// The named dimensions of an exported program: their ranges, and what --dim and --concrete make of them.
+// The named dimensions of an exported program: their ranges, narrowed by --dim and --concrete.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace fxtrace {
 
-// The program's own word on a size: "s77" is in 2..64.
+// The program's own constraint on a size: "s77" is in 2..64.
 struct RangeConstraint {
   Expression expr;
   Range range;
@@ -26,23 +26,23 @@ struct RangeConstraint {
 
 class ProgramDimensions {
  public:
-  // `graph` is only read here.
+  // `graph` is not kept.
   ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph);
 
-  // --dim, and --concrete for integers of the inputs.  Throws Error(kUsage) for a dimension that the program
-  // does not have, and for a range or number that has nothing in common with the program's range.
+  // Applies --dim, and --concrete for integer inputs.  Throws Error(kUsage) for an unknown dimension, and for
+  // a range or number outside the program's range.
   void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
   bool are_narrowed() const { return !asked_.empty(); }
-  // Puts what narrow() left into the graph and the subgraphs of its operators: sizes and integers in fewer
-  // words, values of which one remains as ProgramValue::fixed, asserts that hold as Operation::holds.  Throws
-  // Error(kUsage) when an assert cannot hold any more.
+  // Applies the narrowed ranges to the graph and the subgraphs of its operators: simplifies sizes and
+  // integers, sets ProgramValue::fixed for values with one possibility left, and Operation::holds for asserts
+  // that always hold.  Throws Error(kUsage) when an assert can no longer hold.
   void apply(ProgramGraph& graph);
 
-  // 2 <= s77 <= 64, within what narrow() left.
+  // Returns the remaining ranges as guards: 2 <= s77 <= 64.
   std::vector<Expression> guards() const;
-  // Whether the ranges say that already: s77 >= 2.
+  // Returns whether the ranges imply the condition: s77 >= 2.
   bool says(const Expression& condition) const { return decide(known_, condition) == true; }
-  // "s77 (2..64), u0 (0..)"
+  // Returns all dimensions with their ranges for messages: "s77 (2..64), u0 (0..)".
   std::string list() const;
 
  private:
@@ -58,11 +58,11 @@ class ProgramDimensions {
   static std::optional<bool> decide(const ShapeEnv& dimensions, const Expression& condition);
 
   std::vector<RangeConstraint> constraints_;
-  std::vector<RangeConstraint> asked_;           // by options
-  std::vector<std::string> names_;               // of all dimensions; those of the inputs first
+  std::vector<RangeConstraint> asked_;           // set by options
+  std::vector<std::string> names_;               // all dimensions; those of the inputs first
   std::unordered_set<std::string> known_names_;  // the same
-  // All that is known, and what the inputs and the options say.  They differ in sizes that depend on data:
-  // the program knows those from asserts, which must not prove themselves.
+  // `known_` holds all constraints, `given_` only those of inputs and options.  They differ in data-dependent
+  // sizes, which the program knows from asserts: an assert must not be used to prove itself.
   ShapeEnv known_, given_;
   std::unordered_map<std::string, Expression> narrowed_;  // by text
 };

@@ -1,5 +1,5 @@
-// The graph of an exported program, or the subgraph of one of its higher-order operators, as plain data:
-// values, and operations that make them.
+// The graph of an exported program, or a subgraph of one of its higher-order operators, as plain data:
+// values, and the operations that make them (SSA form).
 #pragma once
 
 #include <cstddef>
@@ -16,68 +16,68 @@
 
 namespace fxtrace {
 
-// A value of one ProgramGraph, by its place in ProgramGraph::values.
+// A value of one ProgramGraph, by index into ProgramGraph::values.
 struct ValueId {
   std::uint32_t index = UINT32_MAX;
   auto operator<=>(const ValueId&) const = default;
   bool valid() const { return index != UINT32_MAX; }
 };
 
-// What operations take: values and plain Python values.
+// An argument of an operation: values and plain Python values.
 using Operand = BasicArgument<ValueId>;
 using NamedOperands = std::vector<std::pair<std::string, Operand>>;
 
-// An operand that refers to no value, as it stands in a graph.  Throws Error(kInternal) for others.
+// Converts an operand that refers to no value to an Argument.  Throws Error(kInternal) for others.
 Argument constant_argument(const Operand& operand);
 
-// One call of a module, by index into Hierarchy::calls(); the first is the root's. .
+// One call of a module, by index into Hierarchy::calls(); the first is the root's.
 using CallId = std::uint32_t;
 inline constexpr CallId kRootCall = 0;
 
 struct ProgramValue {
   std::string name;
   Meta meta;
-  std::optional<Argument> fixed;  // of an integer or boolean: the one value that the dimensions leave
+  std::optional<Argument> fixed;  // the only possible value of an integer or boolean, given the dimensions
 };
 
-// The sizes of a tensor of the model's own, which are numbers.  Throws Error(kInput) when one is an
-// expression.
+// Returns the sizes of a parameter, buffer or constant.  Throws Error(kInput) when one is not a number.
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value);
 
 struct ProgramSubgraph;
 
 struct Operation {
-  std::string name;  // of the program's node; empty in files that do not tell
+  std::string name;  // name of the program's node; empty when the file has none
   Target target;     // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
   std::vector<Operand> args;
   NamedOperands kwargs;
 
-  // A value that the operation makes, and the indices that lead to it in the result: none when it is the
-  // result.
+  // A value that the operation makes, and the indices that lead to it in the result; empty for the result
+  // itself.
   struct Output {
     ValueId value;
     std::vector<std::int64_t> path;
   };
   std::vector<Output> outputs;
 
-  CallId call = kRootCall;       // the innermost module call
-  bool has_stack = false;        // false: the program says of no module that it runs the operation
-  std::string_view stack_trace;  // text of Python's frames, outermost first; stands in the program's JSON
+  CallId call = kRootCall;                 // the innermost module call
+  bool has_stack = false;                  // false when the program names no module that runs the operation
+  std::string_view stack_trace;            // Python's frames, outermost first; points into the program's JSON
   std::vector<ProgramSubgraph> subgraphs;  // graphs among the arguments
-  bool holds = false;                      // a check that the dimensions decide
-  // Results that are an argument itself: of `to` the dtype that it has, of dropout that drops nothing.
+  bool holds = false;                      // an assert that always holds, given the dimensions
+  // Results that are an argument itself, as for `to` a dtype that the tensor already has, or dropout with
+  // nothing to drop.
   std::vector<std::pair<ValueId, ValueId>> given_back;
 };
 
 struct ProgramGraph {
   struct Input {
     ValueId value;
-    std::optional<Argument> constant;  // of an input that the program fixed
+    std::optional<Argument> constant;  // value of an input that the program fixed
   };
   std::vector<ProgramValue> values;
   std::vector<Input> inputs;
-  std::vector<Operation> operations;  // each uses what stands before it
-  // Objects that are used but that neither an input nor an operation makes: constants, with their names.
+  std::vector<Operation> operations;  // in topological order
+  // Objects that neither an input nor an operation makes, with their names: constants.
   std::vector<std::pair<std::string, ValueId>> objects;
   std::vector<Operand> outputs;
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
@@ -88,61 +88,63 @@ struct ProgramSubgraph {
   ProgramGraph graph;
 };
 
-// Of an input that the program calls `name`: "arg2" where it has no name.
+// Returns the name of an input: `name`, or "arg2" when it is empty.
 inline std::string input_name(const std::string& name, std::size_t position) {
   return name.empty() ? "arg" + std::to_string(position) : name;
 }
 
-// What the program calls the node; older files have no names for those with several results.
+// Returns the program's name of the node.  Older files have none for nodes with several results.
 std::string name_of_node(const ProgramGraph& graph, const Operation& operation);
-// What forward returns, and what it is trained with.
+// Returns whether the role is that of an output of forward, or of the loss.
 bool is_user_output(SignatureRole role);
 
-// By value: how often operations and the graph's outputs use it.
+// Returns, by value, the number of its uses by operations and the graph's outputs.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 
-// By value: of one that is an earlier value itself (see handed_on()) the first such, of any other itself.
+// Returns, by value, its origin: for a value that is the same as an earlier one (see for_each_handed_on())
+// the first such, else the value itself.
 std::vector<ValueId> origins(const ProgramGraph& graph);
 
-// What operations that are to be one call take and give.
+// The inputs and outputs of operations that are to become one call.
 struct Boundary {
   std::vector<ValueId> entering;  // in the order of first use
-  std::vector<ValueId> leaving;   // in the order in which they are made
-  // Values that others use and that are an entering value itself, or one of the model's own, with that one.
-  // torch.export makes whoever reads x later read what the call has handed on.
+  std::vector<ValueId> leaving;   // in order of definition
+  // Pairs of a value used outside and the value that it is: an entering one, or a tensor of the model.  Such
+  // values arise because torch.export lets later readers of x read the result of the call that returned x.
   std::vector<std::pair<ValueId, ValueId>> handed_on;
 };
-// `uses` as count_uses(), or fewer where a use does not count.  Values for which is_own() holds neither enter
-// nor leave.  Where nothing else leaves operations that change nothing, what they hand on is their result.
+// `uses` is count_uses(graph), less the uses that do not count.  Values for which is_own() holds neither
+// enter nor leave.  When nothing else leaves and the operations write nothing, the handed-on values are their
+// result.
 Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
                      const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own);
 
-// What moving an operation past another may change.
+// The effect of an operation, which restricts moving it past others.
 enum class Effect {
-  kSymbolic,  // sizes, indexing, checks of them: none
+  kSymbolic,  // computes sizes or indexes, or checks them: no effect
   kPure,      // reads tensors
-  kRandom,    // draws random numbers: keeps its order among others that have effects
-  kWrites,    // changes a tensor in place, or nobody knows
+  kRandom,    // draws random numbers: stays in order with other effects
+  kWrites,    // writes to a tensor in place, or is unknown
 };
 Effect effect_of(const Operation& operation);
 
-// The condition that the operation checks: u0 <= s77.  Null for other operations.
+// Returns the condition that the operation asserts: u0 <= s77.  Null for other operations.
 const Expression* asserted_condition(const Operation& operation, const ProgramGraph& graph);
 
-// Calls f(result, argument) for every result of the operation that is one of its arguments itself: what it
-// changes in place (aten.add_.Tensor), gives back as it is, or hands through a region (no_grad, autocast).
+// Calls f(result, argument) for every result that is one of the arguments itself: one that the operation
+// writes in place (aten.add_.Tensor), returns unchanged, or passes through a region (no_grad, autocast).
 void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f);
 
-// Results with the argument that each is, if the operation leaves that as it is, which depends on the
-// tensors: of aten.to.dtype, aten.contiguous.default, aten.broadcast_tensors.default.
+// Returns results that may be an argument itself, depending on the tensors, with that argument: for
+// aten.to.dtype, aten.contiguous.default, aten.broadcast_tensors.default.
 std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation);
 
-// A higher-order operator that runs its one subgraph once, as if the subgraph stood there: no_grad, autocast,
-// checkpoint.
+// Returns whether the operation is a higher-order operator that runs its only subgraph once, as if inlined:
+// no_grad, autocast, checkpoint.
 bool is_region(const Operation& operation);
 
-// Calls f(input, operand) for the inputs of one of the operation's subgraphs that are the same in every run
-// of it: the last inputs are the operator's last operands, except for those that a loop changes.
+// Calls f(input, operand) for the inputs of a subgraph that have the same value in every run: the last inputs
+// correspond to the operator's last operands, except for those that a loop carries.
 void for_each_lasting_operand(const Operation& operation, const ProgramGraph& subgraph,
                               const std::function<void(ValueId, const Operand&)>& f);
 

@@ -1,4 +1,4 @@
-// The calls of recurrent modules of torch.nn: of one operator, or of what it is decomposed into.
+// Reconstructs calls of recurrent torch.nn modules from one operator, or from its decomposition.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace fxtrace {
 
-// `module` is the name of a class of torch.nn.  Nothing for other classes, and where the operations are not
-// what such a module does.
+// `module` is the name of a torch.nn class.  Returns nothing for other classes, and when the operations are
+// not those of such a module.
 std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& flow, std::string_view module);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Puts the operations of a leaf's call together, so that one call_module can stand for them.
+// Reorders operations so that those of a leaf's call are contiguous and one call_module can stand for them.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,20 @@
 
 namespace fxtrace {
 
-// An operation of a module that is traced into, or a leaf's call with all the operations it stands for.
+// An operation of a module that is traced into, or a leaf's call with all operations that it stands for.
 struct Step {
   std::optional<CallId> leaf;
   std::vector<std::uint32_t> operations;  // in program order
 };
 
-// The operations of `graph` in an order in which every value is made before it is used, and in which nothing
-// has moved that may change what another operation sees or does.  leaf_of() gives the leaf call that an
-// operation belongs to, or nothing.
+// Returns the operations of `graph` in an order that respects data dependencies and effects.  leaf_of()
+// returns the leaf call that an operation belongs to, or nothing.
 //
-// Operations of one call nearly always stand together already: the program lists them as they ran.  What
-// stands between them goes before the call when nothing of the call reaches it, else behind; operations that
-// belong to no module and use what the call makes become part of it.  Where neither is possible, because the
-// call needs a value that needs the call, or because an effect would move, the call is split there into
-// several steps.
+// Operations of one call are nearly always contiguous already, as the program lists them in execution order.
+// An operation between them moves before the call when it does not depend on the call, else behind it; one
+// that belongs to no module and uses a result of the call becomes part of it.  When the call depends on a
+// value that depends on the call, or an effect would have to move, the call is split there into several
+// steps.
 std::vector<Step> schedule(const ProgramGraph& graph,
                            const std::function<std::optional<CallId>(const Operation&)>& leaf_of);
 

@@ -1,4 +1,4 @@
-// Python's stack traces, as exported programs keep one for each node.
+// Parses Python's stack traces, of which exported programs keep one for each node.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace fxtrace {
 
-// The innermost frame: where the operation stands.  Nothing for a text without frames.
+// Returns the innermost frame, the place of the operation.  Nothing for a text without frames.
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace);
 
-// The frame that called the module whose forward is the `depth`-th in the trace, the root's being the 0th.
-// Nothing when the trace does not have one forward for each of the `modules` on the stack: then frames and
-// modules cannot be matched.
+// Returns the frame that called the module whose forward is the `depth`-th in the trace; the root's is the
+// 0th.  Nothing when the trace does not have one forward for each of the `modules` on the stack, so that
+// frames and modules cannot be matched.
 std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::uint32_t depth,
                                             std::uint32_t modules);
 

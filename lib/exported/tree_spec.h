@@ -1,4 +1,4 @@
-// Nested arguments and results: the pytree specifications that torch.export keeps of them
+// The structure of nested arguments and results: pytree specifications that torch.export keeps
 // (torch.utils._pytree.treespec_dumps).
 #pragma once
 
@@ -14,18 +14,18 @@ namespace fxtrace {
 struct TreeSpec {
   enum class Kind { kLeaf, kNone, kTuple, kList, kDict };
   Kind kind = Kind::kLeaf;
-  std::vector<Argument> keys;  // of a dict, one for each child
+  std::vector<Argument> keys;  // keys of a dict, one for each child
   std::vector<TreeSpec> children;
   std::size_t leaves = 1;  // below this one
 
-  // Throws Error(kInput); `what` names the text in the message.
+  // Parses a specification.  Throws Error(kInput); `what` names the text in the message.
   static TreeSpec parse(std::string_view text, const std::string& what);
 
-  // Puts the values of the leaves, in order, into the structure.  There must be `leaves` of them.
-  // Of Arguments and of an exported program's Operands.
+  // Builds the structure from the values of its leaves, in order; there must be `leaves` of them.  Defined
+  // for Argument and Operand.
   template <class Reference>
   BasicArgument<Reference> unflatten(const std::vector<BasicArgument<Reference>>& values) const;
-  // Keys and positions that lead to each leaf, outermost first.
+  // Returns the keys and positions that lead to each leaf, outermost first.
   std::vector<std::vector<Argument>> paths() const;
 };
 

@@ -1,5 +1,5 @@
-// Values that stand in a node's args and kwargs, as in torch.fx: plain Python values, containers of them, and
-// references to nodes.  A closed set: no LibTorch value and no JSON in here.
+// The values in a node's args and kwargs, as in torch.fx: plain Python values, containers of them, and
+// references to nodes.  The set is closed: it holds no LibTorch value and no JSON.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace fxtrace {
 
-// The kinds of values that hold no others.
+// Value types without nested values that have no C++ counterpart.
 namespace argument {
 struct None {
   bool operator==(const None&) const = default;
@@ -46,7 +46,7 @@ struct Function {
 };
 }  // namespace argument
 
-// `Reference`: what stands for a value that is made elsewhere, a small id.
+// An argument.  `Reference` is the id of a value that is made elsewhere, such as NodeId.
 template <class Reference>
 struct BasicArgument {
   using None = argument::None;
@@ -105,7 +105,7 @@ struct BasicArgument<Reference>::DictItem {
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
 
-// Calls f for `argument` and everything in it, in order, what holds others first.
+// Calls f for `argument` and every value nested in it, in pre-order.
 template <class Reference, class F>
 void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
   using Any = BasicArgument<Reference>;
@@ -135,20 +135,20 @@ void for_each_reference(const BasicArgument<Reference>& argument, F&& f) {
   });
 }
 
-// Of a node, or of whatever else has args and kwargs: calls f for each argument.
+// Calls f for each argument of a node, or of anything else that has args and kwargs.
 template <class Call, class F>
 void for_each_argument(const Call& call, F&& f) {
   for (const auto& argument : call.args) f(argument);
   for (const auto& [name, argument] : call.kwargs) f(argument);
 }
-// Likewise f(Reference) for every reference in them.
+// Calls f(Reference) for every reference among the arguments, nested ones included.
 template <class Call, class F>
 void for_each_input(const Call& call, F&& f) {
   for_each_argument(call, [&](const auto& argument) { for_each_reference(argument, f); });
 }
 
-// What the call gives for the parameter that stands at `place` of its function and has that name; null when
-// it was left out.
+// Returns the argument for the function's parameter at position `place`, called `name`; null when it was left
+// out.
 template <class Call>
 auto find_argument(const Call& call, std::size_t place, std::string_view name)
     -> const std::decay_t<decltype(call.args[0])>* {
@@ -159,7 +159,7 @@ auto find_argument(const Call& call, std::size_t place, std::string_view name)
   return nullptr;
 }
 
-// The argument with f(Reference), a BasicArgument<To>, in the place of every reference.
+// Returns a copy of the argument in which f(Reference), a BasicArgument<To>, replaces every reference.
 template <class To, class From, class F>
 BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
   using Result = BasicArgument<To>;
@@ -194,7 +194,7 @@ BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
       argument.value);
 }
 
-// A node of one graph.  Stable while the node lives; never reused for another node that comes later.
+// Identifies a node of one graph.  Stable while the node lives, and never reused for a later node.
 struct NodeId {
   std::uint32_t index = UINT32_MAX;
   auto operator<=>(const NodeId&) const = default;

@@ -1,4 +1,4 @@
-// How much a collection holds.
+// Counts what a collection holds.
 #pragma once
 
 #include <array>
@@ -19,21 +19,22 @@ struct Summary {
   std::int64_t nodes = 0;  // of all graphs, subgraphs of control flow included
   std::array<std::pair<ModuleStatus, std::int64_t>, 4> modules;
   std::int64_t parameters = 0;
-  // Of all graphs that count; of several without a peak.  Absent when no costs are known.
+  // The total of all graphs that count, without a peak when there are several.  Absent when no costs are
+  // known.
   std::optional<Cost> cost;
 };
 
-// Which graphs' costs are part of the model's: the root's; and where a module failed and what its calls cost
-// is not known either, those of its submodules, each run once.
+// The graphs whose costs add up to the model's: the root's, and, for a failed module whose calls have no
+// known cost, the graphs of its submodules, each counted once.
 struct CountedGraphs {
   std::vector<bool> counts;                     // by graph
-  std::unordered_set<std::string_view> closed;  // those modules, by path
+  std::unordered_set<std::string_view> closed;  // paths of those failed modules
 };
 CountedGraphs graphs_that_count(const GraphCollection& collection);
 
 Summary summarize(const GraphCollection& collection);
 
-// Modules that failed, shared ones once.
+// Returns the number of modules that failed, shared ones counted once.
 std::size_t count_failed(const GraphCollection& collection);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// What it costs to run a node, or a graph: numbers, or expressions of the graph's dimensions.
+// The cost of running a node or a graph: numbers, or expressions over the graph's dimensions.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,23 @@
 
 namespace fxtrace {
 
-// What is absent is not known.  A node without a Cost does nothing that costs: inputs, parameters, views,
-// sizes.
+// A cost.  Absent fields are unknown.  A node without a Cost costs nothing: inputs, parameters, views, sizes.
 struct Cost {
-  // Multiply-accumulates of matrix products, convolutions, attention and what else does these; elementwise
-  // operations, reductions and normalisations count none, as in torch.utils.flop_counter, which counts two
-  // operations for each.
+  // Multiply-accumulate operations (MACs) of matrix products, convolutions, attention, and operators made of
+  // these.  Elementwise operations, reductions and normalisations count none, as in torch.utils.flop_counter,
+  // which counts two FLOPs for each MAC.
   std::optional<SymInt> macs;
-  // Of parameters, buffers and constants that are read, shared ones once.
+  // Bytes of parameters, buffers and constants that are read, shared ones once.
   std::int64_t parameter_bytes = 0;
-  // Of new memory for results; views and in-place operations take none.
+  // Bytes allocated for results; views and in-place operations allocate none.
   std::optional<SymInt> activation_bytes;
-  // The most of these that is held at one time, each from the operation that makes it to the last that uses
-  // it; of a graph its inputs too.
+  // The peak of activation bytes, each result being live from the operation that makes it to its last use;
+  // for a graph, its inputs are included.
   std::optional<SymInt> peak_bytes;
-  // What is not in `macs`: operators that no rule knows and modules that cannot be followed, with how often
-  // they are called.
+  // Calls that `macs` leaves out: operators without a rule and modules that cannot be followed, with the
+  // number of their calls.
   std::map<std::string, std::int64_t> unknown;
-  // Calls whose sizes are not known: neither in `macs` nor in the bytes.
+  // The number of calls whose sizes are unknown, counted neither in `macs` nor in the bytes.
   std::int64_t unsized = 0;
 
   bool operator==(const Cost&) const = default;

@@ -1,4 +1,4 @@
-// A graph of nodes in execution order, and the collection of graphs that a trace makes.
+// A graph of nodes in execution order, with its constants, guards, signature and subgraphs.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct Constant;
 struct Guard;
 struct Execution;
 
-// Owns its nodes, in execution order.  Copies by value: NodeIds mean the same in the copy.  `users` of every
-// node is kept by the mutators here and by nothing else.  All of them throw Error(kInternal) for ids that are
+// A graph, which owns its nodes, in execution order.  A copy is independent; NodeIds keep their meaning in
+// it. Only the mutators below maintain Node::users.  Every function throws Error(kInternal) for an id that is
 // not (or no longer) in the graph.
 class Graph {
  public:
-  // What a node is made of; name and users are the graph's business.
+  // The fields of a new node; the graph chooses its name and derives its users.
   struct NodeSpec {
     Opcode op = Opcode::kPlaceholder;
-    std::string target;  // empty of a placeholder: its name, whichever that gets to be
+    std::string target;  // empty for a placeholder: the name that it gets
     std::vector<Argument> args;
     Kwargs kwargs;
     Shared<Scope> scope;
@@ -45,7 +45,7 @@ class Graph {
   std::size_t size() const { return nodes_.size() - free_.size(); }
   // Nodes in execution order.
   std::vector<NodeId> order() const;
-  NodeId first() const { return first_; }  // invalid when there is none, and so below
+  NodeId first() const { return first_; }  // invalid when there is none, as for the next two
   NodeId last() const { return last_; }
   NodeId next(NodeId id) const { return links_[place(id)].next; }
   NodeId previous(NodeId id) const { return links_[place(id)].previous; }
@@ -55,15 +55,14 @@ class Graph {
   NodeId append(NodeSpec spec);
   NodeId insert_before(NodeId position, NodeSpec spec);
   void set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs);
-  // Whoever uses `from` uses `to` afterwards, except for `to` itself and users for which where() does not
-  // hold.
+  // Replaces `from` by `to` in the arguments of all users for which where() holds, except `to` itself.
   void replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where = {});
-  // A node without arguments, which its users stay behind.
+  // Moves a node that has no arguments; its users must come after `position`.
   void move_before(NodeId position, NodeId id);
-  // Refuses a node that is still used.
+  // Erases a node.  Throws Error(kInternal) when it still has users.
   void erase(NodeId id);
-  // All of them, which may use each other; refuses when another node uses one.  Costs no more than to look at
-  // each argument of theirs, and at each user of those arguments, once.
+  // Erases nodes that may use each other.  Throws Error(kInternal) when another node uses one of them.  Takes
+  // time linear in their arguments and in the users of these.
   void erase(const std::vector<NodeId>& ids);
 
   // --- fields that do not take part in the structure ---
@@ -78,9 +77,9 @@ class Graph {
   }
   void set_program_values(NodeId id, ProgramValues values) { own(id).program_values = std::move(values); }
 
-  // Undoing: everything made after mark() disappears with roll_back(), its names too, but not its ids: no
-  // later node gets them.  Cost follows what was made since.  Only valid while nothing but append() happened
-  // in between, and insert_before() of nodes that nothing older uses.
+  // A point to roll back to: roll_back() removes all nodes made since mark() and frees their names, but never
+  // reuses their ids.  Takes time linear in the nodes removed.  Only valid when nothing happened in between
+  // but append(), and insert_before() of nodes that no older node uses.
   struct Mark {
     std::size_t ids = 0, inserted = 0, names = 0;
   };
@@ -111,27 +110,27 @@ class Graph {
   void remove_user(NodeId input, NodeId user);
 
   std::vector<Node> nodes_;
-  std::vector<Link> links_;              // of the node at the same place, apart: walks need little else
-  std::vector<std::uint32_t> free_;      // places without a node
+  std::vector<Link> links_;          // of the node at the same index; kept apart, as walks need little else
+  std::vector<std::uint32_t> free_;  // indices without a node
   std::vector<std::uint32_t> place_of_;  // by id
   NodeId first_, last_;
   std::vector<NodeId> inserted_;  // by insert_before(), the newest last
   Namespace names_;
-  std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions: few, and used often
+  std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions, interned
 };
 
 struct Constant {
   std::string dtype;
   std::vector<std::int64_t> shape;
-  // Row-major elements, as many as the shape says; absent when there are more than kMaxConstantElements or
-  // the dtype is no plain number.
+  // Elements in row-major order, as many as the shape says; absent when there are more than
+  // kMaxConstantElements or the dtype is not a plain number.
   std::optional<std::vector<Argument>> data;
   std::string record;  // record of the archive that has the bytes: "constants/3"
-  // Where the tensor stands in the record, in elements.
+  // Strides and storage offset within the record, in elements.
   std::vector<std::int64_t> stride = {};
   std::int64_t storage_offset = 0;
-  // Of a script object: its class and its place in the archive's tuple of constants, which is `record`.  It
-  // has neither dtype nor shape nor data.
+  // The class of a script object, whose position in the archive's tuple of constants is `record`; it has
+  // neither dtype nor shape nor data.
   std::string object_type = {};
   std::int64_t object_index = 0;
 };
@@ -157,7 +156,7 @@ struct Execution {
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
 };
 
-// What an input or output of an exported program is, as torch.export.graph_signature's InputKind and
+// The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and
 // OutputKind.
 enum class SignatureRole {
   kUserInput,
@@ -177,17 +176,17 @@ enum class SignatureRole {
 inline constexpr std::size_t kSignatureRoles = 13;
 const char* to_string(SignatureRole role);  // "user_input"
 
-// Inputs and outputs of an exported program in the program's own order, lifted ones included: what
-// torch.export.graph_signature says, with the roles of its InputKind and OutputKind in lower case.
+// The signature of an exported program, as in torch.export.graph_signature: its inputs and outputs in the
+// program's own order, lifted ones included.  Role names are those of InputKind and OutputKind in lower case.
 struct GraphSignature {
   struct Entry {
     SignatureRole role = SignatureRole::kUserInput;
-    std::string name;                   // of the value in the program; empty for a constant output
-    std::optional<std::string> target;  // of a lifted input its qualified name; of a mutation what changes
+    std::string name;                   // the value's name in the program; empty for a constant output
+    std::optional<std::string> target;  // qualified name of a lifted input, or of what a mutation changes
     std::optional<bool> persistent;     // of buffers
     std::vector<Argument> path;         // user inputs and outputs: keys and positions, outermost first
-    std::optional<Argument> value;      // of a user input or output that the program fixed
-    NodeId node;                        // that holds it in this graph; invalid when none does
+    std::optional<Argument> value;      // the value of a user input or output that the program fixed
+    NodeId node;                        // the node that holds it in this graph; invalid when none does
   };
   std::vector<Entry> inputs, outputs;
 };
@@ -195,8 +194,8 @@ struct GraphSignature {
 struct Subgraph;
 struct ModuleGraph;
 
-// The subgraphs of a graph, in order of first use.  Their names stay as they were added; find() takes the
-// same time however many there are, and gives the first of those that share a name.
+// The subgraphs of a graph, in order of first use.  Names must not change after add().  find() takes constant
+// time and returns the first of those that share a name.
 class SubgraphList {
  public:
   using Iterator = std::vector<Subgraph>::iterator;
@@ -227,9 +226,9 @@ struct ModuleGraph {
   std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
   SubgraphList subgraphs;                                   // of control flow
   std::vector<Guard> guards;
-  std::optional<GraphSignature> signature;  // of the root's graph of an exported program
+  std::optional<GraphSignature> signature;  // only in the root's graph of an exported program
   std::optional<Execution> execution;       // absent in subgraphs
-  std::optional<Cost> cost;                 // of all nodes; absent where nobody worked it out
+  std::optional<Cost> cost;                 // of all nodes; absent when not computed
 };
 
 struct Subgraph {

@@ -1,4 +1,4 @@
-// What a trace makes: the whole of the JSON document, as plain data.
+// The result of a trace: the content of the JSON document, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,12 @@ struct ModuleRecord {
   std::optional<std::string> rule;  // the rule that made it a leaf
   std::int64_t calls = 0;           // entries in module_forward_order, all graphs together
   std::optional<Failure> failure;
-  // Of scripted and traced modules, attributes with plain values, which rules can ask for; of exported
-  // programs, what operations tell of modules of torch.nn (see exported/leaf_attributes.h), which no rule
-  // sees.  Empty under a shared module's later names.
+  // Attributes with plain values.  For scripted and traced modules they come from the file, and rules can
+  // test them; for exported programs they are inferred from the operations of torch.nn modules (see
+  // exported/leaf_attributes.h), and no rule sees them.  Empty under a shared module's later names.
   std::vector<std::pair<std::string, Argument>> attributes = {};
-  // The tensors that its first call gives, in order, nested ones too; absent of one that is not called.
+  // The tensors that the module's first call returns, in order, nested ones included; absent when it is not
+  // called.
   std::optional<std::vector<Meta>> outputs = std::nullopt;
 };
 
@@ -50,9 +51,9 @@ struct ParameterRecord {
   ParameterKind kind = ParameterKind::kParameter;
   std::vector<std::int64_t> shape;  // a custom object has neither shape nor dtype
   std::string dtype;
-  std::string type;                                  // of a custom object: its class
+  std::string type;                                  // class of a custom object
   std::optional<std::string> alias_of;               // tied tensors: the first name
-  std::optional<std::string> device = std::nullopt;  // that it was saved on, "cuda:0"; absent for the CPU
+  std::optional<std::string> device = std::nullopt;  // on which it was saved: "cuda:0"; absent for the CPU
 };
 
 struct GraphCollection {
@@ -64,7 +65,7 @@ struct GraphCollection {
     std::string producer_version;  // as Program::producer_version(); not in the JSON
   };
   Model model;
-  std::string options_json = "{}";  // the options that were asked, as a JSON object on one line
+  std::string options_json = "{}";  // the trace's options, as a JSON object on one line
   std::vector<ModuleRecord> modules;
   std::vector<ParameterRecord> parameters;
   std::vector<std::string> unused_parameters;

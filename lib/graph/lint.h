@@ -1,19 +1,19 @@
-// What must hold of graphs and collections, whoever made them.
+// Checks the invariants of graphs and collections.
 #pragma once
 
 #include "graph/graph_collection.h"
 
 namespace fxtrace {
 
-// Each throws Error(kInternal) that names the first thing that is wrong and where.
+// Each function throws Error(kInternal), which names the first violation and its place.
 
-// Order, users and names: a use before its definition, users that do not match, a name used twice,
-// placeholders that do not come first, an output that is not last.
+// Checks order, users and names: definitions precede uses, Node::users is consistent, names are unique,
+// placeholders come first, and the output is last.
 void lint(const Graph& graph);
 
-// Besides, of every graph and its subgraphs: targets of modules, attributes and methods, scopes, constants,
-// subgraphs and the arguments that name them, the nodes of a signature, modules and parameters in the order
-// of execution; and that names and aliases of modules and parameters are right.
+// Checks all graphs and subgraphs likewise, and also that these exist: targets of modules, attributes and
+// methods, scopes, constants, subgraphs that arguments name, nodes of signatures, modules and parameters in
+// the order of execution.  Names and aliases of modules and parameters must be consistent.
 void lint(const GraphCollection& collection);
 
 }  // namespace fxtrace

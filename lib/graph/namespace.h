@@ -12,11 +12,11 @@ namespace fxtrace {
 
 class Namespace {
  public:
-  // A unique name from `candidate`: characters that no Python identifier has become "_", Python's keywords
-  // and builtins get a number, and so does a name that is taken.
+  // Returns a unique name made from `candidate`: characters that are not valid in a Python identifier become
+  // "_"; keywords and builtins of Python, and names already taken, get a number.
   std::string create(std::string_view candidate);
 
-  // Names can be given back, last first: what was created after mark() is forgotten by roll_back().
+  // roll_back() forgets the names created since mark().
   std::size_t mark() const { return log_.size(); }
   void roll_back(std::size_t mark);
 
@@ -30,13 +30,13 @@ class Namespace {
   std::vector<Entry> log_;
 };
 
-// The candidate that torch.fx would take for a node with this target, in snake case; Namespace::create()
+// Returns the candidate that torch.fx takes for a node with this target, in snake case; Namespace::create()
 // makes it a name.  `__magic__` loses its underscores.
 //   not a function: the whole target ("a.b" -> "a.b", which create() makes "a_b");
 //   an operator:    the name without namespace and overload ("aten.add.Tensor" -> "add");
 //   a Python name:  the last part ("torch.nn.functional.relu" -> "relu", "higher_order.cond" -> "cond").
-// What is what says parse_target().  Of a function of the model's own, which may have three parts too
-// ("pkg.ops.nms"), the candidate is made from its last part.
+// parse_target() tells the cases apart.  For a function of the model's own, which may have three parts as
+// well ("pkg.ops.nms"), the caller passes its last part.
 std::string name_candidate(std::string_view target, bool is_function);
 
 }  // namespace fxtrace

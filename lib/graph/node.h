@@ -20,8 +20,8 @@ enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallMod
 // The torch.fx spelling: "call_function".
 const char* to_string(Opcode op);
 
-// The module whose forward makes the node: qualified name from the model's root, and type.  In the graph's
-// own root module of the model's graph, path is "" and type is absent.
+// The module whose forward makes the node: qualified name from the model's root, and type.  For the model's
+// root, the path is "" and the type is absent.
 struct Scope {
   std::string module_path;
   std::optional<std::string> module_type;
@@ -29,7 +29,7 @@ struct Scope {
   bool operator==(const Scope&) const = default;
 };
 
-// Where in the model's Python source a node comes from.
+// A place in the model's Python source.
 struct SourceLocation {
   std::string file;
   std::int64_t line = 0;  // from 1; 0 when unknown
@@ -38,7 +38,7 @@ struct SourceLocation {
   bool operator==(const SourceLocation&) const = default;
 };
 
-// What a value is, where that matters: containers, classes and what is not known are all kOther.
+// A coarse kind of value; containers, classes and unknown types are all kOther.
 enum class ValueKind { kTensor, kInt, kFloat, kBool, kString, kOther };
 
 // What is known of a node's value.
@@ -48,7 +48,7 @@ struct Meta {
   std::optional<std::vector<Dim>> shape;
   std::optional<std::string> dtype;   // "float32"
   std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
-  std::optional<Dim> value;           // of a number or a condition that is known as an expression: batch*2
+  std::optional<Dim> value;           // a number or condition that is known as an expression: batch*2
   bool operator==(const Meta&) const = default;
 
   ValueKind kind() const;  // of `type`
@@ -56,13 +56,13 @@ struct Meta {
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
 
-// Of a call that stands for nodes of a program: which of the program's values it takes and gives, by their
-// places in that graph of the program.  Not in the JSON.
+// For a call that stands for several nodes of an exported program: the program's values that it takes and
+// returns, by index in that graph of the program.  Not in the JSON.
 struct ProgramValues {
   std::vector<std::uint32_t> inputs;  // in the order of for_each_input()
   struct Result {
     std::uint32_t value;
-    std::vector<Argument> path;  // indices and keys that lead to it; none when it is the result itself
+    std::vector<Argument> path;  // indices and keys that lead to it; empty when it is the result itself
     bool operator==(const Result&) const = default;
   };
   std::vector<Result> results;
@@ -74,33 +74,33 @@ struct Node {
   std::string name;  // unique in the graph, made as torch.fx makes it
   Opcode op = Opcode::kPlaceholder;
   Shared<std::string> target;
-  // Of a call_function: the target is a function of the model's own Python by its qualified name, which may
-  // look like an operator's ("pkg.ops.nms").  Never with a target that is_reserved_target().
+  // For a call_function: true when the target is the qualified name of a function of the model's own Python,
+  // which may look like an operator's ("pkg.ops.nms").  is_reserved_target() is then false.
   bool model_function = false;
-  // Of a model_function in what was traced by running it: the call stands for the operations that were
-  // recorded in it.  Its arguments are the values that enter, in the order of their first use.
+  // For a model_function in a model that was traced by running it: the call stands for the operations
+  // recorded in it, and its arguments are the values that enter, in the order of their first use.
   bool is_recorded = false;
   std::vector<Argument> args;
   Kwargs kwargs;
-  std::vector<NodeId> users;  // derived by Graph, in the order in which they came to use this node
+  std::vector<NodeId> users;  // maintained by Graph, in the order in which they began to use this node
   Shared<Scope> scope;
   Shared<Meta> meta;
   Shared<std::optional<SourceLocation>> source;
-  // Of a call_module that runs another recorded method than forward: "forward1" of a traced module, where
-  // that code differs from forward's.  Empty for all others.
+  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, where
+  // its code differs from forward's.  Empty otherwise.
   Shared<std::string> method;
-  // Of a call_module in an exported program: names of the program's own nodes that the call stands for.
+  // For a call_module in an exported program: names of the program's nodes that the call stands for.
   Shared<std::vector<std::string>> program_nodes;
   Shared<ProgramValues> program_values;
   Shared<std::optional<Cost>> cost;
 };
 
-// What a call_function calls.
+// Returns the parsed target of a call_function.
 inline TargetParts target_parts(const Node& node) {
   return node.model_function ? function_parts(*node.target) : parse_target(*node.target);
 }
 
-// Calls f(T) for everything in the node's arguments that is a T, such as Argument::GraphRef.
+// Calls f(T) for every value of type T in the node's arguments, such as Argument::GraphRef.
 template <class T, class F>
 void for_each_of(const Node& node, F&& f) {
   for_each_argument(node, [&](const Argument& argument) {

@@ -1,4 +1,4 @@
-// Nodes and what is known of them as text, for people.
+// Nodes and their metadata as text for people.
 //
 //   %x = placeholder[x]()
 //   %w = get_attr[a.weight]()                                  # a: pkg.Sub
@@ -6,12 +6,12 @@
 //   %output = output[output](%add_1)
 //
 // One node per line: name, opcode, target, arguments, and behind "#" the scope where it is not the root ("#"
-// path, ": " and type where it has one).  Arguments are Python's literals, and what Python has no literal for
-// is written as a call: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
+// path, ": " and type where it has one).  Arguments are Python literals; values that Python has no literal
+// for are written as calls: slice(1, None, 2), complex(1.0, 2.0), dtype("float32"), device("cpu"),
 // layout("strided"), memory_format("contiguous_format"), graph("true_graph_0"), function("aten.sin.default").
-// Strings are in double quotes with \" \\ \n \t \xHH. Names and targets stand as they are; a target may hold
-// anything but a newline and "](".  What is known of the value may stand behind " -> ", as value_text() has
-// it; sources are not in this form.
+// Strings are in double quotes with \" \\ \n \t \xHH. Names and targets are written as they are; a target may
+// contain anything but a newline and "](".  The value's type and shape may follow behind " -> ", as
+// value_text() writes them; sources are left out.
 #pragma once
 
 #include <string>
@@ -20,16 +20,18 @@
 
 namespace fxtrace {
 
-// One line of that form: the node without its scope, and the scope; empty for the root's first call.
+// Return the two parts of such a line: the node without its scope, and the scope, which is empty for the
+// root's first call.
 std::string print_node(const Graph& graph, const Node& node);
 std::string print_scope(const Scope& scope);
 
-// One argument of a node in the graph, as it stands in that form.
+// Returns one argument of a node of the graph in that form.
 std::string print_argument(const Graph& graph, const Argument& argument);
 
-// What is known of a value, for people: "float32[1, batch]", "int", "int 2*batch"; empty when nothing is.
+// Returns the type and shape of a value for people: "float32[1, batch]", "int", "int 2*batch"; empty when
+// unknown.
 std::string value_text(const Meta& meta);
-// The same, and what else there is: "float32[4] on cuda:0".
+// Returns value_text() with the device: "float32[4] on cuda:0".
 std::string known_value_text(const Meta& meta);
 
 // "net.py:12: return x + y", for messages.

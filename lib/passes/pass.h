@@ -1,5 +1,5 @@
-// Graph passes: changes of graphs that keep what they mean.  One that cannot show that the meaning stays the
-// same leaves that place as it is, and says why.
+// Graph passes: rewrites that preserve the meaning of graphs.  Where a pass cannot prove that, it leaves the
+// place as it is and reports why.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace fxtrace {
 
-// A place that a pass left as it was.
+// A place that a pass left unchanged, and why.
 struct Declined {
-  std::string graph;  // path of the module, and the names of subgraphs behind it: "layers.0/true_graph_0"
+  std::string graph;  // path of the module, then names of subgraphs: "layers.0/true_graph_0"
   std::string node;
   std::string reason;
   std::optional<SourceLocation> source;
 };
 
-// What a pass sees of what is around a graph.
+// The context in which a pass runs on a graph.
 class PassContext {
  public:
   explicit PassContext(const GraphCollection& collection) : semantics(collection) {}
 
   void decline(const ModuleGraph& graph, const Node& node, std::string reason);
 
-  // Runs f for the graph and all subgraphs, the innermost first.
+  // Calls f for the graph and all its subgraphs, innermost first.
   template <class F>
   void for_each_graph(ModuleGraph& graph, F&& f) {
     for (Subgraph& subgraph : graph.subgraphs) {
@@ -55,10 +55,10 @@ class PassContext {
 struct Pass {
   std::string_view name;                    // "remove-inplace"
   std::string_view help;                    // for --list-passes
-  void (*run)(ModuleGraph&, PassContext&);  // null: all others, in the order of the table
+  void (*run)(ModuleGraph&, PassContext&);  // null: runs all others, in the order of the table
 };
 
-// One row for each; in the order in which `functional` runs them.
+// Returns all passes, in the order in which `functional` runs them.
 std::span<const Pass> passes();
 const Pass* find_pass(std::string_view name);
 
@@ -69,9 +69,9 @@ struct PassReport {
   std::string time;  // "0.2 ms"
 };
 
-// Runs the pass on every graph of the collection and their subgraphs: one report for each pass of the table
-// that ran.  Names, scopes, sources and what is known of the nodes that stay are as they were, `execution` is
-// that of the trace, and lint() holds.
+// Runs the pass on every graph of the collection and its subgraphs; returns one report for each pass that
+// ran.  The nodes that stay keep names, scopes, sources and metadata; `execution` remains that of the trace;
+// lint() holds afterwards.
 std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection);
 
 }  // namespace fxtrace

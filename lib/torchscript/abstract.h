@@ -1,4 +1,4 @@
-// Values and types of TorchScript as those of lib/shapes, and back.
+// Converts values and types of TorchScript to those of lib/shapes, and back.
 #pragma once
 
 #include <functional>
@@ -13,33 +13,35 @@
 
 namespace fxtrace::torchscript {
 
-// What TensorContent::constant holds here.
+// Wraps a tensor for TensorContent::constant; tensor_of() is the inverse.
 std::shared_ptr<const void> content_of(TensorRef tensor);
 TensorRef tensor_of(const TensorContent& content);  // null when there is none
 
-// What is known of any value of the interpreter: a proxy's own; of plain integers, tensors and sequences what
-// they are.
+// Returns what is known of a value of the interpreter: of a proxy what it carries, of a plain integer, tensor
+// or sequence the value itself.
 AbstractValue known_of_value(const Value& value);
 
-// Of a tensor of the archive; nothing of one with another layout than it can say.
+// Returns the shape and dtype of a tensor of the archive; nothing when TensorInfo cannot express its layout.
 std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
-// The tensor's info: of a proxy that is known to be one, or of a tensor of the archive.
+// Returns the same for a proxy that is known to be a tensor, or for a tensor of the archive; nothing for
+// others.
 std::optional<TensorInfo> find_tensor_info(const Value& value);
 
-// Numbers, strings and the like; unknown for anything else.
+// Converts numbers, strings and the like; gives unknown for anything else.
 AbstractValue literal_value(const Value& value);
-// None for what is neither.
+// Converts back a number or string that is known; gives None for anything else.
 Value plain_value(const AbstractValue& value);
 
-// Of a node whose value has that type.
+// Returns the Meta of a node whose value has that type.
 Meta meta_of(const TypePtr& type, const AbstractValue& known = {});
-// Of each tensor that is known to be in the value, in order.
+// Returns the Meta of each tensor that is known to be in the value, in order.
 std::vector<Meta> tensors_in(const AbstractValue& known);
 
-// Reads the element of an integer tensor without dimensions that stands in the code; nothing of others.
+// Reads the element of a 0-d integer tensor that is a constant of the code; returns nothing for other
+// tensors.
 using ReadConstant = std::function<std::optional<SymInt>(const TensorValue&)>;
 
-// The interpreter's arguments of a call.
+// The arguments of a call, given as values of the interpreter.
 class InterpreterArguments final : public CallArguments {
  public:
   explicit InterpreterArguments(const std::vector<Value>& values, ReadConstant read_constant = {})

@@ -1,4 +1,4 @@
-// What a call that stays one gives, as far as that is known, without recording anything.
+// Works out the result of a call that is kept as one node, as far as it is known, without recording anything.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@ class AbstractCalls : Part {
 
   struct Outcome {
     AbstractValue result;
-    std::optional<Cost> cost;  // where shapes are known
-    Value value = {};          // what the code gave, likewise: for Knowledge::note_call()
+    std::optional<Cost> cost;  // absent when shapes are unknown
+    Value value = {};          // what the code returned, for Knowledge::note_call(); likewise
   };
-  // `name`: of what is called, for what cannot be followed.
+  // Follows the function abstractly.  `name` is what the cost lists when it cannot be followed.
   Outcome result_of(Function& function, const Values& arguments, const std::string& name);
   struct Followed {
     Value value;  // its proxies have no nodes
     AbstractValue known;
   };
-  // Nothing when the function cannot be followed.
+  // Runs the function abstractly; returns nothing when it cannot be followed.
   std::optional<Followed> run(Function& function, const Values& arguments, CostLog* costs = nullptr);
-  // A call of a module inside of such a run: one that cannot be followed gives a value of which nothing is
-  // known, as a leaf does.
+  // Runs a call of a module within run(); one that cannot be followed returns an unknown value, as a leaf
+  // does.
   Value call_inside(Function& function, const Values& arguments, const IrNode* node);
 
  private:

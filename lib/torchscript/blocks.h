@@ -1,4 +1,4 @@
-// Runs the nodes of a graph, each by the part that knows its kind.
+// Runs the nodes of a graph; each is dispatched to the part that handles its kind.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ class Blocks : Part {
  public:
   using Part::Part;
 
-  // In an activation of its own, which stays where that fails.
+  // Runs the graph in a new activation, which is left on the stack when the run fails.
   Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
                    const std::vector<bool>& is_concrete = {});
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
 
  private:
-  std::int64_t abstract_nodes_ = 0;  // run in Mode::kAbstract, all together
+  std::int64_t abstract_nodes_ = 0;  // total of nodes run in Mode::kAbstract
 };
 
 }  // namespace fxtrace::torchscript

@@ -1,4 +1,4 @@
-// A TorchScript program in one trace: its options, and what its runs find out.
+// A TorchScript program bound to the options of one trace, with the findings of its runs.
 #pragma once
 
 #include <set>
@@ -27,7 +27,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   // --- for the interpreter ---
   SeenCalls& calls() { return calls_; }
   void report_skipped_hook() { has_skipped_hooks_ = true; }
-  // An operator that torch would not carry out for what is known of its arguments: told once for each place.
+  // Warns, once for each node, of an operator that torch would reject for what is known of its arguments.
   void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
 
  private:

@@ -1,5 +1,5 @@
-// `if`, and exceptions: followed where plain values decide, assumed where only an exception hangs on them,
-// else a node higher_order.cond with a subgraph for each way.
+// `if` statements and exceptions.  A condition on plain values is followed; one that only guards an exception
+// is assumed; any other becomes a node higher_order.cond with a subgraph for each branch.
 #pragma once
 
 #include <functional>

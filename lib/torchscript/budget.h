@@ -1,4 +1,4 @@
-// What following an archive's code may cost in one trace, whatever that code does.
+// Bounds the work and memory that following an archive's code may take in one trace.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ class Budget {
  public:
   explicit Budget(const Limits& limits);
 
-  // A unit is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when none is left.
+  // Spends units: one is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when
+  // none is left.
   void spend(std::size_t units) {
     left_ -= static_cast<std::int64_t>(std::min<std::size_t>(units, INT32_MAX));
     if (left_ < 0) run_out();

@@ -1,4 +1,4 @@
-// Calls: submodules (inlined or left as leaves) with their hooks, methods and functions.
+// Runs calls of submodules (inlined or kept as leaves) with their hooks, of methods and of functions.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ class Calls : Part {
 
   void call_method(const IrNode* node);
   void call_function(const IrNode* node);
-  // Hooks run inside the call of their module: their nodes and what they use are the module's.  Gives the
-  // last node of the call that begins with `first`; null when none does, or nothing needs to be done about
-  // its hooks.
+  // Runs the module call that begins with the hook at `first`, if any, with its hooks inside the call, so
+  // that their nodes and uses belong to the module.  Returns the last node of the call; null when `first`
+  // begins no such call, or when the hooks are not run here (leaves, skipped hooks).
   const IrNode* run_hooked(const IrNode* first);
-  // The method of the graph that is traced, with the module's hooks where they run.
+  // Runs the root's method, with the module's hooks if hooks run.
   Value run_root(Function& function, Values arguments);
-  // Runs its code; `node` is the call, null where none is in the code.
+  // Runs the function's code; `node` is the call, null when the code has none.
   Value follow(Function& function, const Values& arguments, const IrNode* node);
 
  private:
@@ -29,7 +29,7 @@ class Calls : Part {
   bool inline_module(ModuleId module, const std::function<void()>& body);
   bool skip_hook(Function& function, const Values& arguments, const IrNode* node);
 
-  std::unordered_set<const IrNode*> open_calls_;  // of forward, whose hooks have begun the module's call
+  std::unordered_set<const IrNode*> open_calls_;  // calls of forward that a hook has begun
 };
 
 }  // namespace fxtrace::torchscript

@@ -1,5 +1,5 @@
-// What code does to lists, dicts, objects and tensors that live longer than the call that changes them, to be
-// taken back.
+// An undo log of changes in place to lists, dicts, objects and tensors that outlive the call that changes
+// them.
 #pragma once
 
 #include <unordered_map>
@@ -15,13 +15,13 @@ class Changes : public Journal {
  public:
   explicit Changes(Budget& budget) : budget_(budget) {}
 
-  // Keeps what is in a list or dict that is about to be changed, once for each stretch of the run that is
-  // taken back as a whole.
+  // Saves the items of a list or dict before a change, once for each stretch: a part of the run that is
+  // undone as a whole.
   void remember(const Value& container);
-  // A stretch begins at the mark; gives where the one around it did.
+  // Begins a stretch at the mark; returns where the enclosing stretch began.
   Mark begin_stretch(Mark start) { return std::exchange(stretch_, start); }
   Mark stretch() const { return stretch_; }
-  // What was done stays.
+  // Commits all changes.
   void keep() {
     forget();
     remembered_.clear();

@@ -1,4 +1,4 @@
-// Conditions that depend on inputs: what decides them, what is assumed of them, how Python writes them.
+// Conditions that depend on inputs: deciding them, assuming them under guards, and writing them as Python.
 #pragma once
 
 #include <map>
@@ -19,32 +19,33 @@ class Conditions {
   Conditions(Context& context, Frames& frames, Recording& recording)
       : context_(context), frames_(frames), recording_(recording) {}
 
-  // What the code, earlier guards and what runs here leave no choice about.
+  // Returns the condition's value when the code, earlier guards or an enclosing branch determine it.
   std::optional<bool> decide(const Value& condition) const;
-  // Of what runs from now on.
+  // Takes the condition to hold, or not to hold, in what runs from now on.
   void expect(const Value& condition, bool holds);
-  // Likewise, with a guard: the condition is what the node asks for.
+  // Does the same as expect() and records a guard; `node` is what asks for the condition.
   void assume(const IrNode* node, const Value& condition, bool holds);
-  // Whether this is new; `fact` is any text that tells it from others.
+  // Notes a fact, which any text identifies; returns whether it is new.
   bool assume_fact(std::string fact) { return assumed_.emplace(std::move(fact), true).second; }
   const Assumed& assumed() const { return assumed_; }
   void set_assumed(Assumed assumed) { assumed_ = std::move(assumed); }
 
-  // As Python writes it: of a part of an expression that was left out too.  Nothing where that cannot be
-  // told.
+  // Returns the condition as Python expression, also for an operand of `and` or `or` that was not computed
+  // (see leave_out()); nothing when there is none.
   std::optional<Expression> find_expression(const IrValue* name, const Value& condition) const;
-  // What the value would have been, had it been worked out.
+  // Notes the expression of a value that was not computed.
   void leave_out(const IrValue* name, Expression expression);
   void leave_out_as(const IrValue* name,
-                    const IrValue* other);  // the same as another, where that was left out
+                    const IrValue* other);  // copies the entry of `other`, if any
   void forget_left_out(const IrValue* name) { left_out_.erase(name); }
 
-  // `x is None`: control flow of torch has no operand that may be None.
+  // Returns whether the condition is `x is None`, which torch's control flow cannot take: no operand may be
+  // None.
   bool asks_for_none(const Value& condition) const;
-  // Control flow depends on the value: `what` in words.
+  // Throws TraceFailure: control flow (`what`, in words) depends on the value.
   [[noreturn]] void fail(const std::string& what, const Value& value, const IrNode* node) const;
 
-  // A placeholder that could be fixed to what the input would be.
+  // Declares a placeholder that can be replaced by a fixed value of its input.
   void add_fixable(NodeId placeholder, FixedInput input) {
     fixable_.emplace(placeholder.index, std::move(input));
   }
@@ -53,15 +54,15 @@ class Conditions {
 
  private:
   std::optional<Comparison> comparison(const Value& condition) const;
-  // Two conditions that have the same key have the same value.  Empty when there is no telling; `opposite` is
-  // turned round when the key is that of the opposite.
+  // Returns a key that conditions of equal value share; empty when there is none.  Flips `opposite` when the
+  // key is that of the negation.
   std::string key_of(const Value& condition, bool& opposite) const;
 
   Context& context_;
   Frames& frames_;
   Recording& recording_;
   Assumed assumed_;                                          // by key_of()
-  std::unordered_map<const IrValue*, Expression> left_out_;  // conditions that were not followed
+  std::unordered_map<const IrValue*, Expression> left_out_;  // of conditions that were not computed
   std::unordered_map<std::uint32_t, FixedInput> fixable_;    // by placeholder
 };
 

@@ -1,6 +1,6 @@
-// Small tensors that no data goes into: those of the code, and what operators make of them.  With shapes they
-// are part of what is known of a value; without, they stand here by the node, and are asked for where control
-// flow depends on one.
+// Constant propagation of small tensors: constants of the code, and what operators compute from them.  When
+// shapes are known, their elements are part of the abstract value; otherwise they are kept here by node, for
+// control flow that depends on them.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,31 @@ class ConstantTensors {
  public:
   explicit ConstantTensors(const TorchScriptProgram& program) : program_(program) {}
 
-  // A tensor that stands in the code.
+  // Notes a tensor constant of the code.
   void read(const TensorValue& tensor);
-  // A recorded operator changes the tensor.
+  // Notes that a recorded operator writes to the tensor.
   void note_write(const TensorValue& tensor) { written_.insert(&tensor); }
-  // No parameter, and not written to.
+  // Returns whether the tensor is not a parameter and was not written to.
   bool is_as_in_code(const TensorValue& tensor) const;
-  // With its elements, where they are known; null for others.
+  // Returns the tensor with its elements; null when these are unknown.
   TensorRef find(const Value& value) const;
-  // What the node gives, until forget(); for nodes that are in the graph.
+  // Keeps the known value of a recorded node until forget().
   void keep(const NodeRef& node, Value value) { made_.insert_or_assign(key_of(node), std::move(value)); }
   void forget(const NodeRef& node) { made_.erase(key_of(node)); }
-  // Of a proxy that stands for such a node; null for other values.
+  // Returns the kept value of a proxy's node; null for other values.
   const Value* find_kept(const Value& value) const;
-  // Whether any of the values stands in the code or is kept, or in a list among them.
+  // Returns whether any of the values, or an item of a list among them, is a constant of the code or is kept.
   bool is_any_known(const Values& values) const;
-  // What the operator gives for tensors that are known in numbers, or for none at all.
+  // Evaluates the operator when the elements of all its tensor arguments are known; nothing when it cannot.
   std::optional<Values> compute(const FunctionSchema& schema, Traits traits, const Values& values) const;
-  // Adds to what is known of an operator's results what is in them.
+  // Adds known elements to the abstract results of an operator.
   void add_contents(const FunctionSchema& schema, Traits traits, const Values& values,
                     std::vector<AbstractValue>& results) const;
-  // The results may share memory with arguments of which more is known than their shape: whoever writes them
-  // writes those.
+  // Notes that results may alias arguments whose elements are known, so that a write to one invalidates the
+  // other.
   void note_shared(const FunctionSchema& schema, const Values& values,
                    std::vector<AbstractValue>& results) const;
-  // A tensor is written to of which more is known than its shape, or that may share memory with one.
+  // Forgets the elements after a write to a tensor whose elements are known, or to a possible alias of one.
   void forget_contents();
 
  private:

@@ -1,4 +1,4 @@
-// What one run of the interpreter is about, and what holds at the point that it has come to.
+// The state of one run of the interpreter: its subject, and what holds at the current point.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@ namespace fxtrace::torchscript {
 
 enum class Mode {
   kRecord,    // the tracer records a graph
-  kAbstract,  // what a leaf or a function that stays one call gives, as far as that is known without a graph
-  kState      // an object's __setstate__; what is not plain is not known
+  kAbstract,  // works out the result of a leaf, or of a function that is kept as a call, without recording
+  kState      // runs an object's __setstate__; values that are not plain are unknown
 };
 
-// What `with` switches for the operators inside.
+// The modes that `with` switches for the operators inside.
 struct Switches {
   struct Autocast {
     std::string device;
@@ -36,7 +36,7 @@ struct Switches {
 };
 
 struct Context {
-  // `its_bound` gets what runs tell of each other.  It and `its_tracer` are null in Mode::kState.
+  // `its_bound` receives findings for other runs.  It and `its_tracer` are null in Mode::kState.
   Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
           BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
       : program(its_program),
@@ -52,7 +52,7 @@ struct Context {
   bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }
   NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
-  // Where nothing is recorded, nothing is guarded.
+  // Records a guard; does nothing when no graph is recorded.
   void guard(Expression expr, std::optional<SourceLocation> source) {
     if (records()) tracer->guard(std::move(expr), std::move(source));
   }
@@ -64,12 +64,12 @@ struct Context {
   GraphTracer* tracer;
   Mode mode;
   ModuleId root;           // of the graph that is traced
-  ModuleId module;         // whose forward runs
+  ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
-  CostLog* costs = nullptr;  // of what is followed in Mode::kAbstract; null where nobody asks
-  bool both_ways = false;    // what runs may not be what is meant: both ways of a branch run
-  bool shapes;               // whether anything is to be known of values that depend on inputs
+  CostLog* costs = nullptr;  // of what Mode::kAbstract follows; null when not wanted
+  bool both_ways = false;    // both branches of an `if` are run, so one of them may be unreachable
+  bool shapes;               // whether shapes are propagated through values that depend on inputs
   ShapeEnv dimensions;
   TensorNames names;
 };

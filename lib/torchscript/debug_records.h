@@ -1,4 +1,4 @@
-// Positions in the model's Python source, from the archive's code/*.debug_pkl records.
+// Maps positions in the archive's code to the model's Python source, using its code/*.debug_pkl records.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,30 @@ namespace fxtrace::torchscript {
 
 class DebugRecords {
  public:
-  // `read` gives the bytes of a record, or nothing when there is none.
+  // Returns the bytes of a record; nothing when the archive does not have it.
   using ReadRecord = std::function<std::optional<std::string>(const std::string&)>;
   explicit DebugRecords(ReadRecord read) : read_(std::move(read)) {}
 
-  // The Python position that a position in the archive's code was made from.  Records are parsed at the first
-  // question about their file; a damaged one is as good as none.
+  // Returns the Python position that a range of the archive's code was generated from.  Records are parsed on
+  // first use; a damaged record counts as missing.
   std::optional<SourceLocation> find(const script::SourceRange& range);
-  // Python's stack there, innermost first, where torch.jit.trace kept it; else nothing.
+  // Returns Python's stack at that position, innermost first, as torch.jit.trace kept it; else empty.
   std::vector<StackFrame> stack(const script::SourceRange& range);
 
  private:
   struct Source {
-    std::vector<std::uint32_t> pieces;  // of its text, in the table's strings
+    std::vector<std::uint32_t> pieces;  // indices of its text's pieces in the table's strings
     std::string file;                   // empty: the text is Python's stack
     std::int64_t first_line = 0;
-    // From the first question on, of a file.  Stacks are put together anew: there is one for each operation
-    // of a traced model.
+    // The text of a file, built on first use.  Stacks are built at every use, as a traced model has one for
+    // each operation.
     std::string text;
     std::vector<std::size_t> line_starts;
   };
   struct Entry {
     std::int64_t offset = 0;  // in the archive's code file
-    std::size_t source = 0;   // which of the table
-    std::size_t start = 0;    // in its text
+    std::size_t source = 0;   // index in the table's sources
+    std::size_t start = 0;    // in the source's text
   };
   struct Table {
     std::vector<std::string> strings;
@@ -50,14 +50,14 @@ class DebugRecords {
     std::vector<Entry> entries;  // by offset
     std::size_t kept = 0;        // bytes of texts
 
-    // Of the source's text at most `most` bytes; `line`: not beyond its first line.
+    // Returns at most `most` bytes of the source's text; with `line`, no more than its first line.
     std::string beginning(const Source& source, std::size_t most, bool line) const;
     void keep_text(Source& source);
     SourceLocation location(Source& source, std::size_t start);
   };
   static Table parse(const std::string& pickle);
   static Source read_source(const script::Value& value, std::vector<std::string>& strings);
-  // The table of a position's file, its source, and where it starts in there; null when none is known.
+  // A position: the table of its code file, the source, and the offset in it; null pointers when unknown.
   struct Found {
     Table* table = nullptr;
     Source* source = nullptr;

@@ -1,4 +1,4 @@
-// Activations of functions: the values of the code that runs, and where in the code that is.
+// The stack of activations: the values of the functions that run, and the current place in their code.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ struct Attempt;
 struct Activation {
   std::string function;
   std::unordered_map<const IrValue*, Value> values = {};
-  std::unordered_set<const IrValue*> concrete = {};  // inputs that are what --concrete gave the root
-  // By loop: before its condition is worked out.
+  std::unordered_set<const IrValue*> concrete = {};  // inputs that hold a --concrete value of the root
+  // By loop: the state before its condition is computed.
   std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
 };
 
@@ -35,33 +35,34 @@ class Frames {
   Activation& top() { return frames_.back(); }
   const Activation& top() const { return frames_.back(); }
 
-  // In the innermost activation.  None where nothing was set; what the graph makes in the place of a list or
-  // dict that it makes.
+  // Returns a value of the innermost activation; None when it is not set, and the proxy of a list or dict
+  // that was passed to replace().
   const Value& value(const IrValue* name) const;
   const Value& input(const IrNode* node, std::size_t i) const { return value(node->input(i)); }
   Values inputs(const IrNode* node) const { return values(node->inputs()); }
   Values outputs(const IrBlock& block) const { return values(block.outputs()); }
   void set(const IrValue* name, Value value) { frames_.back().values[name] = std::move(value); }
   void set(const IrNode* node, Value value) { set(node->output(), std::move(value)); }  // its only output
-  // Of the activations up to `frame`, without what is inside of the node's blocks there.
+  // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
+  // there.
   Values values_around(const IrNode* node, std::size_t frame) const;
-  // Which of the last `count` inputs of the call are what --concrete gave the root, handed on as it is: what
-  // set_concrete() said of a call of the root.
+  // Returns, for the last `count` inputs of the call, whether each is a --concrete value of the root, passed
+  // on unchanged.  For a call of the root, set_concrete() says so.
   std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
   void set_concrete(std::vector<bool> arguments_of_root) { concrete_ = std::move(arguments_of_root); }
 
-  // A list or dict made while tracing that the graph makes from now on: every name it goes by sees `proxy`.
+  // Replaces a list or dict that was made while tracing by `proxy`, under every name that refers to it.
   void replace(const Value& container, Value proxy);
   void take_back_replacement(const Value& container) { made_.erase(container.identity()); }
   const Value* find_replacement(const Value& container) const;
 
   Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node) const;
-  // As the model's code would.
+  // Throws TraceFailure for an exception of the model's code.
   [[noreturn]] void raise(std::string message, const IrNode* node) const {
     fail(FailureKind::kRaised, std::move(message), node);
   }
-  // What cannot be followed.
+  // Throws TraceFailure for an operation that cannot be followed.
   [[noreturn]] void refuse(std::string message, const IrNode* node) const {
     fail(FailureKind::kUnsupportedOp, std::move(message), node);
   }

@@ -1,5 +1,5 @@
-// What a trace assumes of the inputs that --input and --dim describe: where an answer follows from what they
-// say, a guard says so.
+// Guards for what --input and --dim say about inputs: an answer that follows from them is recorded as a
+// guard.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@ class InputGuards {
   InputGuards(Context& context, Frames& frames, Recording& recording, Conditions& conditions)
       : context_(context), frames_(frames), recording_(recording), conditions_(conditions) {}
 
-  // The node asks `question`, an operator, of the values.
+  // Adds the guards for an answer that the operator `question` at `node` gives about the values.
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
                const AbstractValue& answer);
-  // Nodes are gone, and their ids are given again.
+  // Forgets all nodes, after a rollback whose ids may be reused.
   void forget_nodes();
 
  private:
@@ -33,7 +33,7 @@ class InputGuards {
   Frames& frames_;
   Recording& recording_;
   Conditions& conditions_;
-  // Values, by facet, whose inputs have their guards already.
+  // By facet: the values whose inputs are guarded already.
   std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
 };
 

@@ -1,4 +1,5 @@
-// What a method's code tells of its inputs: the parameters of the first operator that takes one.
+// Guesses the specs of a method's inputs from its code: from the parameters of the first operator that takes
+// each.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace fxtrace::torchscript {
 
-// Nothing is run.  Where the code does not tell, a guess has no specs.
+// Returns one guess for each input, without running code; a guess is without specs when the code does not
+// determine any.
 std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
                                      Function& method);
 

@@ -1,5 +1,5 @@
-// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  What only sees plain
-// values is computed; everything else is recorded.  Its parts are in run.h.
+// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  Operations on plain
+// values are computed, all others are recorded.  run.h holds its parts.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace fxtrace::torchscript {
 
 class Interpreter {
  public:
-  // What runs tell of each other goes to `bound`.  It and `tracer` may be null for set_state().
+  // `bound` receives findings for other runs.  It and `tracer` may be null for set_state().
   Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
               BoundTorchScriptProgram* bound, GraphTracer* tracer)
       : run_(program, options, budget, bound, tracer) {}
 
   // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
-  // Follows object.__setstate__(state); what cannot be followed leaves attributes without values.
+  // Runs object.__setstate__(state); attributes stay without values when it cannot be followed.
   void set_state(const Ref<ObjectValue>& object, const Value& state);
 
  private:

@@ -1,4 +1,4 @@
-// The door to TorchScript.
+// The entry point of this library.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace fxtrace::torchscript {
 
-// Loads the TorchScript archive, of which `info` says what identify_file() found, without reading weights and
-// without running model code.  Throws Error; so does a trace of the program, for code that it compiles then.
+// Loads a TorchScript archive without reading weights and without running model code.  `info` is the result
+// of identify_file().  Throws Error; a trace of the program does so as well, for code that is only compiled
+// then.
 std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
                                                 const TraceOptions& options, const Listener& listener);
 

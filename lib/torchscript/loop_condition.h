@@ -1,5 +1,5 @@
-// `while condition:` as TorchScript's IR has it: the condition is worked out before the loop, and again at
-// the end of each turn.  As a function of what the turns hand on, it is one subgraph.
+// Recognises `while condition:` in TorchScript's IR, which computes the condition before the loop and again
+// at the end of each iteration (loop rotation).  As a function of the carried values, both are one subgraph.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@
 namespace fxtrace::torchscript {
 
 struct LoopCondition {
-  // Of the body, in order: what works the condition out from the body's results and from values around the
-  // loop.  Pure, and so is all that follows in the body.
+  // The nodes of the body, in order, that compute the condition from the body's results and from values
+  // around the loop.  They are pure, and so is all that follows in the body.
   std::vector<const IrNode*> nodes;
-  // Those, and the nodes before the loop, that only the condition needs.
+  // The nodes, of those and of the ones before the loop, that only the condition needs.
   std::unordered_set<const IrNode*> only_for_condition;
-  // Where the condition before the loop begins to be worked out; all from here to the loop is pure.  Null
-  // when nothing there is.
+  // The first node of the condition before the loop; all nodes from it to the loop are pure.  Null when there
+  // is none.
   const IrNode* start = nullptr;
 };
 
-// Nothing for a loop of a counted length, and where the condition needs more than the body's results. Whether
-// the two conditions are the same is not looked at.
+// Returns nothing for a counted loop, and when the condition needs more than the body's results.  Does not
+// check that the two conditions are the same.
 std::optional<LoopCondition> find_loop_condition(const IrNode& loop);
 
 }  // namespace fxtrace::torchscript

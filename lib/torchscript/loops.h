@@ -1,4 +1,4 @@
-// Loops: followed turn by turn where plain values decide, else a node higher_order.while_loop.
+// Loops: unrolled when plain values determine the number of iterations, else a node higher_order.while_loop.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,24 @@ class Loops : Part {
   using Part::Part;
 
   void run(const IrNode* node);
-  // The node of the block is about to run: where loops begin to work out their conditions is where they are
-  // recorded from.
+  // To be called before each node of a block.  When loops begin to compute their conditions at it, saves the
+  // state: the loops are recorded from there.
   void note_starts(const IrBlock& block, const IrNode* node);
-  // The condition for what a turn hands on.  It is worked out apart from the frame, whose values stay.
+  // Computes the condition for the results of an iteration, without changing the values of the frame.
   Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results);
 
  private:
   std::unordered_map<const IrValue*, Value> values_used_by(const LoopCondition& condition,
                                                            const IrValue& result) const;
-  // The loop's condition as one subgraph, where that is what it is; what was recorded of it before the loop
-  // is gone then.
+  // Returns the loop's condition when its two copies are the same, so that one subgraph can stand for both,
+  // and rolls back what was recorded of it before the loop; else null.
   const LoopCondition* rotated_condition(const IrNode* node);
   void record(const IrNode* node);
 
   std::unordered_map<const IrNode*, std::optional<LoopCondition>> conditions_;
-  // By block: loops whose condition begins to be worked out at the node.
+  // By block and node: the loops whose condition begins at the node.
   std::unordered_map<const IrBlock*, std::unordered_map<const IrNode*, std::vector<const IrNode*>>> starts_;
-  std::int64_t nodes_in_vain_ = 0;  // made by attempts that were taken back
+  std::int64_t nodes_in_vain_ = 0;  // made by attempts that were rolled back
 };
 
 }  // namespace fxtrace::torchscript

@@ -1,4 +1,4 @@
-// Names of lib/script that this library uses all over.
+// Names of lib/script that are used throughout this library.
 #pragma once
 
 #include "script/constant_value.h"
@@ -58,14 +58,14 @@ using script::TypeKind;
 using script::TypePtr;
 using script::Value;
 
-// The class of an object.
+// Returns the class of an object.
 inline const ClassType& class_of(const ObjectValue& object) { return *object.type->as<ClassType>(); }
 
 inline bool are_equal(const Value& a, const Value& b) { return script::find_equal(a, b).value_or(false); }
 
 inline Value deep_copy(const Value& value) { return script::find_deep_copy(value).value_or(value); }
 
-// The constant that the value is in the code; nothing for what is computed.
+// Return the constant that the value is in the code; nothing for a computed value.
 inline std::optional<std::int64_t> constant_int(const IrValue* value) {
   const script::Constant* constant = value->node()->constant();
   const auto* number = constant == nullptr ? nullptr : constant->get_if<std::int64_t>();

@@ -1,6 +1,6 @@
-// TorchScript has integers where Python has dtypes, layouts and memory formats.  An operator's schema tells
-// them apart, and so does what the code does with a value: it comes from x.dtype, or goes to an operator that
-// takes a dtype.
+// Recovers the meaning of integers: TorchScript represents dtypes, layouts and memory formats as integers.
+// An operator's schema tells them apart, and so do uses of a value: it comes from x.dtype, or is passed to an
+// operator that takes a dtype.
 #pragma once
 
 #include <unordered_map>
@@ -16,9 +16,10 @@ class NumberMeanings {
  public:
   explicit NumberMeanings(const TorchScriptArchive& archive) : archive_(archive) {}
 
-  // Of a parameter of a function, by its position in the schema: what its type, its name or its uses say.
+  // Returns the meaning of a function's parameter, by its index in the schema, from its type, name and uses.
   NumberMeaning of_parameter(Function& function, std::size_t index);
-  // Of a value, by what makes it.  Constants tell nothing: equal ones may be shared.
+  // Returns the meaning of a value from the node that makes it.  Constants are plain numbers: equal ones may
+  // be shared.
   NumberMeaning by_source(const IrValue* value);
 
  private:
@@ -30,10 +31,9 @@ class NumberMeanings {
   std::unordered_map<const IrValue*, NumberMeaning> known_;
 };
 
-// Of an operator's or a function's formal parameter, or of the elements of a list, as far as its type or name
-// tells.
+// Returns the meaning of a formal parameter, or of the elements of a list parameter, from its type and name.
 NumberMeaning meaning_of(const FunctionArgument& formal);
-// Of the parameter of an operator; a number for one that it does not have.
+// Returns the meaning of an operator's parameter; a number when there is no such parameter.
 NumberMeaning meaning_of_parameter(const FunctionSchema& schema, std::size_t index);
 
 }  // namespace fxtrace::torchscript

@@ -1,4 +1,4 @@
-// Operators: carried out where everything is known, recorded as nodes where it is not.
+// Calls of operators: computed when all arguments are known, else recorded as nodes.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ class OperatorCalls : Part {
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                     std::vector<AbstractValue> known);
   NumberMeaning compared_meaning(const IrNode* node, const Values& values);
-  // Turns a list or dict made while tracing into one that the graph makes: what happens to it from now on
-  // depends on an input.
+  // Records nodes that build a list or dict made while tracing, because later changes of it depend on an
+  // input.
   void materialize(const Value& container, const IrNode* node);
 };
 

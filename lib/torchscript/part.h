@@ -1,4 +1,4 @@
-// A part of the interpreter that calls others, and is called by them.
+// Base of the parts of the interpreter that call one another.
 #pragma once
 
 #include "torchscript/recording.h"
@@ -9,7 +9,7 @@ struct Run;
 
 class Part {
  public:
-  // All outlive the part; `run` need not be complete yet.
+  // All arguments must outlive the part; `run` may still be under construction.
   Part(Run& run, Frames& frames, Recording& recording) : run_(run), frames_(frames), recording_(recording) {}
 
  protected:

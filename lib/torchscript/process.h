@@ -1,4 +1,4 @@
-// What code asks of the process that runs the model, and what it switches there by `with`.
+// Queries about the process that runs the model, and the modes that `with` switches in it.
 #pragma once
 
 #include "torchscript/part.h"
@@ -9,7 +9,8 @@ class Process : Part {
  public:
   using Part::Part;
 
-  // Answered as for an ordinary process, and a guard says so.  False when the node asks for nothing of it.
+  // Answers a query as for an ordinary process and records a guard.  Returns false when the node is not such
+  // a query.
   bool ask(const IrNode* node);
   void enter_or_exit(const IrNode* node, bool enter);
 

@@ -1,4 +1,4 @@
-// Operators that an archive calls and no table has: declared, so that its code can be compiled.
+// Declares operators that an archive calls but that no table has, so that its code can be compiled.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace fxtrace::torchscript {
 
-// Makes every operator and every method of a class of torch.classes known that the code calls.  Those whose
-// results cannot be told are not followed (TorchScriptArchive).  Gives back warnings.  Throws
-// Error that says which schema is wrong.
+// Declares every operator, and every method of a class of torch.classes, that the code calls.  Functions that
+// call one whose results cannot be inferred are not followed (TorchScriptArchive::NotFollowed).  Returns
+// warnings.  Throws Error, which names the schema, for a wrong schema.
 std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options);
 
-// Schemas that the calls in the code make plain, for operators without one and for methods of declared
-// classes.
+// A schema inferred from the calls in the code, for an operator without one or a method of a declared class.
 struct InferredSchema {
   std::string name;        // "pkg::op", or a method's qualified name
   std::string class_name;  // of a method
-  std::string schema;      // complete, or with "?" where a result's type is not plain
+  std::string schema;      // complete, or with "?" for a result type that cannot be inferred
   bool complete = false;
   std::vector<std::pair<std::string, script::SourceRange>> callers;  // functions, and the call in each
 };

@@ -1,12 +1,12 @@
-// What code of TorchScript does besides giving its results.
+// Tells which TorchScript code is free of side effects.
 #pragma once
 
 #include "torchscript/names.h"
 
 namespace fxtrace::torchscript {
 
-// The node, and all in its blocks, only computes results: nothing is written, called or raised, and nothing
-// is random.
+// Returns whether the node and everything in its blocks only compute results: nothing is written, called or
+// raised, and nothing is random.
 bool is_pure(const IrNode& node);
 bool is_pure(const IrBlock& block);
 

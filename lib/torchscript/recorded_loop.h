@@ -1,4 +1,4 @@
-// A loop as a node higher_order.while_loop, with subgraphs for its condition and its body.
+// Records a loop as a node higher_order.while_loop with subgraphs for its condition and its body.
 #pragma once
 
 #include <string>
@@ -11,33 +11,35 @@ namespace fxtrace::torchscript {
 
 class RecordedLoop : Part {
  public:
-  // `condition` is null where the loop's condition is handed on from turn to turn, or is always true.
+  // `condition` is null when the loop's condition is itself carried from iteration to iteration, or always
+  // true.
   RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition);
 
-  // Records the loop by one turn of it.  False when the turn shows that more is handed on, or less is known
-  // of it, than was taken for granted: the caller takes back what was recorded and tries again.
+  // Records the loop by tracing one iteration.  Returns false when that shows that more values are carried,
+  // or less is known of them, than assumed: the caller rolls back what was recorded and calls again, until a
+  // fixed point is reached.
   bool record();
 
  private:
-  // A part of a variable that control flow of torch can carry, or that no turn changes.
+  // A part of a loop variable that torch's control flow can carry, or that no iteration changes.
   struct Leaf {
-    Value before;  // the loop
+    Value before;  // its value before the loop
     bool is_carried = false;
-    bool is_guess = false;  // that it has to be
+    bool is_guess = false;  // is_carried is only assumed
     TypePtr type;
-    AbstractValue known = {};       // in all turns
-    std::vector<bool> varies = {};  // by dimension: another size in each turn
+    AbstractValue known = {};       // in all iterations
+    std::vector<bool> varies = {};  // by dimension: the size differs between iterations
   };
   struct Variable {
     std::string name;
     Value before;
     std::vector<Leaf> leaves = {};  // as map_leaves() finds them
-    Value container = {};           // that has these values, where the loop changes one from around it
+    Value container = {};           // the list or dict from outside that the loop changes, if any
   };
 
   Variable make_variable(std::string name, const Value& before, bool changes);
   std::size_t first_of_code() const { return std::size_t{has_count_} + std::size_t{has_condition_}; }
-  // In the subgraphs.
+  // Within the subgraphs:
   std::vector<NodeId> enter_turn(Values& variables);
   void leave_turn(Argument result, const std::vector<NodeId>& made);
   Argument test_of_turn(const Values& variables);
@@ -46,7 +48,7 @@ class RecordedLoop : Part {
   bool settles(const Values& results);
   void compare(const Variable& variable, Leaf& leaf, const Value& after, bool& settled);
   Argument handed_on(const Values& results);
-  // Around them.
+  // Around the subgraphs:
   NodeId call_loop(const std::string& condition_name, const std::string& body_name,
                    const std::vector<NodeId>& operands);
   void set_results(NodeId loop);
@@ -61,8 +63,8 @@ class RecordedLoop : Part {
   const IrBlock& body_;
   const LoopCondition* condition_;
   bool has_count_, has_condition_;
-  // The number of the turn and the condition, where they are carried; then what the code hands on, in its
-  // order; then containers.
+  // The iteration count and the condition, if carried; then the variables of the code, in its order; then
+  // containers.
   std::vector<Variable> variables_;
 };
 

@@ -1,4 +1,5 @@
-// Where rules keep functions of traced code: under which stack of Python nodes were recorded.
+// Tracks, for rules that keep Python functions of traced code, the Python stack under which each node was
+// recorded.
 #pragma once
 
 #include <optional>
@@ -13,12 +14,12 @@ class RecordedStacks {
  public:
   explicit RecordedStacks(Context& context) : context_(context) {}
 
-  // Where there are such rules.
+  // Begins a graph; stacks are kept only if there are such rules.
   void begin();
   bool are_kept() const { return calls_ && context_.records(); }
-  // Of the nodes from `first` on, which the node of the code made.
+  // Notes the stack of `node` for the graph's nodes from `first` on, which it recorded.
   void note(const IrNode* node, std::size_t first);
-  // Makes the functions of the finished graph one node each.
+  // Folds each call of a kept function in the finished graph into one node.
   void fold();
 
  private:

@@ -1,4 +1,5 @@
-// What the code computes as nodes of the graph: values as arguments, calls, and values in words.
+// Records values of the code as nodes of the graph: converts values to arguments, records calls, and
+// describes values in words.
 #pragma once
 
 #include <functional>
@@ -18,27 +19,27 @@ class Recording {
 
   Recording(Context& context, Frames& frames) : context_(context), frames_(frames) {}
 
-  // The proxy that `value` is, if it stands for a node of what is recorded.
+  // Returns the proxy that `value` is, when it stands for a recorded node; else null.
   const Proxy* find_recorded(const Value& value) const;
-  // Fails where there is more in the value than anybody could walk through.
+  // Returns the extent of the value; throws TraceFailure when it holds too much to walk through.
   Extent measure(const Value& value, const IrNode* node);
 
-  // Where nothing is recorded, arguments are None and calls give proxies without nodes.
+  // When nothing is recorded, arguments are None and calls return proxies without nodes.
   Argument argument(const Value& value, const IrNode* node, NumberMeaning meaning = NumberMeaning::kNumber);
-  // Positional arguments and keyword-only ones, those at their defaults left out.  `meaning` tells what the
-  // integers among them are.
+  // Returns positional and keyword-only arguments, without those at their defaults.  `meaning` gives the
+  // meaning of integers.
   Arguments arguments(const FunctionSchema& schema, const Values& values, std::size_t first,
                       const IrNode* node, const std::function<NumberMeaning(std::size_t)>& meaning = nullptr);
-  // Of a call of a function or method with code.
+  // Returns the arguments of a call of a function or method that has code.
   Arguments call_arguments(Function& function, const Values& values, std::size_t first, const IrNode* node);
-  // Fails where an integer that stands for a dtype, a layout or a memory format is none.
+  // Throws TraceFailure when an integer is passed for a dtype, layout or memory format and represents none.
   void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) const;
 
   Value call(std::string target, std::vector<Argument> args, const TypePtr& type, const IrNode* node,
              AbstractValue known = {}, Kwargs kwargs = {});
   Value apply(std::string target, const Values& operands, const TypePtr& type, const IrNode* node,
               AbstractValue known = {});
-  // What a node gives that was recorded; None where its type is that.
+  // Returns the result of a recorded node; None when its type is None.
   Value result(NodeId node, const TypePtr& type, AbstractValue known = {}) const;
 
   std::string describe(const Value& value) const;  // for messages

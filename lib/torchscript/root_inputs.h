@@ -1,4 +1,4 @@
-// The inputs of the root's method: which remain as placeholders, and what the others are fixed to.
+// Binds the inputs of the root's method: some remain placeholders, the others are fixed.
 #pragma once
 
 #include <map>
@@ -17,32 +17,32 @@
 
 namespace fxtrace::torchscript {
 
-// A value as the interpreter has it, and as an argument of a call that gets it: absent for a default.
+// An input as a value of the interpreter, and as an argument of a call; absent for a default.
 struct BoundInput {
   Value value;
   std::optional<Argument> argument;
 };
 
-// How a plain value is written in Python; a tensor where `archive` knows its elements.
+// Returns a plain value as written in Python; a tensor too, when `archive` knows its elements.
 std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
-// That `expr` is this value, as Python asks it.
+// Returns the Python condition that `expr` equals this value.
 std::string python_equality(const std::string& expr, const Value& value,
                             const TorchScriptArchive* archive = nullptr);
 
 class RootInputs {
  public:
-  // `plain`: inputs that are known to be plain values, and so need no default.
+  // `plain` are inputs that are known to be plain values, and so need no default.
   RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
              const std::map<std::string, Value>& plain);
 
-  // One for each formal argument behind self, in order.  Throws Error(kUsage) that lists the inputs: a name
-  // that there is not, a value or dummy input that does not fit its type, or an input that needs a value and
-  // has none.
+  // Returns one input for each formal parameter after self, in order.  Throws Error(kUsage), which lists the
+  // inputs, for an unknown name, a value or dummy input that does not fit the type, or an input that lacks a
+  // value.
   std::vector<BoundInput> bind();
-  // What bind() made of each input and each of its parts, in order: the placeholder, or the value where it is
-  // fixed; neither of an input that takes its default.
+  // Returns what bind() made of each input and each of its parts, in order: a placeholder, or a fixed value,
+  // or neither for an input that takes its default.
   const std::vector<GraphSignature::Entry>& entries() const { return entries_; }
-  // Whether bind() left the input whole though no option speaks of it.
+  // Returns whether bind() left the input whole though no option mentions it.
   bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
 
  private:
@@ -64,11 +64,11 @@ class RootInputs {
     bool used = false;
   };
 
-  // Records an input that remains, of which its dummy input says what is known.  `formal` is the input when
-  // it remains as a whole.
+  // Records the placeholder of an input that remains, with what its dummy input says.  `formal` is the
+  // parameter when the input remains as a whole.
   BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
                               AbstractValue known);
-  // `expr` holds from now on: "flag == True".
+  // Records the guard `expr`: "flag == True".
   void guard(const std::string& expr);
   BoundInput add_entry(const Place& place, BoundInput bound);
   BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
@@ -80,10 +80,10 @@ class RootInputs {
   BoundInput bind_tuple(const Argument& value, const TypePtr& type, const Place& place);
   [[noreturn]] void fail(const std::string& what) const;
   void read_dummies();
-  // Of the dummy inputs for parts of `path`: the value with a placeholder for each.
+  // Builds the value at `path`, with a placeholder for each part that has a dummy input.
   Argument structure(const TypePtr& type, const std::string& path) const;
   bool has_dummy(const std::string& path) const;
-  // What the dummy input says of the place; its type in `type`.
+  // Returns what the dummy input says of the place, and refines `type`.
   AbstractValue known(TypePtr& type, const Place& place);
 
   Context& context_;

@@ -1,4 +1,4 @@
-// A run of the interpreter: its parts, and what they share.
+// A run of the interpreter: its parts, and the state that they share.
 #pragma once
 
 #include <optional>
@@ -24,24 +24,24 @@
 
 namespace fxtrace::torchscript {
 
-// Everything that a call may change; what was recorded is the tracer's.
+// The state that a call may change, except for what was recorded, which the tracer rolls back.
 struct Checkpoint {
   Journal::Mark changes = 0;
   std::size_t frames = 0;
   Journal::Mark stretch = 0;  // of `changes`
   std::int64_t steps = 0;
   Switches switches;
-  // When a graph is recorded.
+  // Only when a graph is recorded:
   std::size_t seen_calls = 0;
   std::optional<ShapeEnv> dimensions;
   Conditions::Assumed assumed;
 };
 
-// Of what is recorded too.
+// A checkpoint that includes what is recorded.
 struct Attempt {
   Journal::Mark recorded = 0;
   Checkpoint before;
-  std::size_t first_node = 0;  // ids of nodes of the attempt are not below
+  std::size_t first_node = 0;  // ids of the attempt's nodes are not below this
 };
 
 struct Run : Context {
@@ -50,11 +50,11 @@ struct Run : Context {
   Run& operator=(const Run&) = delete;
 
   Checkpoint checkpoint();
-  // Takes back what was done since.
+  // Rolls back to the checkpoint.
   void back_to(Checkpoint before);
   Attempt begin_attempt();
   void undo(const Attempt& attempt);
-  // Fails where one module call takes too many.
+  // Counts a step; throws TraceFailure when one module call takes too many.
   void count_step(const IrNode* node);
 
   Frames frames{program};

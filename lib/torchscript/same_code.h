@@ -5,8 +5,8 @@
 
 namespace fxtrace::torchscript {
 
-// Whether two functions do the same, step by step, whatever their values are called.  Functions and methods
-// that they call are compared in the same way; a method of another module is another one.
+// Returns whether two functions have the same code, up to the names of values.  Functions and methods that
+// they call are compared in the same way; methods of different modules differ.
 bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second);
 
 }  // namespace fxtrace::torchscript

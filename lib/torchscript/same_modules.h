@@ -1,4 +1,4 @@
-// Modules that an archive has under several names.
+// Finds modules that an archive has under several names.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,17 @@
 
 namespace fxtrace::torchscript {
 
-// Tied tensors are separate ones over the same bytes: equal for these, and for no others.
+// Returns a key that is equal exactly for tied tensors, which an archive has as separate tensors over the
+// same storage.
 std::string tensor_identity(const TensorValue& tensor);
 
 using ModuleObject = Ref<ObjectValue>;
 
-// torch.jit saves a module that has two names as two: of one type, over the same tensors, with equal
-// attributes.  By object, the one that stands for all: the first of them that has code to call.  Modules that
-// have no tensor of their own or below are never the same: nothing tells two ReLUs from one.  `has_state`: an
-// object's attributes are still to be filled, which says nothing of them.
+// Maps each module object that is one of several copies of a shared module to the copy that stands for all:
+// the first that has code to call.  torch.jit saves a module with two names as two objects of one type, over
+// the same tensors, with equal attributes.  Modules without any tensor, even below, are never merged, as two
+// ReLUs look the same as a shared one.  `has_state` tells that an object's attributes are not filled in yet
+// and cannot be compared.
 std::unordered_map<const ObjectValue*, ModuleObject> find_same_modules(
     const ModuleObject& root, const std::function<bool(const ObjectValue*)>& has_state);
 

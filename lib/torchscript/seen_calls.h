@@ -1,4 +1,4 @@
-// What the calls of one trace tell of the modules they call.
+// Collects what the calls of one trace say about the arguments of each module.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace fxtrace::torchscript {
 
-// A module's arguments in all of its calls, from the graph of any caller: what they have in common is known
-// of its inputs where it gets a graph of its own.  A caller that runs again, or takes back what it did,
-// forgets its calls from that on.
+// The arguments of each module in all of its calls, from any graph; their join describes the module's inputs
+// when it gets a graph of its own.  A caller that runs again, or rolls back, forgets its calls from that
+// point on.
 class SeenCalls {
  public:
   struct Arguments {
     std::vector<AbstractValue> known;
-    std::vector<std::optional<Value>> plain;  // flags, numbers, words, and few of them
-    std::vector<bool> is_concrete;            // what --concrete gave the root, handed on in some call
+    std::vector<std::optional<Value>> plain;  // flags, numbers and strings; few
+    std::vector<bool> is_concrete;            // a --concrete value of the root, passed on in some call
     bool operator==(const Arguments& other) const;
   };
 
@@ -28,9 +28,9 @@ class SeenCalls {
   std::size_t count(ModuleId caller) const;
   void forget(ModuleId caller, std::size_t from);
 
-  // For the graph of `module`.
+  // Returns the common arguments for the graph of `module`.
   const Arguments& use(ModuleId module);
-  // Whether use() would give something else than it last gave.
+  // Returns whether use() would now return something else than last time.
   bool changed(ModuleId module) const;
 
  private:
@@ -41,7 +41,7 @@ class SeenCalls {
   Arguments common_arguments(ModuleId module) const;
 
   std::map<ModuleId, std::vector<Call>> calls_;  // by caller
-  std::map<ModuleId, Arguments> used_;           // of graphs that were recorded
+  std::map<ModuleId, Arguments> used_;           // last results of use()
 };
 
 }  // namespace fxtrace::torchscript

@@ -1,5 +1,5 @@
-// The questions of lib/shapes, asked of the interpreter's values: plain ones, tensors of the archive (sizes
-// and dtype only), proxies (symbolic_value.h) and containers of them.
+// Answers the questions of lib/shapes about values of the interpreter: plain values, tensors of the archive
+// (sizes and dtype only), proxies (symbolic_value.h) and containers of them.
 #pragma once
 
 #include <optional>

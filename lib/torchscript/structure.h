@@ -1,4 +1,5 @@
-// Values of the interpreter as containers with leaves: what branches and loops hand on part by part.
+// Treats values of the interpreter as trees of containers with leaves, which branches and loops carry leaf by
+// leaf.
 #pragma once
 
 #include <functional>
@@ -11,30 +12,30 @@
 
 namespace fxtrace::torchscript {
 
-// What a leaf is to control flow of torch.
+// The kind of a leaf for torch's control flow.
 enum class LeafKind { kTensor, kInt, kFloat, kBool, kOther };
 LeafKind leaf_kind(const Type& type);
 
-// One object, one node, or plain values that are equal and cannot be changed in place.
+// Returns whether both are the same object or node, or equal plain values that are immutable.
 bool is_same(const Value& first, const Value& second);
 
-// A list, a tuple or a dict.
+// Returns whether the value is a list, a tuple or a dict.
 bool has_parts(const Value& value);
 
-// The parts of two lists, tuples or dicts that have the same form, pairwise; nothing of other values.
+// Returns the parts of two lists, tuples or dicts of the same form, pairwise; nothing for other values.
 std::optional<std::vector<std::pair<Value, Value>>> matching_parts(const Value& first, const Value& second);
-// A new container of the same form; `parts` as matching_parts() has them.
+// Returns a new container of the same form with `parts`, in the order of matching_parts().
 Value with_parts(const Value& container, std::vector<Value> parts);
-// A list or dict with the same items.
+// Returns a shallow copy of a list or dict.
 Value copy_of(const Value& container);
-// Puts the items of one list or dict in the place of another's.
+// Replaces the items of `container` by those of `content`; both are lists or both dicts.
 void set_content(const Value& container, const Value& content);
-// With f(leaf) in the place of each leaf, in order.
+// Returns the value with each leaf replaced by f(leaf), in order.
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& f);
 
-// For messages: "None", "a list of 2", "Tensor".
+// Describes the kind of a value for messages: "None", "a list of 2", "Tensor".
 std::string kind_text(const Value& value);
-// What the code calls the value: "`y`"; "a value" where it has no name.
+// Returns the value's name in the code: "`y`"; "a value" when it has none.
 std::string name_of(const IrValue* value);
 
 }  // namespace fxtrace::torchscript

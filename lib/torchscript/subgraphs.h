@@ -1,4 +1,4 @@
-// Subgraphs of control flow: their bodies, the lists and dicts that these change, and what they give back.
+// Records subgraphs of control flow: their bodies, the lists and dicts that these change, and their results.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct ChangedContainer {
   std::string name;
   Value container;
   Value before;  // a copy
-  Value after;   // likewise, at the end of the subgraph
+  Value after;   // a copy at the end of the subgraph
 };
 
 class Subgraphs : Part {
@@ -25,31 +25,32 @@ class Subgraphs : Part {
   // A subgraph that is being recorded.
   struct Body {
     const IrNode* node = nullptr;  // the branch or loop
-    std::size_t frame = 0;         // that runs it
-    Values handed_in = {};         // made for the body, in the place of values from around
-    std::optional<std::unordered_set<const void*>> around = {};  // that can change; found when asked for
-    std::vector<ChangedContainer> changed = {};                  // of those
+    std::size_t frame = 0;         // index of the activation that runs it
+    Values handed_in = {};         // made for the body, in place of values from outside
+    std::optional<std::unordered_set<const void*>> around = {};  // mutable, from outside; made on first use
+    std::vector<ChangedContainer> changed = {};                  // containers from outside
   };
 
   using Part::Part;
 
-  // What `run` does as a subgraph.  What is assumed and found out inside holds nowhere else.
+  // Records what `run` does as a subgraph.  Assumptions and knowledge gained inside are dropped at its end.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,
                                    const std::vector<NodeId>& operands, const std::function<void()>& run);
   Body& innermost() { return bodies_.back(); }
 
-  // Fails when what is changed in place is from around the subgraph that is being recorded, or may be.
+  // Throws TraceFailure when the container that is changed in place is, or may be, from outside the subgraph.
   void check_change(const Value& container, const std::string& what, const IrNode* node);
-  // A list or dict from around: what becomes of it is a result of the subgraph.
+  // Notes a change of a list or dict from outside, whose final value becomes a result of the subgraph.
   void note_change(const Value& container, const std::string& name, const IrNode* node);
   void change(const Value& container, const Value& content, const std::string& name, const IrNode* node);
-  // At the end of a subgraph: the containers are again as they were before.
+  // Returns the changes at the end of a subgraph, and restores the containers.
   std::vector<ChangedContainer> take_changes();
-  // Where one of `others` can be seen from elsewhere, neither it nor the container may change from now on.
+  // Notes that the container may be an alias of one of `others`: those of them that are visible outside, and
+  // then the container too, may not be changed from now on.
   void may_be_another(const Value& container, const Values& others, const IrNode* node);
 
-  // What a subgraph gives back for the value: what it got is copied, as torch's control flow asks for.
-  // `known`: of the result.
+  // Returns what a subgraph outputs for the value: an input is copied, as torch's control flow requires.
+  // `known` describes the result.
   Argument result(const Value& value, const TypePtr& type, const AbstractValue& known, const IrNode* node);
 
  private:
@@ -57,7 +58,7 @@ class Subgraphs : Part {
   Argument unread_value(const TypePtr& type, const AbstractValue& known);
 
   std::vector<Body> bodies_;  // innermost last
-  // Lists and dicts that may be another one, or a copy of it: two ways of a branch made one of them.
+  // Lists and dicts that may be another one, or a copy of it, as results of a branch.
   std::unordered_map<const void*, Value> may_be_other_;
 };
 

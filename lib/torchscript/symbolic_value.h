@@ -1,5 +1,5 @@
-// Values of the symbolic interpreter: those of lib/script, in which a proxy may stand for any value that
-// depends on an input.
+// Values of the symbolic interpreter: values of lib/script, with a proxy for any value that depends on an
+// input.
 #pragma once
 
 #include <memory>
@@ -23,23 +23,24 @@ struct Proxy final : script::Handle {
   NodeRef ref;
   TypePtr static_type;
   NumberMeaning meaning;  // of an integer
-  // Null when nothing is known.  Proxies of the same value share it: lists change, and tensors change shape.
+  // What is known of the value; null when nothing is.  All proxies of a value share it, as lists change and
+  // tensors can be reshaped in place.
   std::shared_ptr<AbstractValue> known;
 };
 
 Value make_proxy(NodeRef value, TypePtr type, NumberMeaning meaning = NumberMeaning::kNumber);
 Value make_proxy(NodeRef value, TypePtr type, AbstractValue known);
 
-// What is known of the proxy is `known` from now on, for both of them.
+// Makes the proxy share `known` with its other owner.
 void share_known(const Value& proxy, std::shared_ptr<AbstractValue> known);
 
-// What is known of the proxy that `value` is; unknown for anything else.
+// Returns what is known of the proxy `value`; unknown for any other value.
 const AbstractValue& known_of(const Value& value);
 
-// The proxy that `value` is; null for anything else.
+// Returns the proxy that `value` is; null for any other value.
 const Proxy* find_proxy(const Value& value);
 
-// Type of the value as it is now; a proxy's own.
+// Returns the type of the value as it is now; for a proxy, the type it carries.
 using script::dynamic_type;
 
 }  // namespace fxtrace::torchscript

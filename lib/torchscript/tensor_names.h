@@ -1,5 +1,5 @@
-// What is known of tensors belongs to them, not to the names that they go by: who gives one another shape in
-// place changes it for all.
+// An alias analysis of tensors: the shape of a tensor is shared by all values that refer to it, so that
+// changing it in place changes it for all.
 #pragma once
 
 #include <cstddef>
@@ -17,42 +17,43 @@ namespace fxtrace::torchscript {
 
 class TensorNames {
  public:
-  // All proxies of one value hold the same; it is never null here.
+  // What is known of one value, shared by all its proxies; never null here.
   using Known = std::shared_ptr<AbstractValue>;
 
-  // Of a tensor of the model: at first what the archive says.
+  // Returns what is known of a tensor of the model, initially what the archive says.
   Known of(TensorValue& tensor);
-  // Null where of() was not asked yet.
+  // Returns the same; null when of() was not called for the tensor.
   Known find(const TensorValue& tensor) const;
-  // It is another than it was; whether that was ever so of a tensor of the model.
+  // Notes a change of shape; has_changed() returns whether a tensor of the model was ever changed.
   void note_change(const Known& known) { has_changed_ = has_changed_ || own_.contains(known.get()); }
   bool has_changed() const { return has_changed_; }
 
-  // Of the part of a list, tuple, dict or object whose parts are known: null where it was not added.
+  // Returns what is known of part `index` of a list, tuple, dict or object; null when that part was never
+  // added.
   Known find_part(const Known& whole, std::size_t index) const;
   Known add_part(const Known& whole, std::size_t index, const AbstractValue& known);
-  // It may be another part the next time.
+  // Forgets a part, which may be replaced by another value.
   void forget_part(const Known& whole, std::size_t index);
-  // Elements of the list are now elsewhere in it, or gone.
+  // Forgets the positions of a list's elements, which have moved or are gone.
   void rearrange(const Known& whole);
-  // One may be the other, or in it.
+  // Notes a possible alias: one value may be the other, or be contained in it.
   void link(const Known& one, const Known& other);
   bool is_linked(const Known& known) const { return entries_.contains(known.get()); }
 
-  // What else has to change where a tensor gets another shape.
+  // Another value that changes when a tensor gets another shape.
   struct Other {
     Known known;
-    std::optional<std::size_t> part;  // of a whole: that part; absent: all of it
-    bool is_same = false;             // the part is the tensor itself; what is not may be another
+    std::optional<std::size_t> part;  // the part of `known` that changes; absent: all of it
+    bool is_same = false;             // it is the tensor itself; otherwise it may be
   };
   std::vector<Other> others(const Known& changed) const;
 
  private:
-  // The others hold this one in turn, so what is known stays where it is while there is an entry.
+  // The links of a value.  Linked values hold each other, so keys stay valid while there is an entry.
   struct Entry {
     std::vector<Known> linked;
     std::map<std::size_t, Known> parts;
-    Known whole;  // that it is a part of; null for most
+    Known whole;  // the value that it is a part of; null for most
     std::size_t index = 0;
   };
 
@@ -62,7 +63,7 @@ class TensorNames {
     Known known;
   };
   std::unordered_map<const TensorValue*, Own> tensors_;
-  std::unordered_set<const AbstractValue*> own_;  // what is known of those
+  std::unordered_set<const AbstractValue*> own_;  // what is known of `tensors_`
   bool has_changed_ = false;
 };
 

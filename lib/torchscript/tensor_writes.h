@@ -1,4 +1,4 @@
-// Whether code of TorchScript writes to tensors in place.
+// Tells whether TorchScript code writes to tensors in place.
 #pragma once
 
 #include "torchscript/names.h"
@@ -6,8 +6,8 @@
 
 namespace fxtrace::torchscript {
 
-// Of a method of the object, everything that it calls included; where an attribute decides (`inplace`), as it
-// is. True where that cannot be told.
+// Returns whether the method of the object, or anything it calls, may write to a tensor in place; attributes
+// that decide (`inplace`) are read.  True when that cannot be told.
 bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>& object, Function& method);
 
 }  // namespace fxtrace::torchscript

@@ -20,27 +20,27 @@ namespace fxtrace::torchscript {
 
 using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, text
 
-// Tensors of the archive have their true shapes, strides and dtypes over records that are not read.  Only
-// constants of the code that are small have their elements.
+// An open archive.  Its tensors have their true shapes, strides and dtypes, but their storage is not read,
+// except for small constants of the code.
 class TorchScriptArchive {
  public:
-  // `root` is the folder in which all records stand (FileInfo::root).  Throws Error(kInput).
+  // `root` is the folder that holds all records (FileInfo::root).  Throws Error(kInput).
   TorchScriptArchive(ModelFile file, std::string root);
-  // A module that was made in memory, in place of a file.
+  // Wraps a module that was made in memory instead of read from a file.
   TorchScriptArchive(std::shared_ptr<script::Program> program, Ref<ObjectValue> module);
   ~TorchScriptArchive();
   TorchScriptArchive(const TorchScriptArchive&) = delete;
   TorchScriptArchive& operator=(const TorchScriptArchive&) = delete;
 
-  // All code files of the archive, by name.
+  // Returns all code files of the archive, sorted by name.
   CodeFiles code() const;
-  // By index: "Tensor", the qualified name of a class, or empty for what is neither.
+  // Types of the constants, by index: "Tensor", the qualified name of a class, or empty for anything else.
   const std::vector<std::string>& constant_types() const { return constant_types_; }
 
   // The archive's code; operators that it needs are to be declared before load().
   script::Program& program() const { return *program_; }
 
-  // A function that calls an operator of which nobody knows what it gives.
+  // The reason not to follow a function: it calls an operator whose results are unknown.
   struct NotFollowed {
     std::string operator_name;
     std::string why;
@@ -49,7 +49,7 @@ class TorchScriptArchive {
   void add_not_followed(const std::string& function, NotFollowed call);
   const NotFollowed* find_not_followed(const Function& function) const;
 
-  // The function's code; null where it has none, or none that can be read.
+  // Returns the function's code; null when it has none, or none that can be compiled.
   const IrGraph* find_graph(const Function& function) const;
 
   // Reads constants and the module.  Throws Error(kInput).
@@ -57,24 +57,25 @@ class TorchScriptArchive {
 
   const Ref<ObjectValue>& module() const { return module_; }
   std::uint64_t format_version() const { return format_version_; }
-  // What the code calls CONSTANTS.c0, c1, ...
+  // The constants that the code calls CONSTANTS.c0, c1, ...
   const std::vector<Value>& constants() const { return constants_; }
   DebugRecords& debug_records() const { return *debug_records_; }
 
-  // What a literal of the code is.
+  // Returns the value of a literal of the code.
   Value value_of(const script::Constant& literal) const { return script::value_of(literal, constants_); }
 
-  // The tensor as a constant of a graph: its elements when they are few, the record they are in otherwise.
+  // Returns the tensor as a constant of a graph: with its elements when they are few, else with their record.
   Constant constant(const TensorValue& tensor) const;
-  // Its elements in row-major order; absent where they are not known, or more than `most`.
+  // Returns the tensor's elements in row-major order; absent when they are unknown, or more than `most`.
   std::optional<std::vector<Argument>> elements(const TensorValue& tensor, std::int64_t most) const;
-  // The script object when it is one of the code's constants, such as packed parameters of a frozen model.
+  // Returns the script object as a constant of a graph when it is one of the code's constants, such as packed
+  // parameters of a frozen model.
   std::optional<Constant> find_object_constant(const ObjectValue* object) const;
 
-  // The device that the archive says the tensor was saved on; absent for the CPU.
+  // Returns the device on which the tensor was saved; absent for the CPU.
   static std::optional<std::string> saved_device(const TensorValue& tensor);
 
-  // What a __setstate__ that was not run would have got; null when it has none.
+  // Returns the argument of the object's __setstate__ that was not run; null when it has none.
   static const Value* find_state(const ObjectValue* object);
 
  private:
@@ -86,7 +87,7 @@ class TorchScriptArchive {
   const std::string& bytes_of(const std::string& record) const;
 
   std::unique_ptr<ZipArchive> zip_;
-  std::string prefix_;  // the folder that all records are in, with its slash
+  std::string prefix_;  // folder of all records, with a trailing slash
   std::uint64_t format_version_ = 0;
   bool foreign_byte_order_ = false;
   std::vector<std::string> constant_types_;

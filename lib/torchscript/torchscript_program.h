@@ -25,7 +25,7 @@ class TorchScriptProgram : public fxtrace::Program {
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
-  std::string producer() const override { return {}; }  // no archive tells
+  std::string producer() const override { return {}; }  // not in the archive
   std::vector<ConstantInfo> constants() const override;
   std::string method_to_trace(const std::string& asked) const override;
   bool has_method(const std::string& name) const override;
@@ -34,25 +34,27 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---
-  // What a caller of the module can run, in the order of definition.
+  // Returns the callable methods of the module, in the order of definition.
   std::vector<MethodInfo> methods(ModuleId module) const;
-  // The module under its first path; absent for objects that are no modules of the tree.
+  // Returns the module under its first path; absent for objects that are not modules of the tree.
   std::optional<ModuleId> find_module(const ObjectValue* object) const;
   const Ref<ObjectValue>& object(ModuleId module) const { return objects_[module.index]; }
-  // Qualified name of a module or of a script object that a module's attribute holds; null when it has none.
+  // Returns the qualified name of a module, or of a script object held by a module's attribute; null when it
+  // has none.
   const std::string* find_path(const ObjectValue* object) const;
-  // The parameter or buffer that this tensor is, under its first name; null for others.
+  // Returns the parameter or buffer that the tensor is, under its first name; null for other tensors.
   const ParameterRecord* find_parameter(const TensorValue& tensor) const;
-  // Whether any code of the archive sets this attribute.
+  // Returns whether any code of the archive sets this attribute.
   bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
-  // Where the node comes from in Python.  `function` names the method or function that holds it.
+  // Returns the node's position in the Python source.  `function` names the method or function that contains
+  // it.
   Shared<std::optional<SourceLocation>> location(const IrNode* node, const std::string& function) const;
   std::optional<SourceLocation> location(const script::SourceRange& range, const std::string& function) const;
-  // Python's stack where torch.jit.trace recorded the node, innermost first; empty for other code.
+  // Returns Python's stack when torch.jit.trace recorded the node, innermost first; empty for other code.
   std::vector<StackFrame> stack(const IrNode* node) const;
   const TorchScriptArchive& archive() const { return *archive_; }
   NumberMeanings& meanings() const { return meanings_; }
-  // Whether the method does what a call of its module does: forward itself, or the same code.
+  // Returns whether the method does what a call of its module does: it is forward, or has the same code.
   bool does_as_forward(const ClassType& type, Function& method) const;
 
  private:
@@ -70,10 +72,10 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
   std::unordered_map<const ObjectValue*, std::string> paths_;
   std::vector<Ref<ObjectValue>> script_objects_;          // attributes of modules, each once
-  std::size_t name_bytes_ = 0;                            // of all of these, and of shapes
+  std::size_t name_bytes_ = 0;                            // bytes of all these names and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
-  // What the code says, found when it is first asked for.
+  // Facts about the code, computed on first use.
   mutable std::unordered_map<const ClassType*, std::unordered_set<std::string>> set_attributes_;
   mutable std::unordered_set<const ClassType*> searched_types_;
   mutable std::unordered_map<const IrNode*, Shared<std::optional<SourceLocation>>> locations_;
@@ -81,12 +83,12 @@ class TorchScriptProgram : public fxtrace::Program {
   mutable std::unordered_map<const Function*, bool> same_as_forward_;
 };
 
-// The method that a call of the module runs: "forward", or its first overload ("forward__0"), which is what
-// TorchScript makes of torch.nn.LSTM's.  Null when it has none.
+// Returns the method that a call of the module runs: "forward", or its first overload ("forward__0"), as for
+// torch.nn.LSTM.  Null when it has none.
 Function* find_forward(const ClassType& type);
 bool is_forward(const std::string& method);
-// Whether the method is one of those that torch.jit.trace makes of a module's second and later calls:
-// "forward1", "forward2" and so on.
+// Returns whether the method is one of those that torch.jit.trace makes for the second and later calls of a
+// module: "forward1", "forward2" and so on.
 bool is_traced_call(const ClassType& type, const std::string& method);
 
 }  // namespace fxtrace::torchscript

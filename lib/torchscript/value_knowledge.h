@@ -1,4 +1,5 @@
-// What is known of values that depend on inputs: sizes that operators give, and questions that they answer.
+// Propagates what is known of values that depend on inputs (shapes, sizes, small constants), and answers
+// queries about them without recording nodes.
 #pragma once
 
 #include <optional>
@@ -24,29 +25,34 @@ class Knowledge {
         guards_(guards),
         constants_(constants) {}
 
-  // What the table says of the node's operator.
+  // Returns the traits of the node's operator.
   Traits traits_of(const IrNode* node);
   bool has_trait(const IrNode* node, Traits trait) { return (traits_of(node) & trait) != 0; }
 
-  // A question that what is known answers, without a node or with a few others: sets the node's output.
+  // Answers a query from what is known, with no node or with simpler ones, and sets the node's output.
+  // Returns false when it cannot.
   bool answer(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  // What is known of an operator's results; and of arguments that it changes, by all of their names.
+  // Returns what is known of an operator's results, and updates what is known of arguments that it writes,
+  // for all their aliases.
   std::vector<AbstractValue> infer_results(const IrNode* node, const FunctionSchema& schema,
                                            const Values& values);
-  // The node's results are set: which of them are arguments of it, or may be, or are in them.
+  // Links the node's results, already set, with arguments that they are, may be, or are contained in.
   void note_results(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  // `part` was taken out of `whole`, which is a list, tuple, dict or object, or of no known form.  Gives it.
+  // Notes that `part` was taken out of `whole`: a list, tuple, dict or object, or of unknown form.  Returns
+  // the part.
   Value note_part(const Value& whole, std::optional<std::size_t> index, Value part);
-  // What `result` stands for is `inner` where a call was followed that got the arguments.
+  // Notes that `result`, of a call that was followed with these arguments, stands for `inner`, which may
+  // alias them.
   void note_call(const Value& result, const Value& inner, const Values& arguments);
-  // `result` is one of them.
+  // Notes that `result` is one of the values `of`.
   void note_choice(const Value& result, const Values& of);
-  // Keeps what a node that was recorded gives, where no data goes into it; without shapes.
+  // Keeps the value of a recorded node that depends on no data, for traces without shapes.
   void keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
                    const NodeRef& recorded);
-  // The number, bool or text that a recorded value is, where it is kept and nothing can have changed it.
+  // Returns the number, bool or string that keep_answer() kept for a recorded value, if nothing can have
+  // changed it.
   const Value* find_answer(const Value& value) const;
-  // `what` raises: said once for each place.
+  // Warns, once for each node, that `what` raises.
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
 
  private:

@@ -1,4 +1,4 @@
-// Nodes that make, take apart or hand on values: containers, attributes, casts, `is`, isinstance.
+// Nodes that build, unpack or forward values: containers, attributes, casts, `is`, isinstance.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class ValueNodes : Part {
  public:
   using Part::Part;
 
-  // False when the node is of another kind.
+  // Runs the node; returns false when it is of another kind.
   bool run(const IrNode* node);
 
  private:
@@ -27,7 +27,7 @@ class ValueNodes : Part {
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
   Value attribute(const ObjectValue& object, const std::string& name, const IrNode* node);
-  // `fits`: as many elements are taken as there are.
+  // `fits` says that as many elements are taken as there are.
   Value item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
              bool fits = true);
 };

@@ -1,6 +1,6 @@
-// Control flow as subgraphs works on copies and on values that are handed in: torch's cond and while_loop
-// take no subgraph that writes to an operand, and give back copies of operands.  Where the code would have
-// changed a tensor that is seen elsewhere, the graph would mean something else.
+// Finds control flow whose subgraphs may write in place to a tensor that is visible outside.  torch's cond
+// and while_loop refuse subgraphs that mutate an operand, and return copies of operands, so such a graph
+// would not do what the code does.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,12 @@ struct AliasConflict {
   Failure failure;
 };
 
-// Whether a node of which `semantics` knows nothing, a leaf of the model's own, may write to a tensor that it
-// gets.
+// Tells whether a node that `semantics` does not know (a leaf of the model's own) may write to one of its
+// tensor arguments.
 using MayWrite = std::function<bool(const Node&)>;
 
-// The first write of the graph, or of its subgraphs, of which that cannot be ruled out.
+// Returns the first write, in the graph or its subgraphs, that may reach a tensor visible outside its
+// subgraph; nothing when there is none.
 std::optional<AliasConflict> find_alias_conflict(const ModuleGraph& graph, Semantics& semantics,
                                                  const MayWrite& may_write);
 

@@ -1,4 +1,4 @@
-// Tells conditions apart, so that what is known of one is known of all that ask the same.
+// Recognises equivalent conditions, so that what is known of one holds for all of them.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace fxtrace {
 
-// Conditions of one graph that have the same key have the same value: they compare the same numbers in the
-// same way, in whatever spelling (`n > 0`, `0 < n`).  `opposite` is turned round when the key is that of the
-// opposite
-// (`n <= 0`, `not n > 0`).  Values that may have changed in between never have the same key.
+// Returns a key that equivalent conditions of one graph share, however they are spelled (`n > 0`, `0 < n`).
+// Flips `opposite` when the key is that of the negation (`n <= 0`, `not n > 0`).  Values that may have
+// changed in between never share a key.
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite);
 
-// Whether nothing that stands in the graph writes a tensor that the value is made of, or one that shares
-// memory with such a tensor.  False where that cannot be told.
+// Returns true when no node of the graph writes to a tensor that `value` is computed from, or to an alias of
+// one; false when that cannot be told.
 bool is_unwritten(const Graph& graph, NodeId value);
 
-// What the code says of an integer, without any size being known: sums and products of others, ranks and
-// sizes of tensors that were made with given sizes.  What it does not say is a dimension by itself, the same
-// for all that ask the same; `dimensions` learns of those that are no sizes.  Absent for what is no integer.
+// integer_of() returns an integer as far as the code determines it without input shapes: sums and products of
+// other integers, ranks, and sizes of tensors that were made with given sizes.  A part that the code does not
+// determine becomes a dimension of its own, the same one wherever the same question is asked; those that are
+// not sizes are declared in `dimensions`.  Absent when `value` is not an integer.
 struct NumberedGraph {
   const Graph& graph;
   std::uint32_t number = 0;  // tells its values from those of other graphs
@@ -33,7 +33,7 @@ struct Comparison {
   Relation relation = Relation::kEqual;
   SymInt left, right;
 };
-// Absent for conditions that compare no integers.
+// Returns the two integers that `condition` compares, and how; absent when it compares something else.
 std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condition, ShapeEnv& dimensions);
 
 }  // namespace fxtrace

@@ -1,6 +1,6 @@
-// Trace options as JSON: what --config reads, and what the `options` of a collection say.  Which options
-// there are is said by trace/option_table.h, and described for others by schemas/config.schema.json; a test
-// keeps the two together.
+// Trace options as JSON: the files that --config reads, and the `options` of a collection.
+// trace/option_table.h lists the options; schemas/config.schema.json describes them to other programs, and a
+// test keeps the two in agreement.
 #pragma once
 
 #include <string>
@@ -17,17 +17,18 @@ struct Config {
   std::vector<std::string> passes;  // that run on the collection afterwards
 };
 
-// Reads a configuration on top of `config`: single values replace what is there, rules, libraries and schemas
-// are added behind.  `file` is for messages, and relative names of libraries start from its folder.  Throws
+// Merges a configuration into `config`: single values replace earlier ones; rules, libraries and schemas are
+// appended.  `file` is used in messages, and relative names of libraries start from its folder.  Throws
 // Error(kUsage, at "FILE:LINE:COLUMN") for text that is no JSON, that the schema does not allow, that has a
 // wrong glob, or that is nested deeper than anything a configuration needs.
 void read_config(std::string_view text, const std::string& file, Config& config);
 
-// The VALUE of --concrete NAME=VALUE: JSON.  `what` is for messages.  Throws Error(kUsage).
+// Parses the VALUE of --concrete NAME=VALUE, which is JSON.  `what` names it in messages.  Throws
+// Error(kUsage).
 Argument parse_concrete(std::string_view text, const std::string& what);
 
-// The inverse, on one line: what differs from the defaults.  Of libraries the base name only, so that the
-// text is the same on every machine.
+// The inverse of read_config(): returns, on one line, the options that differ from the defaults.  Libraries
+// are given by base name only, so that the text is the same on every machine.
 std::string options_json(const Config& config);
 
 }  // namespace fxtrace

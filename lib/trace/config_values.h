@@ -1,4 +1,5 @@
-// Values of a configuration, with messages for people.  All throw the Error of JsonValue::fail().
+// Reads values of a configuration.  All functions throw the Error of JsonValue::fail(), with a message for
+// users, when the value is of another kind.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace fxtrace {
 
-// `what` is what was expected: "an array of rules".
+// `what` describes the expected value in messages: "an array of rules".
 JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
 JsonValue::Range array_items(const JsonValue& value, const std::string& what);
 void check_keys(const JsonValue& object, const std::vector<std::string>& known, const std::string& what);
@@ -22,15 +23,15 @@ std::string read_string(const JsonValue& value);
 bool read_boolean(const JsonValue& value);
 std::int64_t read_integer(const JsonValue& value, std::int64_t least);
 std::string read_choice(const JsonValue& value, const std::vector<std::string>& choices);
-// One string, or an array of strings.
+// Calls f for a string, or for each string of an array.
 void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
 
-// `depth` is that of the arrays and objects around it within the whole value, which may have 24.
+// `depth` counts the arrays and objects around the value; at most 24 may be nested.
 Argument read_plain(const JsonValue& value, int depth = 0);     // no objects
 Argument read_argument(const JsonValue& value, int depth = 0);  // any JSON
 void write_value(const Argument& value, JsonEmitter& json);
 
-// Runs f and gives its errors the place of `value`.
+// Runs f and rethrows its errors with the position of `value`.
 template <class F>
 void at_place_of(const JsonValue& value, F&& f) {
   try {

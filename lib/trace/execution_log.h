@@ -1,5 +1,5 @@
-// In which order modules and parameters are used, and by whom: what FSDP's _ExecOrderTracer keeps
-// (torch/distributed/fsdp/_trace_utils.py).
+// Records in which order modules and parameters are used, and by which module, as FSDP's _ExecOrderTracer
+// does (torch/distributed/fsdp/_trace_utils.py).
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,14 @@ namespace fxtrace {
 
 class ExecutionLog {
  public:
-  // `root` runs.  References must outlive this.
+  // `root` is the module whose forward runs.  `facts` and `journal` must outlive this.
   ExecutionLog(const ModuleFacts& facts, Journal& journal, ModuleId root);
 
-  // A call of `module` in the forward of `caller`; gives its number among those of the module, from 1.
+  // Records a call of `module` in the forward of `caller`; returns its number among the calls of `module`,
+  // from 1.
   std::int64_t begin_call(ModuleId caller, ModuleId module);
-  // `user` uses parameters together, for itself or in a call of `module`; by index into
-  // Program::parameters().
+  // Records that `user` uses `parameters` (indices into Program::parameters()) together, in its own code or
+  // in a call of `module`.
   void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
   void visit(const std::vector<std::size_t>& parameters);
 
@@ -38,7 +39,7 @@ class ExecutionLog {
   std::vector<std::size_t> parameter_order_;
   std::vector<bool> visited_;  // by parameter
   std::vector<ModuleId> first_calls_;
-  std::unordered_map<std::uint32_t, Uses> uses_;  // by module: of its last call
+  std::unordered_map<std::uint32_t, Uses> uses_;  // by module; of its last call only
 };
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
 // Records one graph while a front end runs a module's forward on symbolic values: nodes with their scopes,
-// the order of execution, leaf modules, and what happens when a submodule cannot be followed.
+// the order of execution, and leaf modules; it turns submodules that cannot be followed into leaves.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct FixedInput {
   std::string name;
   std::string value;  // as Python writes it
   bool is_default = true;
-  bool may_be_tensor = false;  // where it is None by default: given, it would be or hold one
-  bool is_given = false;       // not fixed, but known not to be None: without it no input would be left
+  bool may_be_tensor = false;  // when the default is None: a given value would be or hold a tensor
+  bool is_given = false;       // not fixed, but assumed not to be None, as no input would be left otherwise
 };
 
-// Thrown by a front end that is asked for the values of these inputs and can tell them: nothing that was
-// recorded holds, and the graph is to be traced again with the inputs fixed.  Passes through module calls.
+// Thrown by a front end when control flow asks for the values of inputs that have defaults: what was recorded
+// is void, and the graph is to be traced again with these inputs fixed.  Passes through module calls.
 class InputsAsked : public std::exception {
  public:
   explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
@@ -51,8 +51,8 @@ class InputsAsked : public std::exception {
 
 class GraphTracer {
  public:
-  // `max_nodes`: and module calls.  `fixed`: inputs that earlier runs of the same graph were asked for.  All
-  // references must outlive this.
+  // `max_nodes` limits nodes and module calls together.  `fixed` are the inputs that earlier runs of the same
+  // graph asked for.  All references must outlive this.
   GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes, FailedModules& failed,
               ModuleId root, const std::vector<FixedInput>& fixed);
 
@@ -62,113 +62,116 @@ class GraphTracer {
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
-  // One node for each target, made at the first use.
+  // Returns the node of the target, which is made at its first use.
   NodeId get_attr(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
-  // A node for each use: the value may have changed since the last.
+  // Makes a node at every use, for a value that may have changed since the last one.
   NodeId get_attr_again(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
-  // A tensor of the program's own, under its own name in the graph's constants.
+  // Returns the node of a tensor of the program, which keeps its own name among the graph's constants.
   NodeId get_constant(const std::string& name, const std::function<Constant()>& make);
-  // A tensor or script object that has no qualified name.  `identity` tells equal ones.
+  // Returns the node of a tensor or script object without a qualified name.  Equal identities share a node.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
                   Shared<std::optional<SourceLocation>> source);
-  // `name_hint`: what the node is called if it can be; empty: made from the target.
+  // `name_hint` is the node's preferred name; when empty, the name is made from the target.
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                        Shared<std::optional<SourceLocation>> source, std::string name_hint = {});
-  // Of the model's own Python; the name must not be is_reserved_target().
+  // Calls a function of the model's own Python; is_reserved_target() must be false of its name.
   NodeId call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                              Shared<std::optional<SourceLocation>> source);
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
   void guard(Expression expr, std::optional<SourceLocation> source);
-  // An option for this graph does nothing.
+  // Notes that an option for this graph has no effect.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
   const std::vector<std::string>& misfits() const { return misfits_; }
-  // What an exported program says of its inputs and outputs.
+  // Sets the signature of an exported program.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
-  // To edit the graph when its output is recorded: nothing can be taken back then.
+  // Gives access to the graph once its output is recorded; after an edit nothing can be rolled back.
   Graph& finished_graph() { return builder().graph(); }
 
-  // --- subgraphs of higher-order operators ---
-  // From begin_subgraph() to end_subgraph() nodes go to a graph of their own, which becomes the subgraph
-  // `name` of the one around it.  Calls that fail in between take back what they recorded, the subgraph too
-  // where they began it.
+  // --- subgraphs of higher-order operators --- Between begin_subgraph() and end_subgraph(), nodes are
+  // recorded into a new graph, which becomes the subgraph `name` of the enclosing one.  A call that fails in
+  // between rolls back what it recorded, subgraphs that it began included.
   void begin_subgraph(std::string name);
-  // The values from around that the subgraph has captured: the operator's operands for its inputs, in order.
+  // Returns the values of the enclosing graph that the subgraph captured: the operator's operands for the
+  // subgraph's inputs, in order.
   std::vector<NodeId> end_subgraph();
-  // An input of the subgraph that stands for nothing around it, called `name` if no other node is.
+  // Makes an input of the subgraph that stands for no value of the enclosing graph, called `name` if that is
+  // free.
   NodeId subgraph_input(const std::string& name, Meta meta);
-  // Leaves the subgraph as it is, to go on with it later, in the same graph around it.
+  // Suspends the subgraph, to be resumed later within the same enclosing graph.
   using OpenSubgraph = std::shared_ptr<GraphBuilder>;
   OpenSubgraph suspend_subgraph();
   void resume_subgraph(OpenSubgraph subgraph);
-  // Ends subgraphs that are suspended and have their outputs: the ways of a branch, the parts of a loop.  All
-  // get the same inputs, for the operands that are given back: what any of them captured, in that order.
+  // Ends suspended subgraphs that have their outputs: the branches of a cond, or condition and body of a
+  // loop. All get the same inputs, one for each value that any of them captured.  Returns these operands, in
+  // order.
   std::vector<NodeId> end_subgraphs(const std::vector<OpenSubgraph>& subgraphs);
-  // "true_graph_0": the first of that kind in the graph that is being recorded.
+  // Returns the next free subgraph name of that kind in the graph that is being recorded: "true_graph_0".
   std::string next_subgraph(const std::string& kind) const { return builder().next_subgraph(kind); }
-  // A value, to be used in the graph that is being recorded: itself, or, where it is from a graph around,
-  // what stands for it in the subgraph.  That is an input, for tensors and integers; a float goes in as a
-  // tensor of float64 without dimensions and a bool as an integer, and is made anew inside, as is a dtype or
-  // device of a value.  Throws TraceFailure for anything else: control flow of torch takes no other operands.
+  // Returns the node that stands for `value` in the graph that is being recorded: the value itself, or, for a
+  // value of an enclosing graph, an input of the subgraph.  A float enters as a 0-d float64 tensor and a bool
+  // as an integer, and is converted back inside; the dtype or device of a value is asked for again inside.
+  // Throws TraceFailure for anything else: torch's control flow takes no other operands.
   NodeId use(const NodeRef& value);
-  // The value of the graph around that an input of a subgraph stands for; invalid for any other.
+  // Returns the value of the enclosing graph that an input of a subgraph stands for; invalid for any other
+  // node.
   NodeRef captured_by(const NodeRef& input) const;
-  // A node of the graph that is being recorded, for use() in subgraphs.
+  // Returns a reference to a node of the graph that is being recorded, for use() in subgraphs.
   NodeRef ref(NodeId node) const { return {builder().id(), node}; }
   const Graph& graph_of(const NodeRef& value) const;
-  // The call of the operator whose subgraphs were recorded.  Parameters among `for_subgraphs` are used where
-  // the subgraphs use them, not by the call.
+  // Records the call of the operator whose subgraphs were recorded.  Parameters among `for_subgraphs` count
+  // as used by the subgraphs, not by the call.
   NodeId call_with_subgraphs(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                              Shared<std::optional<SourceLocation>> source, std::string name_hint,
                              const std::vector<NodeId>& for_subgraphs);
-  // Using this node is using the parameter: a subgraph gets parameters as its inputs.
+  // Declares that a use of `node` counts as a use of the parameter: subgraphs receive parameters as inputs.
   void stands_for_parameter(NodeId node, const std::string& qualified_name);
 
   // --- modules ---
   bool is_leaf(ModuleId module) const;
   bool has_failed(ModuleId module) const { return failed_.contains(module); }
-  // Whether this graph calls the module, or one that holds it, as a leaf: then its attributes may change.
+  // Returns whether this graph calls the module, or one that contains it, as a leaf, which may change its
+  // attributes.
   bool runs_in_leaf(ModuleId module) const;
-  // `method`: what runs instead of forward (see Node::method).
+  // `method` is the method that runs instead of forward (see Node::method).
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                    Shared<std::optional<SourceLocation>> source, std::string method = {});
-  // Runs `run` as the forward of `module`.  False when that failed: then everything recorded since is gone,
-  // the module is a leaf from now on, and the caller records it as one.
+  // Runs `run` as the forward of `module`.  Returns false when `run` throws TraceFailure: what it recorded is
+  // rolled back, the module is a leaf from now on, and the caller records the call as one.
   bool inline_call(ModuleId module, const std::function<void()>& run);
-  // What is recorded from now on can be taken back, by whoever is in the same call and subgraph.
+  // Marks a point to roll back to, from within the same call and subgraph.
   Journal::Mark mark() { return journal_.mark(); }
   void undo_to(Journal::Mark mark) { journal_.undo_to(mark); }
-  // Nodes that were ever made, those included that are gone.
+  // The number of nodes made so far, erased ones included.
   std::int64_t nodes_made() const { return nodes_made_; }
-  // A node of the graph that is being recorded, which nobody uses.
+  // Erases an unused node of the graph that is being recorded.
   void erase(NodeId node) { builder().graph().erase(node); }
-  // See is_same_value(), in the graph that is being recorded.
+  // Calls fxtrace::is_same_value() for the graph that is being recorded.
   bool is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const;
-  // Runs `run`, which calls no module, and takes back what it recorded.
+  // Runs `run`, which calls no module, and rolls back what it recorded.
   void look_at(const std::function<void()>& run);
-  // As inline_call() for a front end that knows that nothing will fail: what is recorded until leave_call()
-  // is the module's.  A call whose nodes do not stand together is entered once and resumed later.
-  // enter_call() gives the number that resume_call() asks for.
+  // An inline_call() for front ends whose calls cannot fail: nodes recorded until leave_call() belong to the
+  // module.  A call whose nodes are not contiguous is entered once and resumed later, with the number that
+  // enter_call() returned.
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);
   void leave_call();
   void set_program_nodes(NodeId call, std::vector<std::string> names, ProgramValues values);
-  // Of a call that stands for more than an operator: what it costs inside.
+  // Sets the cost of a call that stands for more than one operator.
   void set_cost(NodeId call, Cost cost);
-  // The tensors that a call of the module gives; the first call counts.
+  // Notes the tensors that a call of the module returns; only the first call counts.
   void module_gives(ModuleId module, std::vector<Meta> outputs);
   using ModuleOutputs = std::unordered_map<std::uint32_t, std::vector<Meta>>;  // by module
   ModuleOutputs take_module_outputs() { return std::move(module_outputs_); }
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
-  // The stub of a graph whose own root cannot be followed.
+  // Records one call of the root, the stub graph of a root that cannot be followed.
   NodeId call_root(std::vector<Argument> args, Meta meta);
 
-  // --- the end ---
-  // A module was found to fail after a call of it had already been inlined in this graph.
+  // --- the end --- True when a module was found to fail after a call of it had been inlined in this graph.
   bool stale() const { return stale_; }
   ModuleGraph take();
   const std::vector<ModuleId>& inlined() const { return inlined_; }

@@ -1,4 +1,4 @@
-// A value of a graph as the Python expression that it came from: x.dim() == 2.
+// Values of a graph as the Python expressions that they came from: x.dim() == 2.
 #pragma once
 
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace fxtrace {
 
-// For guards: over the graph's inputs, with `self` for the model, torch, math, and other modules by their
-// names.  What is used twice is bound, (name := ...), where it comes first.  Values go by their nodes' names
-// where working them out again may give something else (random numbers, unknown operators), more than
-// kMaxGuardDepth operations away from the condition, and where `size` says so.
+// guard_expression() writes a value for a guard: over the graph's inputs, with `self` for the model, torch,
+// math, and other Python modules by their names.  A value that is used twice is bound at its first use, (name
+// := ...).  A value is written as its node's name where computing it again may give another result (random
+// numbers, unknown operators), more than kMaxGuardDepth operations away from the condition, and beyond the
+// limits of `size`.
 struct GuardSize {
-  int nodes = 60;               // that are written out
+  int nodes = 60;               // written out
   std::size_t elements = 1000;  // of one node's arguments: items of lists, characters of texts
 };
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {});
 inline constexpr int kMaxGuardDepth = 40;
 
-// For messages: modules' results and attributes by their names, every operator as a method; long ones end in
-// "...".
+// Returns the value in words for messages: results of modules and attributes by name, every operator as a
+// method; long texts end in "...".
 std::string description(const Graph& graph, const Argument& value);
 
-// What decides the value of a node, for messages: "an input"; without one "a parameter" where its elements or
-// a call of a module do, "the size of a parameter", or "a tensor that the code makes" where there is neither.
+// Names what the value of a node depends on, for messages: "an input"; else "a parameter" (its elements, or a
+// call of a module), "the size of a parameter", or else "a tensor that the code makes".
 std::string_view what_decides(const Graph& graph, NodeId node);
 
 }  // namespace fxtrace

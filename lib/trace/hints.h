@@ -1,4 +1,4 @@
-// After a trace with failures: options that would have helped, found by trying them.
+// Searches, after a trace with failures, for options that would have helped, by trying them.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,15 @@
 
 namespace fxtrace {
 
-// The fewest options with which the fewest modules fail; nothing when no option tried helps, or when the
-// traces would take long: `result`, what was traced with `options`, must be small.  Costs up to a dozen
-// traces, and nothing when no module failed.
+// Returns the fewest options with which the fewest modules fail; nothing when no option tried helps, or when
+// `result`, the trace with `options`, is too large to try.  Takes up to a dozen traces, none when no module
+// failed.
 std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
                               const GraphCollection& result);
 
-// Options that give each tensor input of the method that no option speaks of a size that such models often
-// have: "--input x=float32[1,3,224,224]".  Empty when the code does not tell it of all of them.
+// Returns options that describe, with sizes that are common for such models, each tensor input of the method
+// that no option mentions: "--input x=float32[1,3,224,224]".  Empty when the code does not determine all of
+// them.
 std::vector<std::string> guess_input_options(const Program& program, const TraceOptions& options);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Which inputs of the root remain as placeholders: --concrete and --input-names, the same for every front
+// Decides which inputs of the root remain placeholders, from --concrete and --input-names, for every front
 // end.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace fxtrace {
 
-// Whether the value, or this place in it, says that an input remains.
+// Returns whether the value is kConcretePlaceholder, for an input that remains.
 bool is_concrete_placeholder(const Argument& value);
 
-// Calls fail(what), which throws, when there is no input of this name.
+// Calls fail(what), which must throw, when there is no input of this name.
 void check_input_name(const std::string& name, const std::vector<std::string>& names,
                       const std::function<void(const std::string&)>& fail);
 
@@ -26,18 +26,18 @@ class InputChoice {
       kDefault,  // takes its default, or what the front end has for None
     };
     Kind kind = Kind::kRemains;
-    bool named = false;               // the user asks for it by name: who names an input passes it
+    bool named = false;               // the user names it, and so will pass it
     const Argument* value = nullptr;  // as --concrete gives it; lives as long as the options
   };
 
-  // `names` are the inputs in their order, `options` must outlive this.  Calls fail(what), which throws
-  // Error(kUsage) and may tell more of the inputs, when --concrete or --input-names name another input.
+  // `names` are the inputs in order; `options` must outlive this.  Calls fail(what), which must throw
+  // Error(kUsage) and may add to the message, when --concrete or --input-names name an unknown input.
   InputChoice(const TraceOptions& options, const std::vector<std::string>& names,
               const std::function<void(const std::string&)>& fail);
 
   Decision decide(const std::string& name) const;
 
-  // The message for an input that should take its default and has none.
+  // Returns the message for an input that should take its default and has none.
   static std::string no_default(const std::string& name);
 
  private:

@@ -1,4 +1,4 @@
-// How what was done is taken back: the inverse of every step, run in the opposite order.
+// An undo log: the inverse of every step, run in reverse order.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class Journal {
  public:
   using Mark = std::size_t;
 
-  // What is added from now on can be undone by itself.
+  // Begins a new epoch, which can be undone by itself.
   Mark mark() {
     ++epoch_;
     return inverses_.size();
@@ -24,10 +24,10 @@ class Journal {
     for (; inverses_.size() > mark; inverses_.pop_back()) inverses_.back()();
     ++epoch_;
   }
-  // What was done stays.
+  // Commits all steps.
   void forget() { inverses_.clear(); }
-  // Steps of one epoch are undone together.  For those who can take many steps back at once: the first one of
-  // each epoch needs an inverse.
+  // The current epoch.  Its steps are undone together, so whoever can revert many steps at once adds an
+  // inverse only for the first step of each epoch.
   std::uint64_t epoch() const { return epoch_; }
 
  private:

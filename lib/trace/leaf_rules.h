@@ -1,4 +1,4 @@
-// Which modules are leaves, and which functions stay one call: the rules of a trace, applied to names.
+// The leaf rules of a trace, applied to names: which modules are leaves, and which functions stay one call.
 #pragma once
 
 #include <functional>
@@ -20,16 +20,14 @@ std::string public_alias(const std::string& type);
 // Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of what is wrong.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 
-// Decides modules in this order:
+// The decisions of a trace about modules and functions.  A module is decided by the first of these that
+// applies:
 //   1. --max-depth N: a module N levels below the root, or deeper, is a leaf, whatever the rules say.
-//   Containers
-//      without a forward are not: their children are.
+//      Containers without a forward are not: their children are.
 //   2. The last of the user's rules that matches.  A rule matches when its type glob matches the type or its
-//   public
-//      alias, its path glob the path, and every predicate holds.
+//      public alias, its path glob the path, and every predicate holds.
 //   3. torch.fx's default rule, unless options.default_leaves is off: modules of torch.nn and torch.ao.nn are
-//   leaves,
-//      except Sequential and what derives from it, containers without a forward, and the model's root.
+//      leaves, except Sequential and what derives from it, containers without a forward, and the root.
 //
 // A shared module has one decision.  A path glob matches it when it matches any of its paths, those through
 // shared parents included; its depth is that of its first path.  The root has the path "", which no path glob
@@ -39,7 +37,7 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 // and have no order.  An attribute that the module does not have matches nothing, not even with "!=".
 class LeafRules {
  public:
-  // What BoundProgram::attributes() gives, for modules of which the file has none.
+  // Returns BoundProgram::attributes(), for modules whose attributes the file does not have.
   using ToldAttributes = std::function<std::vector<BoundProgram::Attributes>()>;
 
   // Decides every module of `program` at once; asks `told`, which may be empty, when a rule asks for an
@@ -47,20 +45,22 @@ class LeafRules {
   LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told = nullptr);
 
   bool is_leaf(ModuleId module) const { return decisions_[module.index].leaf; }
-  // Text of the rule that made the module a leaf; absent when it is none.  "default" for torch.fx's,
-  // "--max-depth 2" for the depth.
+  // Returns the text of the rule that made the module a leaf; absent when it is not a leaf.  "default" for
+  // torch.fx's, "--max-depth 2" for the depth.
   std::optional<std::string> rule(ModuleId module) const;
 
-  // Whether calls of the script function with this qualified name stay one call_function: the last of the
-  // user's rules that matches decides, else functions of torch.nn.functional and torch.functional do.
+  // Returns whether calls of the script function with this qualified name stay one call_function.  The last
+  // of the user's rules that matches decides; without one, functions of torch.nn.functional and
+  // torch.functional stay.
   bool is_wrapped(std::string_view function) const;
 
-  // Whether the last of the user's rules that matches the function keeps it; without such a rule, no.
+  // Returns whether the last of the user's rules that matches the function keeps it; false without such a
+  // rule.
   bool keeps(std::string_view function) const { return last_match(function).value_or(false); }
   bool has_function_rules() const { return !function_rules_.empty(); }
 
-  // User's rules that matched no module (and no function, once tracing is over), in the order given: first
-  // the leaf rules, then the functions' globs.  Each is a message that says which rule would have matched.
+  // Returns a message for each of the user's rules that matched nothing, which says what would have matched:
+  // first leaf rules, then globs of functions, in the order given.  Functions are known only after tracing.
   std::vector<std::string> unmatched() const;
 
  private:
@@ -73,13 +73,13 @@ class LeafRules {
     std::string text;
     bool wrap = true;
   };
-  // What the last of the user's rules that matches says, if any does.
+  // Returns the verdict of the last of the user's rules that matches, if any does.
   std::optional<bool> last_match(std::string_view function) const;
 
   std::vector<Decision> decisions_;  // by module
   std::vector<std::string> unmatched_leaf_rules_;
   std::vector<FunctionRule> function_rules_;
-  // What was asked already: functions are called often, under few names.
+  // Answers by name: functions are called often, under few names.
   mutable std::unordered_map<std::string, bool> wrapped_;
   mutable std::vector<bool> function_rule_matched_;  // by function rule
 };

@@ -1,4 +1,4 @@
-// What every graph of a trace asks of the modules: facts about the program, and which of them have failed.
+// Facts about the modules of a program that all graphs of a trace share, and the modules that have failed.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace fxtrace {
 
-// Facts about a program that every graph of a trace shares.
+// The facts about a program, worked out once.
 class ModuleFacts {
  public:
   explicit ModuleFacts(const Program& program);
 
-  // The module under its first path.
+  // Returns the module's id under its first path.
   ModuleId first(ModuleId module) const;
   const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
   std::size_t size() const { return modules_->size(); }
-  // Parameters (no buffers) of the module and all its submodules in the order of named_parameters(), tied
-  // ones once, by index into Program::parameters().
+  // Returns the parameters (not buffers) of the module and all its submodules, as indices into
+  // Program::parameters(), in the order of named_parameters(); tied ones once.
   const std::vector<std::size_t>& parameters_of(ModuleId module) const;
-  // Index of the parameter's first name; absent for anything that is not a parameter.
+  // Returns the index of the parameter's first name; absent when the name is not a parameter's.
   std::optional<std::size_t> find_parameter(const std::string& qualified_name) const;
   const std::string& parameter_name(std::size_t index) const { return (*parameters_)[index].name; }
 
@@ -37,14 +37,14 @@ class ModuleFacts {
   mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
 };
 
-// Modules that failed, in the order in which that was found out.
+// The modules that failed, in order of discovery.
 class FailedModules {
  public:
   bool contains(ModuleId module) const { return failures_.count(module) != 0; }
   void add(ModuleId module, Failure failure);
   const std::vector<ModuleId>& order() const { return order_; }
   const Failure& failure(ModuleId module) const { return failures_.at(module); }
-  // Takes back all but the first `count`.
+  // Drops all but the first `count`.
   void resize(std::size_t count);
 
  private:

@@ -1,5 +1,5 @@
-// The options of a trace, each declared once: the command line, configuration files, the `options` of a
-// collection, and the tests of the schema and of docs/options.md all read this table.
+// The table of trace options, each declared once.  The command line, configuration files, the `options` of a
+// collection, and the tests of the schema and of docs/options.md all read it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace fxtrace {
 
-// Headings of --help, in its order, and what stands for them in a row.
+// Headings of --help, in order; a row names its own by index.
 inline constexpr const char* kOptionGroups[] = {
     "What is traced",
     "Shapes",
@@ -25,28 +25,28 @@ inline constexpr const char* kOptionGroups[] = {
     "Graph passes (run on the traced graphs, in the order given)"};
 enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, kLimits, kPasses };
 
-// One command line, or one file.
+// The command line or file that options are read from.
 struct OptionSource {
-  std::filesystem::path folder;  // where relative names of libraries are looked for first
-  std::function<std::string(const std::string& file)> read_file = {};  // a command line's: for @FILE
-  std::size_t inputs_by_position = 0;                                  // a command line's, so far
+  std::filesystem::path folder;  // where relative names of libraries are searched first
+  std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
+  std::size_t inputs_by_position = 0;                                  // seen so far; command line only
 };
 
-// What may be said for an option, and what it does.
+// The kind of value that an option takes, and its effect.
 struct OptionValue {
   enum class Kind {
-    kFlag,        // on the command line without a value, in a file true or false
+    kFlag,        // no value on the command line; true or false in a file
     kInteger,     // of at least `least`
     kChoice,      // one of `choices`
-    kText,        // the last one counts, as of those above
+    kText,        // the last one counts, as for the kinds above
     kRepeatable,  // all count, in the order given
-    kConfigFile,  // the file that has the others; for the caller to read, before everything else
+    kConfigFile,  // the configuration file; the caller reads it before all other options
   };
   Kind kind = Kind::kText;
-  // A text of the command line, which `least` or `choices` allow.  That of a flag is empty.
+  // Applies a text of the command line, already checked against `least` or `choices`; empty for a flag.
   std::function<void(Config&, const std::string&, OptionSource&)> from_text = {};
   std::function<void(Config&, const JsonValue&, const OptionSource&)> from_json = {};
-  // Writes a field of that name, unless there is nothing to say: the option has its default.
+  // Writes a field of that name, unless the option has its default.
   std::function<void(const Config&, const char* name, JsonEmitter&)> to_json = {};
   std::int64_t least = 0;
   std::vector<std::string> choices = {};
@@ -59,12 +59,13 @@ struct OptionRow {
   OptionGroup group;
   std::string help;
   OptionValue value;
-  // The key of the row whose list this one adds to, if it is another's: values of both keep their order on a
-  // command line, and options_json() says them there.
+  // The key of the row whose list this option appends to, if not its own: values of both keep their order on
+  // a command line, and options_json() writes them under that key.
   const char* adds_to = nullptr;
 };
 
-// In the order in which a configuration is read and written; exceptions come after what they except.
+// Returns the rows in the order in which a configuration is read and written; an exception follows the option
+// that it restricts.
 const std::vector<OptionRow>& option_table();
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// What a trace is asked to do.
+// The options of a trace.
 #pragma once
 
 #include <cstdint>
@@ -35,28 +35,27 @@ struct WrapRule {
 
 enum class Hooks { kRun, kSkip };
 
-// Whether an input that control flow asks about, and that no other option speaks of, takes its default.
+// Whether an input that control flow depends on, and that no other option mentions, takes its default.
 enum class Defaults { kNeeded, kNever };
 
-// What a branch or loop that depends on data does: fail the module, or become a node with subgraphs.
+// The treatment of data-dependent branches and loops: the module fails, or a node with subgraphs is recorded.
 enum class ControlFlow { kFail, kSubgraph };
 
-// What an input of the root is fixed to, as concrete_args of torch.fx.  The value is made of None, bool,
-// numbers, strings, lists and dicts with strings for keys; where it holds kConcretePlaceholder an input
-// remains.
+// A fixed value of an input of the root, as in torch.fx's concrete_args: None, bools, numbers, strings,
+// lists, and dicts with string keys; each kConcretePlaceholder in it remains an input.
 struct ConcreteArg {
   std::string name;
   Argument value;
 };
 inline constexpr const char* kConcretePlaceholder = "$PH";  // fx.PH
 
-// A dummy input: what is known of an input of the root, or of a part of one.
+// A dummy input: the known type and shape of an input of the root, or of a part of one.
 struct InputSpec {
   std::string name;  // "x", "past.0.k", "2" (by position, as Python counts arguments)
   std::string text;  // "float32[batch,3,224,224]"; see trace/input_spec.h
 };
 
-// Of a named dimension; a bound that is absent is not known.  Ranges of one name all hold.
+// The range of a named dimension; an absent bound is unknown.  Several ranges of one name hold together.
 struct DimensionRange {
   std::string name;
   std::optional<std::int64_t> low, high;  // inclusive
@@ -68,7 +67,7 @@ struct Limits {
   std::int64_t call_depth = 1'000;    // nested module, method and function calls
 };
 
-// What libraries of custom operators register.
+// Classes and operators that libraries of custom operators register.
 struct RegisteredOperators {
   struct Method {
     std::string class_name;  // "__torch__.torch.classes.pkg.Class"
@@ -80,7 +79,7 @@ struct RegisteredOperators {
 
 struct TraceOptions {
   std::string method = "forward";
-  std::optional<std::string> model;  // of an archive with several exported programs
+  std::optional<std::string> model;  // its name, in an archive with several exported programs
   bool default_leaves = true;
   std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
   std::vector<WrapRule> wrap_rules;  // likewise
@@ -94,7 +93,7 @@ struct TraceOptions {
   Defaults defaults = Defaults::kNeeded;
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
-  RegisteredOperators registered;  // by these libraries; open_libraries() asks them
+  RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
   std::vector<std::string> op_schemas;
   Limits limits;
 };

@@ -1,5 +1,5 @@
-// Calls of Python functions in what was traced by running it: the functions are inlined there, but each
-// operation keeps the stack that it was recorded under.
+// Recovers calls of Python functions in models that were traced by running them: tracing inlines the
+// functions, but each operation keeps the Python stack under which it was recorded.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ struct StackFrame {
   std::string function;
 };
 
-// Puts one call_function in the place of the nodes that one call of a function recorded, where a rule of the
-// user keeps the function.  Its arguments are the values that enter, in the order of their first use (the
-// parameters are not known), constants left out; its results those that are used outside.
+// Replaces the nodes that one call of a function recorded by one call_function, where a rule of the user
+// keeps the function.  The arguments are the values that enter, in the order of their first use (the
+// function's parameters are unknown), without constants; the results are the values used outside.
 //
 //   %mul = call_function[aten.mul.Tensor](%q, %cos)      # rope.py(6): rotate, net.py(11): forward
 //   %add = call_function[aten.add.Tensor](%mul, %sin)    # rope.py(7): rotate, net.py(11): forward
 // becomes
 //   %rotate = call_function[pkg.rope.rotate](%q, %cos, %sin)
 //
-// Nodes one behind the other are of one call when the function was called from the same place and its own
-// lines follow each other.  It declines where they may be of several: lines go back or operations repeat,
-// which a loop inside does, and so do several calls from one line, or some of them use nothing of those
-// before.  It also declines where a module or a subgraph runs inside, or something may be written in place.
-// What it cannot see is that the second of two calls from one line took the result of the first and ran
-// another part of the function, further down.
+// Consecutive nodes belong to one call when the function was called from the same place and its own lines
+// ascend.  Nodes that may belong to several calls are left alone: lines descend or operations repeat (a loop
+// inside the function, or several calls from one line), or some nodes use nothing of those before.  So are
+// calls inside which a module or a subgraph runs, or something may be written in place.  One mistake remains
+// possible: two calls from one line look like one when the second takes the result of the first and runs a
+// later part of the function.
 class RecordedCalls {
  public:
-  // Both must outlive this.
+  // `rules` and `modules` must outlive this.
   RecordedCalls(const LeafRules& rules, const std::vector<ModuleInfo>& modules);
 
-  // `stack` is innermost first.  A node without one belongs to what is around it.
+  // `stack` is innermost first.  A node without a stack belongs to the same call as its neighbours.
   void note(NodeId node, const std::vector<StackFrame>& stack);
-  // Edits a graph that has its output.  Gives a message for each place where it declines, up to a few.
+  // Edits a finished graph.  Returns a message for each call that it left alone, up to a few.
   std::vector<std::string> fold(Graph& graph) const;
 
  private:
@@ -62,7 +62,7 @@ class RecordedCalls {
 
   Place place_of(const std::vector<StackFrame>& stack) const;
   std::string qualified_name(const StackFrame& frame) const;
-  // The function's name when a rule keeps it; else empty.
+  // Returns the function's qualified name when a rule keeps it; else empty.
   const std::string& kept_name(const StackFrame& frame) const;
   std::optional<std::string> why_not(const Graph& graph, const Run& run) const;
   static void replace(Graph& graph, const Run& run);

@@ -10,13 +10,13 @@
 
 namespace fxtrace {
 
-// Adds it to the options' rules.  Throws the Error of JsonValue::fail().
+// Adds a rule to `options`.  Throws the Error of JsonValue::fail().
 void read_rule(const JsonValue& value, TraceOptions& options);
 
-// A field of that name, when there are any.
+// Writes the rules as a field of that name, when there are any.
 void write_rules(const TraceOptions& options, const char* name, JsonEmitter& json);
 
-// The keys of a rule, in the order of the schema.
+// Returns the keys of a rule, in the order of the schema.
 std::vector<std::string> rule_keys();
 
 }  // namespace fxtrace

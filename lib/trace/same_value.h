@@ -1,4 +1,4 @@
-// Tells values of one graph that are worked out in the same way.
+// Recognises values of one graph that are computed in the same way (value numbering).
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace fxtrace {
 
-// Whether both do the same with what they get, node for node.
+// Returns whether both graphs compute the same from their inputs, node for node.
 bool is_same_code(const ModuleGraph& first, const ModuleGraph& second);
 
-// Whether two values of the graph are the same as far as nodes tell: one node, or calls of one function with
-// arguments that are.  Nodes with ids below `pure_from` are only the same as themselves; that the others are
-// pure, and that nothing is written between them, is the caller's business.
+// Returns whether two values of the graph are the same by construction: one node, or calls of one function
+// with the same arguments.  Nodes with ids below `pure_from` equal only themselves; the caller guarantees
+// that the others are pure and that nothing is written between them.
 bool is_same_value(const ModuleGraph& graph, NodeId first, NodeId second, std::uint32_t pure_from);
 
 }  // namespace fxtrace

@@ -1,4 +1,5 @@
-// The whole trace: the root's graph, then, for every module that failed, the graphs of its direct submodules.
+// Runs a whole trace: the root's graph, then, for every module that failed, the graphs of its direct
+// submodules.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace fxtrace {
 
-// What there is to know of a model besides its graphs.
+// A description of a model besides its graphs.
 struct ModelDescription {
   std::string producer;                          // as Program::producer()
   std::vector<std::vector<MethodInfo>> methods;  // by module
@@ -26,7 +27,7 @@ struct Hint {
   std::size_t failed = 0;            // modules that still fail with them
 };
 
-// All that a front end hands over: data, which nothing of the file or of LibTorch stands behind, and what it
+// The outcome of a trace: plain data that refers neither to the file nor to LibTorch, and the program that it
 // was made from.
 struct TraceResult {
   GraphCollection collection;  // model.file and options_json are the caller's to fill
@@ -37,14 +38,14 @@ struct TraceResult {
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; costs are in the second
-  std::shared_ptr<const Program> program;  // what was traced: its owner says when it goes
+  std::shared_ptr<const Program> program;  // what was traced; kept alive by this
 };
 
-// Never throws for what the model cannot do: that is `failure` in the collection.  Throws Error for wrong
-// options.  `described`: with the description; the hint is the caller's to fill.
+// Traces the model.  A model that cannot be followed is not an error: see `failure` in the collection. Throws
+// Error for wrong options.  `described` asks for the description; the hint is left to the caller.
 TraceResult trace(const Program& program, const TraceOptions& options, bool described = false);
 
-// What trace() says of the modules and parameters, without a trace: no graphs, and all modules unvisited.
+// Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.
 TraceResult describe(const Program& program, const TraceOptions& options);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// From a program, of whichever front end, to what is known of it.
+// Traces a program of any front end and works out the rest of the result: costs, hints, description.
 #pragma once
 
 #include <functional>
@@ -11,27 +11,27 @@
 
 namespace fxtrace {
 
-// What is wanted besides the graphs.
+// The parts of the result that are wanted besides the graphs.
 struct Wanted {
   bool description = false;
   bool hint = false;
   bool input_options = false;
-  // Where no method is asked for and there is no forward, the modules and parameters will do.
+  // Without a method asked for and without a forward, describe modules and parameters instead of failing.
   bool graphs_if_any = false;
 };
 
-// Is told what happens while it happens.
+// Receives messages while a trace runs.
 struct Listener {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   std::function<void(const std::string&)> warning = [](const std::string&) {};
   std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
 };
 
-// Calls listener.warning() for each; of more than a few that say the same of different things for the first,
-// with how many there are, and listener.progress() for the others.
+// Calls listener.warning() for each warning.  Of more than a few that differ only in what they concern, the
+// first is reported with their number and the others go to listener.progress().
 void warn_of(const std::vector<std::string>& warnings, const Listener& listener);
 
-// Traces, works out costs, and describes.  The result keeps the program.
+// Traces, works out costs and whatever is wanted.  The result keeps the program alive.
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
                           const Wanted& wanted, const Listener& listener);
 

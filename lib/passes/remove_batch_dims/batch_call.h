@@ -1,5 +1,4 @@
-// One call in a vmapped function that is planned for the whole batch: its arguments, and how its result is
-// told.
+// Plans one call of a vmapped function for the whole batch.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,8 @@
 
 namespace fxtrace {
 
-// What the rules are written with.  All of it throws CannotBatch where something is needed that is not known.
+// Base of the batching rules: access to the call's arguments, and functions that set its result.  All
+// functions throw CannotBatch when they need something unknown.
 class BatchCall {
  public:
   BatchCall(const Node& node, const OperatorInfo& info, BatchPlan& plan)
@@ -26,7 +26,8 @@ class BatchCall {
         args_(node, info.schema) {}
 
  protected:
-  // Writes its first argument, and gives it back; with a functional form, whose rule is the one to follow.
+  // Returns whether the operator writes and returns its first argument and has a functional variant, whose
+  // rule applies.
   static bool is_in_place(const OperatorInfo& info) {
     const auto& arguments = info.schema.arguments;
     return info.twin != nullptr && !arguments.empty() && arguments.front().is_written();
@@ -34,16 +35,16 @@ class BatchCall {
 
   // --- arguments ---
   const std::string& name_at(std::size_t i) const { return info_.schema.arguments.at(i).name; }
-  // A tensor argument.
+  // Returns a tensor argument.
   Batched tensor(std::string_view name) const;
   Batched first() const { return tensor(name_at(0)); }
   Batched second() const { return tensor(name_at(1)); }
   bool is_batched(std::string_view name) const;
-  // The tensor that alone may be batched.
+  // Returns the one tensor that may be batched; throws CannotBatch when another one is.
   Batched only() const;
-  // All of them.
+  // Returns all tensor arguments.
   std::vector<Batched> tensors();
-  // f(Batched) in the place of each.
+  // Replaces each tensor argument by f(Batched).
   template <class F>
   void replace_tensors(F&& f) {
     args_.for_each_tensor([&](const std::string&, Argument& argument) {
@@ -58,7 +59,7 @@ class BatchCall {
   BatchPlan::Call call(std::string target, const NamedArguments& args) const {
     return {std::move(target), args.args(), args.kwargs()};
   }
-  // The operator itself with the arguments as they are now.
+  // Sets the result: the same operator with the arguments as they are now.
   void finish(Levels levels);
   void finish(Batched value) { plan_.set(node_, std::move(value)); }
 

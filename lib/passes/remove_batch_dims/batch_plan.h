@@ -1,5 +1,5 @@
-// What the nodes of a vmapped function become, worked out before the graph changes: all of them can be done
-// for the whole batch, or none is touched.
+// The plan for the nodes of a vmapped function, made before the graph is changed: either all of them can be
+// batched, or none is touched.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace fxtrace {
 
-// Thrown by whoever plans: why the nodes stay as they are.
+// Thrown while planning: the reason for which the nodes stay as they are.
 struct CannotBatch {
   std::string reason;
 };
 
 using Shape = std::vector<Meta::Dim>;
-// CannotBatch when it is not known.
+// Returns the shape; throws CannotBatch when it is unknown.
 const Shape& shape_of(const Meta& meta);
 
 using LevelNumber = std::size_t;
-// Of several nested calls of torch.vmap, the outermost first.
+// Levels of nested calls of torch.vmap, the outermost first.
 using Levels = std::vector<LevelNumber>;
 
-// A value of the function, for all samples at once.  `tensor` has the dimensions of its levels in their
-// order, then those of one sample.
+// A value of the function for all samples at once.  `tensor` has one dimension for each level, in order, then
+// those of a sample.
 struct Batched {
   NodeId tensor;
-  Levels levels;  // in which it differs from sample to sample; none: it is the same for all
+  Levels levels;  // over which it varies; empty when it is the same for all samples
   Meta sample;
 
   const Shape& shape() const { return shape_of(sample); }
@@ -41,7 +41,7 @@ struct Batched {
 
 class BatchPlan {
  public:
-  // `caller` has the scope of what stands around leaves.
+  // `caller` is a node whose scope new calls get when they stand next to leaves.
   BatchPlan(const Graph& graph, NodeId caller) : graph_(graph), caller_(caller) {}
 
   // --- levels ---
@@ -50,13 +50,12 @@ class BatchPlan {
   Argument::List sizes_of(const Levels& levels) const;
   Expression extent_of(LevelNumber level) const { return levels_[level].extent; }
 
-  // --- values ---
-  // What the node has become: itself where it is none of the function's.
+  // --- values --- Returns what the node has become; the node itself when it is not part of the function.
   Batched value(NodeId node) const;
-  // `node` itself stays where the value is a call of the same target that was planned for it.
+  // Sets what the node becomes.  The node is kept when the value is a planned call of the same target.
   void set(const Node& node, Batched value);
   bool is_batched(NodeId node) const;
-  // What is known of the tensor that holds all samples.
+  // Returns the metadata of the tensor that holds all samples.
   Meta meta_of_all(const Levels& levels, const Meta& sample) const;
 
   // --- nodes ---
@@ -65,19 +64,18 @@ class BatchPlan {
     std::vector<Argument> args;
     Kwargs kwargs = {};
   };
-  // A call where `at` is; of the same leaf when `at` calls one and that is the target.
+  // Plans a call at the place of `at`; when `at` calls a leaf and has the same target, a call of that leaf.
   NodeId emit(const Node& at, Call call, Meta meta);
   Batched emit(const Node& at, Call call, Levels levels, Meta sample);
 
-  // --- the dimensions of the batch ---
-  // The union.
+  // --- the dimensions of the batch --- Returns the union of the values' levels.
   static Levels common_levels(const std::vector<Batched>& values);
-  // With dimensions of size 1 so that it is broadcast with values of those levels and that rank.
+  // Inserts dimensions of size 1, so that the value broadcasts against values of those levels and that rank.
   NodeId align(const Node& at, const Batched& value, const Levels& levels, std::size_t rank);
-  // With all dimensions of these levels.
+  // Does the same and expands the value over all dimensions of these levels.
   NodeId spread(const Node& at, const Batched& value, const Levels& levels, std::size_t rank);
 
-  // Changes the graph: what nodes have become takes their place.
+  // Applies the plan to the graph.
   void commit(ModuleGraph& graph);
 
  private:
@@ -87,11 +85,11 @@ class BatchPlan {
   };
   struct Step {
     NodeId at;
-    bool replaces_arguments = false;  // of `at`; else it is a new node
+    bool replaces_arguments = false;  // it replaces those of `at`; otherwise it is a new node
     Call call;
     Meta meta;
   };
-  // New nodes have numbers from here until they are in the graph.
+  // Ids of planned nodes start here until they are inserted into the graph.
   static constexpr std::uint32_t kPlanned = std::uint32_t{1} << 31;
   const Batched* find(NodeId node) const;
   static NodeId planned(std::size_t step) { return {kPlanned + static_cast<std::uint32_t>(step)}; }
@@ -101,7 +99,7 @@ class BatchPlan {
   std::vector<Level> levels_;
   std::unordered_map<std::uint32_t, Batched> values_;  // by node
   std::vector<Step> steps_;
-  std::vector<NodeId> replaced_;  // by other nodes
+  std::vector<NodeId> replaced_;  // to be replaced by other nodes
 };
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// What several batching rules are made of: calls that are planned in the place of one node.
+// Building blocks of batching rules: calls that are planned at the place of one node.
 #pragma once
 
 #include <cstddef>
@@ -13,31 +13,31 @@ Meta with_shape(Meta meta, Shape shape);
 Argument::List range(std::size_t from, std::size_t count);
 std::size_t max_rank(const std::vector<Batched>& values);
 Meta::Dim product(const Shape& shape);
-// Of a sample.
+// Returns the broadcast shape of one sample.
 Shape broadcast_shape(const std::vector<Batched>& values);
 
-// All of it throws CannotBatch where a shape is needed that is not known, or has not enough dimensions.
-// `sample` is what is known of the result.
+// Plans calls at the place of a node.  All functions throw CannotBatch when a shape that they need is
+// unknown, or has too few dimensions.  `sample` is the metadata of the result for one sample.
 class BatchSteps {
  public:
   BatchSteps(const Node& node, BatchPlan& plan) : node_(node), plan_(plan) {}
 
-  // At that place of a sample, from 0.
+  // Inserts a dimension of size 1 at index `dim` of the sample.
   Batched unsqueezed(const Batched& value, std::size_t dim);
-  Batched transposed(const Batched& value);  // a matrix, or several
+  Batched transposed(const Batched& value);  // a matrix, or a batch of matrices
   Batched flattened(const Batched& value);
-  // The first dimensions of the tensor that holds all samples as one.
+  // Flattens the first `dimensions` of the tensor that holds all samples into one.
   NodeId rows(const Batched& value, std::size_t dimensions);
-  // Of a tensor that holds all samples in one dimension of a sample: what is known of it, ...
+  // A tensor whose dimension `dim` of a sample holds all samples: joined_meta() returns its metadata, ...
   Meta joined_meta(const Levels& levels, const Meta& sample, std::size_t dim) const;
-  // ... and the samples by themselves.
+  // ... parted() separates the samples again.
   Batched parted(NodeId joined, const Levels& levels, const Meta& sample, std::size_t dim);
-  // The sizes of the levels in front of that one.
+  // Inserts the sizes of the levels before dimension `dim`.
   void insert_extents(Shape& shape, const Levels& levels, std::size_t dim) const;
-  // Of values that are broadcast, with further arguments.
+  // Plans an operator over broadcast values, with further arguments.
   Batched elementwise(std::string target, const std::vector<Batched>& values, Meta sample,
                       std::vector<Argument> more = {});
-  // Over all dimensions of a sample, by an operator that takes a list of them.
+  // Plans a reduction over all dimensions of a sample, by an operator that takes a list of dimensions.
   Batched reduced(std::string target, const Batched& value, Meta sample);
   Batched dot(const Batched& a, const Batched& b, Meta sample);
   Batched matmul(const Batched& a, const Batched& b, Meta sample);

@@ -1,5 +1,4 @@
-// What nodes do besides giving a result: everything that a pass must know before it moves, merges or drops
-// one.
+// The effects of nodes: everything that a pass must know before it moves, merges or drops one.
 #pragma once
 
 #include <functional>
@@ -18,58 +17,58 @@
 namespace fxtrace {
 
 struct Effects {
-  bool is_unknown = false;         // it may do anything to what it is given, and to the process
+  bool is_unknown = false;         // it may have any effect on its inputs and on the process
   bool is_random = false;          // draws random numbers
   bool has_side_effect = false;    // prints, changes the process or the state of an object
-  bool switches = false;           // how the calls behind it compute: autocast, gradients
-  bool asserts = false;            // does nothing, or raises
-  bool reads_elements = true;      // false: asks for sizes and types alone
-  bool changes_shape = false;      // of what it writes
-  bool joins_inputs = false;       // they share memory afterwards: a list gets a tensor
-  bool writes_parameters = false;  // a leaf: those of the module
-  std::vector<NodeId> written;     // inputs whose memory it writes, or may
-  std::vector<NodeId> shared;      // inputs whose memory the result may share
+  bool switches = false;           // changes a mode for later calls: autocast, gradients
+  bool asserts = false;            // has no effect but to raise
+  bool reads_elements = true;      // false: reads only sizes and types
+  bool changes_shape = false;      // changes sizes or strides of what it writes
+  bool joins_inputs = false;       // its inputs become aliases: a tensor is put into a list
+  bool writes_parameters = false;  // a leaf that may write those of its module
+  std::vector<NodeId> written;     // inputs whose memory it may write
+  std::vector<NodeId> shared;      // inputs that the result may alias
 
-  // The result depends on the inputs alone, and nothing else happens.
+  // Returns whether the result depends on the inputs alone and there is no effect.
   bool is_pure() const {
     return !is_unknown && !is_random && !has_side_effect && !asserts && !writes_parameters && written.empty();
   }
 };
 
-// What the table of operators says of one, worked out once.
+// The operator table's facts about an operator, computed once.
 struct OperatorInfo {
   const Operator* op = nullptr;
   Schema schema;
   Traits traits = 0;
   std::vector<Alias> aliases;
-  const Operator* twin = nullptr;  // its functional form; null where there is none
+  const Operator* twin = nullptr;  // its functional variant; null when there is none
 };
 
-// What the node gives for that argument of the schema; null when it was left out.
+// Returns the node's argument for that parameter of the schema; null when it was left out.
 const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index);
 const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name);
 
 class Semantics {
  public:
-  // `collection` must outlive this; its modules and parameters do not change meanwhile.
+  // `collection` must outlive this; its modules and parameters must not change meanwhile.
   explicit Semantics(const GraphCollection& collection);
 
   Effects effects(const ModuleGraph& graph, const Node& node);
-  // The subgraph may write what it is given.
+  // Returns whether the subgraph may write to its inputs.
   bool writes_inputs(const ModuleGraph& subgraph) { return subgraph_effects(subgraph).writes_inputs; }
-  // Null for what the table does not have.
+  // Returns the operator's facts; null when the table does not have it.
   const OperatorInfo* find_operator(const std::string& target);
-  // Of parameters that are tied the name that comes first; of others the name itself.
+  // Returns the first name of a tied parameter, or the name itself.
   const std::string& first_name(const std::string& parameter) const;
-  // Calls f(first name) for each parameter and buffer of the module and those below it.
+  // Calls f(first name) for each parameter and buffer of the module and its submodules.
   void for_each_parameter(const std::string& module, const std::function<void(const std::string&)>& f) const;
-  // What is known of subgraphs is kept; not any more, as some have changed.
+  // Drops cached effects of subgraphs; to be called after a subgraph was changed.
   void forget_subgraphs() { subgraphs_.clear(); }
 
  private:
-  // What running a subgraph does.
+  // The effects of running a subgraph.
   struct SubgraphEffects {
-    Effects effects;  // of all nodes together; `written` and `shared` are empty
+    Effects effects;  // union over all nodes; `written` and `shared` are empty
     bool writes_inputs = false, gives_inputs = false;
   };
 

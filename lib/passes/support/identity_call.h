@@ -1,14 +1,13 @@
-// Calls that give back what they are given, told by what is known of their arguments.
+// Recognises calls that return their input, from what is known of their arguments.
 #pragma once
 
 #include "passes/support/effects.h"
 
 namespace fxtrace {
 
-// The rule of the operator (operators/identities.h) holds for this call.
+// Returns whether the operator's rule (operators/identities.h) holds for this call.
 bool gives_input(const Graph& graph, const Node& node, const OperatorInfo& info);
-// Of an operator that gives its input where that has the type already: it asks for another dtype, or for a
-// copy, so that the result has memory of its own.
+// Returns whether a conversion operator makes new memory: it asks for another dtype, or for a copy.
 bool converts(const Graph& graph, const Node& node, const OperatorInfo& info);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Where it shows how a tensor is laid out in memory.
+// Tells where the memory layout of a tensor is observable.
 #pragma once
 
 #include "graph/graph_collection.h"
@@ -6,10 +6,10 @@
 
 namespace fxtrace {
 
-// It is made by a call, and no view: dense, as a copy of it is.
+// Returns whether the value is made by a call and is not a view: then it is dense, as a copy of it would be.
 bool is_dense(const ModuleGraph& graph, Semantics& semantics, NodeId value);
-// Something may ask for the strides of `value`, or of what gets its layout from it: of views, and of what is
-// computed element by element.
+// Returns whether something may ask for the strides of `value`, or of values that inherit its layout: views,
+// and results of elementwise operators.
 bool layout_may_show(const ModuleGraph& graph, Semantics& semantics, NodeId value);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// The arguments of a call by the names that the operator's schema gives them.
+// The arguments of a call, by the parameter names of the operator's schema.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace fxtrace {
 
 class NamedArguments {
  public:
-  // None is given yet.  The schema must outlive this, and so below.
+  // Starts without arguments.  The schema must outlive this, as for the constructor below.
   explicit NamedArguments(const Schema& schema) : schema_(&schema), values_(schema.arguments.size()) {}
   NamedArguments(const Node& node, const Schema& schema);
 
   const Schema& schema() const { return *schema_; }
-  // Of what the schema has.
+  // Returns the type of a parameter, which the schema must have.
   const SchemaType& type(std::string_view name) const { return schema_->arguments.at(place(name)).type; }
-  // Null when it is left out or None, and when the schema does not have it.
+  // Returns the argument; null when it is left out or None, or the schema does not have it.
   const Argument* find(std::string_view name) const;
-  // Of an integer what is given or else its default; nothing when that is none or does not stand there.
+  // Returns an integer argument or its default; nothing when it is not an integer literal.
   std::optional<std::int64_t> integer(std::string_view name) const;
-  // Of what the schema has.
+  // Sets an argument for a parameter, which the schema must have.
   void set(std::string_view name, Argument value);
-  // What the other call gives, as far as the schema has it.
+  // Copies the arguments of another call, as far as the schema has them.
   void copy(const NamedArguments& other);
-  // Calls f(name, Argument&) for each tensor argument or list of tensors that is given.
+  // Calls f(name, Argument&) for each given argument that is a tensor or a list of tensors.
   template <class F>
   void for_each_tensor(F&& f) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -37,16 +37,16 @@ class NamedArguments {
     }
   }
 
-  // In their places as far as they can be.
+  // Returns the positional arguments, as many as can be positional; kwargs() returns the others.
   std::vector<Argument> args() const;
   Kwargs kwargs() const;
 
  private:
-  std::size_t place(std::string_view name) const;  // the number of arguments when it is not there
+  std::size_t place(std::string_view name) const;  // number of parameters when the schema does not have it
   std::size_t positional() const;
 
   const Schema* schema_;
-  std::vector<std::optional<Argument>> values_;  // by their places in the schema
+  std::vector<std::optional<Argument>> values_;  // by index in the schema
 };
 
 }  // namespace fxtrace

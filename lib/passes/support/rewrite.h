@@ -1,4 +1,4 @@
-// Steps that passes share: changes of a graph together with what refers to its nodes.
+// Edits of a graph that keep references to its nodes (signature, constants, subgraphs) consistent.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace fxtrace {
 
-// Whoever used `from` uses `to`, and the signature names it; `from` goes.
+// Replaces `from` by `to` for all users and in the signature, and erases `from`.
 void replace_node(ModuleGraph& graph, NodeId from, NodeId to);
-// Nobody uses it; it goes, and the signature says so.
+// Erases an unused node, also from the signature.
 void erase_node(ModuleGraph& graph, NodeId node);
-// Nobody uses these but each other; they go, with constants and subgraphs that no other node names.
+// Erases nodes that have no users but each other, with the constants and subgraphs that only they name.
 void erase_nodes(ModuleGraph& graph, const std::vector<NodeId>& nodes);
 // Drops constants and subgraphs that no node names.
 void drop_unused_parts(ModuleGraph& graph);
 
-// Plain values that stand for nodes from now on.
+// A substitution of plain values for nodes.
 class Replacements {
  public:
   void add(NodeId node, Argument value) { values_.emplace(node.index, std::move(value)); }
   bool empty() const { return values_.empty(); }
-  // Puts the values in the place of the nodes among the arguments of `user`.
+  // Substitutes the values in the arguments of `user`.
   void apply(ModuleGraph& graph, NodeId user) const;
   Argument applied(const Argument& argument) const;
   void apply_to_signature(ModuleGraph& graph) const;
@@ -33,9 +33,9 @@ class Replacements {
   std::unordered_map<std::uint32_t, Argument> values_;  // by node
 };
 
-// The integer that stands there or that the node is known to give.
+// Returns the integer that the argument is, or that its node is known to have.
 std::optional<std::int64_t> known_integer(const Graph& graph, const Argument& argument);
-// As an expression of dimensions.
+// Returns the same as an expression of dimensions.
 std::optional<Expression> known_size(const Graph& graph, const Argument& argument);
 
 }  // namespace fxtrace

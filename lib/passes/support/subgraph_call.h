@@ -1,5 +1,5 @@
-// A call of cond or while_loop together with its subgraphs: their inputs are its operands, their outputs its
-// results.
+// A call of cond or while_loop together with its subgraphs, whose inputs are the call's operands and whose
+// outputs are its results.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 namespace fxtrace {
 
 std::vector<NodeId> inputs_of(const Graph& graph);
-// The values that the graph gives, where it gives a tuple or list of them; else null.
+// Returns the graph's outputs when they are a tuple or list; else null.
 const std::vector<Argument>* outputs_of(const Graph& graph);
-// Of operator.getitem(call, 2) the 2.
+// Returns the index of an operator.getitem(call, index); nothing for other nodes.
 std::optional<std::size_t> item_index(const Node& node);
 
-// The subgraphs of a graph by name, and how many arguments name each; as long as none is added or taken away.
+// An index of a graph's subgraphs by name, with the number of arguments that name each.  Valid until a
+// subgraph is added or removed.
 class SubgraphIndex {
  public:
   explicit SubgraphIndex(ModuleGraph& graph);
 
-  // Those among the arguments of the call, in their order.
+  // Returns the subgraphs among the arguments of the call, in order.
   std::vector<Subgraph*> find(NodeId call) const;
   bool is_shared(const Subgraph& subgraph) const { return entries_.at(subgraph.name).uses > 1; }
   ModuleGraph& graph() const { return *graph_; }
@@ -40,13 +41,14 @@ class SubgraphIndex {
 
 class SubgraphCall {
  public:
-  // Nothing for calls of other operators, of another form, and where a subgraph belongs to several calls.
+  // Returns nothing for calls of other operators or of another form, and when a subgraph belongs to several
+  // calls.
   static std::optional<SubgraphCall> of(const SubgraphIndex& index, NodeId call);
 
-  // Each tells whether there were any.
+  // Each returns whether it dropped any.
   bool drop_unused_results() const;   // of cond
-  bool drop_unused_operands() const;  // that no subgraph reads
-  bool drop_unused_carried() const;   // values of while_loop that only become themselves
+  bool drop_unused_operands() const;  // those that no subgraph reads
+  bool drop_unused_carried() const;   // carried values of while_loop that are used only to compute themselves
 
  private:
   SubgraphCall(ModuleGraph& graph, NodeId call, std::vector<ModuleGraph*> subgraphs,
@@ -62,7 +64,7 @@ class SubgraphCall {
   ModuleGraph* graph_;
   NodeId call_;
   std::vector<ModuleGraph*> subgraphs_;
-  std::vector<std::size_t> lists_;  // which arguments are lists of operands
+  std::vector<std::size_t> lists_;  // indices of the arguments that are lists of operands
 };
 
 }  // namespace fxtrace

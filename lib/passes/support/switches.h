@@ -1,4 +1,4 @@
-// Calls that switch something of torch for the calls behind them: autocast, gradients.
+// Finds calls that switch a mode of torch (autocast, gradients) without effect on any later call.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace fxtrace {
 
-// Finds those that switch it for no call.  One goes through a graph from its end on, and tells of each node
-// that stays.
+// A backward analysis: add() must be called for each node that stays, from the graph's end to its start.
 class Switches {
  public:
   Switches(const ModuleGraph& graph, Semantics& semantics) : graph_(graph), semantics_(semantics) {}
 
-  // The nodes that may go now, users first: this one, and what closes the region that it opens.
+  // Returns the nodes that may be erased now, users first: this one, and the call that closes the region it
+  // opens.
   std::vector<NodeId> add(const Node& node);
 
  private:
@@ -29,8 +29,8 @@ class Switches {
 
   const ModuleGraph& graph_;
   Semantics& semantics_;
-  std::vector<Region> regions_;  // that the place is in, the innermost last
-  bool is_set_behind_ = false;   // the mode, before any call that it could matter for
+  std::vector<Region> regions_;  // regions around the current place, the innermost last
+  bool is_set_behind_ = false;   // the mode is set again before any call that depends on it
 };
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// A call of cond whose condition is known: the branch that it takes can stand in its place.
+// Replaces a call of cond with a known condition by the branch that it takes.
 #pragma once
 
 #include <cstddef>
@@ -14,34 +14,34 @@
 
 namespace fxtrace {
 
-// Whether the condition holds, where the node is such a call.
+// Returns the condition's value when the node is a cond with a known condition; else nothing.
 std::optional<bool> known_condition(const Graph& graph, const Node& call);
 
-// Of one graph, as long as no one else adds or takes away subgraphs and constants.
+// Inlines branches into one graph.  Valid as long as nothing else adds or removes subgraphs or constants.
 class TakenBranches {
  public:
   TakenBranches(ModuleGraph& graph, Semantics& semantics) : graph_(&graph), semantics_(&semantics) {}
 
-  // Why the branch cannot stand there; empty when it can.
+  // Returns why the branch cannot be inlined; empty when it can.
   std::string obstacle(const Node& call, bool condition);
 
   struct Inlined {
-    std::vector<NodeId> nodes;  // in front of the call, in their order
-    Argument result;            // a tuple: what the call gives
+    std::vector<NodeId> nodes;  // the inlined nodes before the call, in order
+    Argument result;            // the call's result as a tuple
   };
-  // There must be no obstacle.  The call stays, and so do its subgraphs.
+  // Inlines the branch before the call; obstacle() must be empty.  The call and its subgraphs are kept.
   Inlined put_before(NodeId call, bool condition);
 
  private:
-  using Names = std::unordered_map<std::string, std::string>;  // in the branch: in the graph
+  using Names = std::unordered_map<std::string, std::string>;  // from the branch's names to the graph's
   const ModuleGraph* find(const Node& call, bool condition);
   std::string unused_name(const std::string& name);
   Names add_parts(const ModuleGraph& branch);
 
   ModuleGraph* graph_;
   Semantics* semantics_;
-  std::unordered_set<std::string> names_;               // of constants and subgraphs, once one is added
-  std::unordered_map<std::string, std::int64_t> next_;  // by what a name has in front of its number
+  std::unordered_set<std::string> names_;  // names of constants and subgraphs; filled when the first is added
+  std::unordered_map<std::string, std::int64_t> next_;  // next free number, by the name's prefix
 };
 
 }  // namespace fxtrace

@@ -1,8 +1,8 @@
-// How the values of a graph came to share memory: for each of them the tensor that it is, and for each tensor
-// whether it has memory of its own, or is a view, and of what.
+// A precise alias analysis for functionalization: maps each value to a tensor, and each tensor either to
+// memory of its own or to the base that it is a view of.
 //
-// Made for passes that take writes away.  Only for regions of memory that are written (see memory.h), and
-// only where all that happens to a region is understood; of the others it tells what stands in the way.
+// Covers only regions that are written (see memory.h) and in which every node is understood; for other
+// regions it gives the reason.
 #pragma once
 
 #include <cstddef>
@@ -23,46 +23,47 @@ using TensorNumber = std::uint32_t;
 inline constexpr TensorNumber kNoTensor = UINT32_MAX;
 
 struct Tensor {
-  NodeId node;                      // that made it
-  TensorNumber parent = kNoTensor;  // of a view; its memory is that of the root above
+  NodeId node;                      // the node that makes it
+  TensorNumber parent = kNoTensor;  // base of a view, whose memory is that of its root
   bool is_view = false;
-  bool from_outside = false;  // an input, a parameter, a buffer: what it holds at the end is seen
-  std::size_t lives_to = 0;   // position of the last node that uses it or a view of it
+  bool from_outside = false;  // an input, parameter or buffer, whose final content is visible
+  std::size_t lives_to = 0;   // position of the last use of it or of a view of it
 };
 
-// A node that writes.
+// A write.
 struct Write {
   enum class Kind : std::uint8_t {
-    kInPlace,  // an operator with a functional form: add_
-    kOut,      // likewise, into its argument `out`
+    kInPlace,  // an operator with a functional variant: add_
+    kOut,      // likewise, writing to its argument `out`
     kReshape,  // changes sizes or strides in place: transpose_
     kOption,   // a function whose `inplace` is True
-    kConsumes  // a leaf that writes what nobody uses afterwards
+    kConsumes  // a leaf that writes to a value without later uses
   };
   NodeId node;
-  NodeId target;  // the argument that is written
+  NodeId target;  // the argument written to
   Kind kind = Kind::kInPlace;
 };
 
 class Tensors {
  public:
-  // `is_subgraph`: nobody sees from outside what is written to an input.
+  // `is_subgraph` says that writes to inputs are not visible outside.
   Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph);
 
   struct Obstacle {
-    NodeId node;  // the write that stays
+    NodeId node;  // the write that is kept
     std::string reason;
   };
   const std::vector<Obstacle>& obstacles() const { return obstacles_; }
 
-  // Values of regions that are not written, or not understood, have none.  After a write that changed sizes
-  // in place the names of that tensor mean the one that find_write() tells, which is the caller's to follow.
+  // Returns the value's tensor; kNoTensor in regions that are not written or not understood.  After a write
+  // that changes sizes in place, the value stands for the tensor that find_write() gives; callers must follow
+  // that.
   TensorNumber tensor_of(NodeId value) const;
   const Tensor& tensor(TensorNumber number) const { return tensors_[number]; }
-  TensorNumber root_of(TensorNumber number) const;  // the tensor that a view is of in the end
+  TensorNumber root_of(TensorNumber number) const;  // end of the chain of bases
   std::size_t size() const { return tensors_.size(); }
   const Write* find_write(NodeId node) const;
-  // Writes to what the value holds stay in the graph.
+  // Returns whether writes to the value's memory stay in the graph.
   bool is_still_written(NodeId value) const;
 
  private:
@@ -80,10 +81,10 @@ class Tensors {
   void new_tensor(const Node& node, const Effects& effects);
   void check_outputs();
   void check_dtype_of_output(const Write& write);
-  // Of the region: it stays as it is.
+  // Excludes the value's region, for a reason.
   void refuse(NodeId value, const std::string& reason);
   void use(const Node& node);
-  // What the value is where the reading has come to; kNoTensor for none.
+  // Returns the tensor that the value is at the current node; kNoTensor for none.
   TensorNumber now(NodeId value) const;
   bool can_be_undone(TensorNumber number) const;
   std::string reason_of_no_undo(TensorNumber number) const;
@@ -97,19 +98,19 @@ class Tensors {
   bool is_subgraph_;
   std::vector<Tensor> tensors_;
   std::vector<TensorNumber> of_node_;          // by node; kNoTensor for most
-  std::vector<TensorNumber> became_;           // by tensor: what it is since its sizes were changed in place
+  std::vector<TensorNumber> became_;           // by tensor: its successor after a change of sizes in place
   std::vector<Write> writes_;                  // in the order of execution
-  std::vector<std::uint32_t> write_of_;        // by node: its place in `writes_`
-  std::unordered_set<std::uint32_t> bundles_;  // nodes that give several new tensors
-  std::map<std::pair<std::uint32_t, std::int64_t>, NodeId> items_;  // of those, by node and index
-  std::vector<bool> has_copies_;  // by region: something in it may be a copy, or share memory
+  std::vector<std::uint32_t> write_of_;        // by node: index in `writes_`
+  std::unordered_set<std::uint32_t> bundles_;  // nodes that return several new tensors
+  std::map<std::pair<std::uint32_t, std::int64_t>, NodeId> items_;  // items of bundles, by node and index
+  std::vector<bool> has_copies_;  // by region: a result in it is a copy or a view, depending on data
   struct Writer {
     NodeId node, value;
   };
-  std::vector<Writer> writers_;                           // of any kind
-  std::unordered_map<std::string, NodeId> attributes_;    // by their first name
-  std::unordered_map<std::size_t, std::string> refused_;  // by region: why it stays as it is
-  std::vector<bool> left_;                                // by region: it stays as it is
+  std::vector<Writer> writers_;                           // all nodes that write, of any kind
+  std::unordered_map<std::string, NodeId> attributes_;    // get_attr nodes, by first name
+  std::unordered_map<std::size_t, std::string> refused_;  // by region: the reason for which it is excluded
+  std::vector<bool> left_;                                // by region: it is excluded
   std::vector<Obstacle> obstacles_;
 };
 
