@@ -91,7 +91,8 @@ class GraphTracer {
   // Gives access to the graph once its output is recorded; after an edit nothing can be rolled back.
   Graph& finished_graph() { return builder().graph(); }
 
-  // --- subgraphs of higher-order operators --- Between begin_subgraph() and end_subgraph(), nodes are
+  // --- subgraphs of higher-order operators ---
+  // Between begin_subgraph() and end_subgraph(), nodes are
   // recorded into a new graph, which becomes the subgraph `name` of the enclosing one.  A call that fails in
   // between rolls back what it recorded, subgraphs that it began included.
   void begin_subgraph(std::string name);
@@ -171,7 +172,8 @@ class GraphTracer {
   // Records one call of the root, the stub graph of a root that cannot be followed.
   NodeId call_root(std::vector<Argument> args, Meta meta);
 
-  // --- the end --- True when a module was found to fail after a call of it had been inlined in this graph.
+  // --- the end ---
+  // True when a module was found to fail after a call of it had been inlined in this graph.
   bool stale() const { return stale_; }
   ModuleGraph take();
   const std::vector<ModuleId>& inlined() const { return inlined_; }

@@ -50,7 +50,8 @@ class BatchPlan {
   Argument::List sizes_of(const Levels& levels) const;
   Expression extent_of(LevelNumber level) const { return levels_[level].extent; }
 
-  // --- values --- Returns what the node has become; the node itself when it is not part of the function.
+  // --- values ---
+  // Returns what the node has become; the node itself when it is not part of the function.
   Batched value(NodeId node) const;
   // Sets what the node becomes.  The node is kept when the value is a planned call of the same target.
   void set(const Node& node, Batched value);
@@ -68,7 +69,8 @@ class BatchPlan {
   NodeId emit(const Node& at, Call call, Meta meta);
   Batched emit(const Node& at, Call call, Levels levels, Meta sample);
 
-  // --- the dimensions of the batch --- Returns the union of the values' levels.
+  // --- the dimensions of the batch ---
+  // Returns the union of the values' levels.
   static Levels common_levels(const std::vector<Batched>& values);
   // Inserts dimensions of size 1, so that the value broadcasts against values of those levels and that rank.
   NodeId align(const Node& at, const Batched& value, const Levels& levels, std::size_t rank);
