@@ -33,7 +33,7 @@ struct Array {
   Sizes sizes;
   std::vector<TensorElement> elements;
   bool is_number = false;       // a Python number, which yields to tensors in type promotion
-  bool is_layout_known = true;  // the tensor was contiguous
+  bool is_layout_known = true;  // the tensor is known to be contiguous
 
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   std::int64_t count() const { return static_cast<std::int64_t>(elements.size()); }

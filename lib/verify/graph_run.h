@@ -16,14 +16,14 @@ struct ModuleCall {
   const Node& node;
   const ModuleGraph& graph;
   RunArguments arguments;
-  std::vector<RunValue> inputs;  // the values among them, in the order of for_each_input()
+  std::vector<RunValue> inputs;  // the node's input values, in the order of for_each_input()
 };
 
-// Where the graph's modules, parameters and functions are.
+// Provides the graph's modules, parameters and functions.
 class ModelParts {
  public:
   virtual ~ModelParts() = default;
-  // Of a get_attr node; `graph` has the constants.
+  // Returns the value of a get_attr node; `graph` has the constants.
   virtual RunValue attribute(const std::string& target, const ModuleGraph& graph) = 0;
   virtual RunValue call_module(const ModuleCall& call) = 0;
   // A function of the model's own code.  Nothing where the model has none of that name.
