@@ -1,9 +1,9 @@
 // Globs over dotted names ("torch.nn.modules.linear.Linear", "encoder.layers.3").
 //
 //   *       any characters within one dotted part, none included
-//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part at
-//   all ?       one character, not a dot [abc]   one character of the set, ranges allowed; [!abc] one that is
-//   not in it; never a dot
+//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part
+//   ?       one character, not a dot
+//   [abc]   one character of the set, ranges allowed; [!abc] one that is not in it; never a dot
 //
 // Everything else stands for itself; a special character stands for itself in a set: [*].  Matching simulates
 // an automaton with bit sets, without backtracking: it takes time proportional to the length of the text
