@@ -1,5 +1,5 @@
-// Models that AOTInductor compiled, as their archive describes them: sources, JSON and the headers of
-// libraries are read, and nothing of them is run.
+// Describes models compiled by AOTInductor from the sources, JSON and library headers in their archive,
+// without running anything.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct CompiledModel {
   struct File {
     std::string name;  // without the folder
     std::uint64_t size = 0;
-    std::string format;  // of machine code: "ELF shared library for x86-64"; empty for what is none
+    std::string format;  // kind of machine code: "ELF shared library for x86-64"; empty for other files
   };
-  // A tensor or object that is compiled in or stands beside the code.
+  // A tensor or object that is compiled into the code or stored beside it.
   struct Constant {
     std::string name;   // its qualified name in the model
     std::string kind;   // "parameter", "buffer", "constant", "folded", "custom_object"; empty: unknown
@@ -31,27 +31,27 @@ struct CompiledModel {
   };
 
   std::string name;
-  // What the compiler noted of the platform, in its order: ("AOTI_DEVICE_KEY", "cpu"), ...
+  // The compiler's metadata about the platform, in its order: ("AOTI_DEVICE_KEY", "cpu"), ...
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<File> files;                   // in the order of the archive
   std::vector<std::string> inputs, outputs;  // names in the generated code; flat
   std::vector<Constant> constants;
-  std::vector<std::string> operators;  // that PyTorch runs for it, as they stand; sorted
+  std::vector<std::string> operators;  // operators called through PyTorch's runtime, as written there; sorted
 
-  // A value of the metadata; empty when it is not there.
+  // Returns a value of the metadata; empty when absent.
   std::string find_metadata(const std::string& key) const;
 };
 
-// Those of an archive of PyTorch, by name; none when it has none.  `info` is what identify_file() found. What
-// the archive does not tell is left out.  Throws Error(kInput) for records that are damaged.
+// Returns the compiled models of an archive, sorted by name, as far as the archive describes them.  `info` is
+// the result of identify_file().  Throws Error(kInput) for damaged records.
 std::vector<CompiledModel> read_compiled_models(const ModelFile& file, const FileInfo& info);
 
-// What the first bytes of a file of machine code say: "ELF shared library for x86-64", "Mach-O shared library
-// for ARM64", "PE library for x86-64".  Empty for other files.
+// Identifies a file of machine code by its first bytes: "ELF shared library for x86-64", "Mach-O shared
+// library for ARM64", "PE library for x86-64".  Empty for other files.
 std::string describe_machine_code(std::string_view head);
 
-// What is declared in the C++ that AOTInductor writes for a model: constants, inputs and outputs.  `record`
-// is its name in errors.  Throws Error(kInput).
+// Reads constants, inputs and outputs from the C++ that AOTInductor generates for a model.  `record` is its
+// name in errors.  Throws Error(kInput).
 void read_generated_source(std::string_view source, const std::string& record, CompiledModel& model);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// What kind of file this is, told from its bytes and never from its name.
+// Identifies the kind of a file from its content, never from its name.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fxtrace {
 
 enum class FileKind {
   kTorchScript,
-  kOldTorchScript,   // of PyTorch 1.0 and 1.1
+  kOldTorchScript,   // TorchScript of PyTorch 1.0 and 1.1
   kLiteInterpreter,  // for mobile, without TorchScript code: a zip with bytecode.pkl, or a flatbuffer
   kExportedProgram,  // torch.export.save
   kAotInductor,      // compiled by torch._inductor
@@ -21,36 +21,36 @@ enum class FileKind {
   kSafetensors,
   kTar,
   kOnnx,
-  kOtherModel,  // a model format of another framework
-  kCompressed,  // gzip and the like: what is inside is not looked at
-  kZip,         // a zip archive of something else
+  kOtherModel,  // a model of another framework
+  kCompressed,  // gzip and the like; the content is not examined
+  kZip,         // any other zip archive
   kBrokenZip,   // damaged or cut off
-  kPointer,     // stands for a file that was not downloaded (Git LFS, git-annex)
+  kPointer,     // a pointer to a file that was not downloaded (Git LFS, git-annex)
   kText,        // source code, HTML, JSON, ...
   kEmpty,
   kUnknown,
 };
 const char* to_string(FileKind kind);  // "torchscript", "lite_interpreter", ...
 
-// The one place that says which kinds fxtrace traces.
+// Returns whether fxtrace can trace this kind.
 bool is_traceable(FileKind kind);
 
 struct FileInfo {
   FileKind kind = FileKind::kUnknown;
-  std::string what;    // with its article: "a state_dict saved with torch.save: it holds no graph"
-  std::string advice;  // how to get something traceable; empty for what is
+  std::string what;    // with an article: "a state_dict saved with torch.save: it holds no graph"
+  std::string advice;  // how to get something traceable; empty if it is
   std::uint64_t size = 0;
-  // Of zip archives of PyTorch only: the folder in which all records stand (without a slash, may be empty),
-  // and, but for exported programs, what the archive says of its version.
+  // For zip archives of PyTorch: the folder of all records (without a slash, may be empty), and, except for
+  // exported programs, the archive's version.
   std::string root;
   std::string producer_version;
 };
 
-// Reads a few kilobytes, however big the file is.  Throws Error(kInput, at the path) when it is a zip archive
-// that is made to exhaust time or memory.
+// Reads a few kilobytes, however large the file is.  Throws Error(kInput, at the path) for a zip archive that
+// is built to exhaust time or memory.
 FileInfo identify_file(const ModelFile& file);
 
-// The one line for a file that cannot be traced: what it is and what to do.
+// Returns the error for a file that cannot be traced, with one line that says what it is and what to do.
 Error not_traceable(const FileInfo& info);
 
 }  // namespace fxtrace

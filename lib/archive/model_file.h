@@ -1,4 +1,4 @@
-// A regular file that is open for reading.
+// A regular file opened for reading.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,19 @@
 
 namespace fxtrace {
 
-// Opened once, and read through the one descriptor from then on, at any place and by any number of readers:
-// whoever has it needs no right to open files.  Copies share the descriptor.
+// The file is opened once and then read through its descriptor, at any offset and by any number of readers,
+// so readers need no permission to open files.  Copies share the descriptor.
 class ModelFile {
  public:
-  // Throws Error(kInput, at the path) when there is no such file, when it is a directory or no regular file,
-  // and when it cannot be read.
+  // Throws Error(kInput, at the path) when the file does not exist, is not a regular file, or cannot be read.
   ModelFile(std::string path);  // NOLINT: implicit on purpose, a path stands for its file
 
-  const std::string& path() const { return path_; }  // as it was given, for messages
-  std::uint64_t size() const { return size_; }       // in bytes, when it was opened
+  const std::string& path() const { return path_; }  // as given, for messages
+  std::uint64_t size() const { return size_; }       // in bytes, at the time of opening
   int descriptor() const { return descriptor_->number(); }
-  // The bytes from `offset` on, at most `size` of them; fewer where the file ends or cannot be read.
+  // Returns at most `size` bytes from `offset` on; fewer at the end of the file or on a read error.
   std::string read_at(std::uint64_t offset, std::size_t size) const;
-  // All of them.  Throws Error(kInput, at the path).
+  // Returns the whole content.  Throws Error(kInput, at the path).
   std::string read_whole() const;
 
  private:

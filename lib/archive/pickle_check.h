@@ -1,14 +1,13 @@
-// A look at a pickle before its values are made.
+// Checks a pickle before it is executed.
 #pragma once
 
 #include <string_view>
 
 namespace fxtrace {
 
-// Throws Error(kInput) for what would take memory or time that the file does not bound, and for what has no
-// end: memo indices beyond what the pickle can have, values that are nested too deep, values that contain
-// themselves, and opcodes that torch does not write.  What is merely wrong passes: who reads the values says
-// it better.
+// Throws Error(kInput) for a pickle that would take time or memory not bounded by its size: memo indices
+// larger than it can have, values nested too deep, values that contain themselves, and opcodes that torch
+// does not write.  Other errors are left to the reader of the values, which has better messages.
 void check_pickle(std::string_view pickle);
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// The machine that a Python pickle is a program for, with values reduced to what they say of themselves.
-// Nothing is built, imported or called: a call is kept as what is called and with what.
+// An abstract pickle machine: it executes a Python pickle on simplified values.  Nothing is built, imported
+// or called; a call is kept as callable and arguments.
 #pragma once
 
 #include <cstddef>
@@ -16,61 +16,61 @@ namespace fxtrace {
 
 class PickleMachine {
  public:
-  using Id = std::uint32_t;  // of a value
+  using Id = std::uint32_t;  // identifies a value
   using Item = std::pair<Id, Id>;
 
   enum class Kind {
     kOther,
-    kInteger,  // number; only integers of up to eight bytes, in the binary protocols
-    kString,   // text
-    kGlobal,   // parts: module and name
-    kTuple,    // parts
-    kList,     // what is in it is not kept
-    kDict,     // items
-    kCall,     // parts: what is called and the tuple of its arguments; items: those of a dict given as state
-    kPersistent,  // parts: the id that stands for a value outside of the pickle
+    kInteger,     // number; only integers of up to eight bytes, in the binary protocols
+    kString,      // text
+    kGlobal,      // parts: module and name
+    kTuple,       // parts
+    kList,        // its items are not kept
+    kDict,        // items
+    kCall,        // parts: the callable and the tuple of arguments; items: those of a dict given as state
+    kPersistent,  // parts: the id of a value outside the pickle
   };
   struct Value {
     Kind kind = Kind::kOther;
     std::uint32_t first_part = 0, part_count = 0;
-    std::uint32_t items = 0;  // position in a list of lists; 0: none
+    std::uint32_t items = 0;  // index in items_; 0: none
     std::int64_t number = 0;
-    std::string_view text;  // of the bytes
+    std::string_view text;  // points into the bytes
   };
 
   enum class End {
     kStop,       // STOP was reached
-    kTruncated,  // the bytes stop before
+    kTruncated,  // the bytes end before STOP
     kLimit,      // more than `max_opcodes`
-    kUnknown,    // an opcode that is none
+    kUnknown,    // an invalid opcode
   };
 
   // `bytes` must outlive the machine.
   explicit PickleMachine(std::string_view bytes, std::size_t start = 0) : bytes_(bytes), at_(start) {}
 
-  // Of what a model's own pickles may have: each takes forty bytes.
+  // The limit for a model's own pickles; each opcode takes forty bytes.
   static constexpr std::size_t kMaxOpcodes = 8'000'000;
-  // Takes time and memory in proportion to the opcodes and the bytes, whatever they are.
+  // Takes time and memory linear in the opcodes and bytes, whatever they are.
   End run(std::size_t max_opcodes);
 
-  std::size_t position() const { return at_; }  // behind the last opcode that was looked at
-  // What the pickle holds; when it stops early, the outermost container that was begun.
+  std::size_t position() const { return at_; }  // after the last opcode processed
+  // Returns the pickled value; when the pickle ends early, the outermost container that was begun.
   std::optional<Id> find_result() const;
 
   const Value& value(Id id) const { return values_[id]; }
-  std::size_t value_count() const { return values_.size(); }  // ids are below; in the order of their making
+  std::size_t value_count() const { return values_.size(); }  // ids are smaller, in order of creation
   std::span<const Id> parts(Id id) const {
     return std::span(parts_).subspan(values_[id].first_part, values_[id].part_count);
   }
   const std::vector<Item>& items(Id id) const { return items_[values_[id].items]; }
   bool is_global(Id id, std::string_view module, std::string_view name) const;
-  // "module.name" of a global, at most `max_size` bytes of each; empty for other values.
+  // Returns "module.name" of a global, each cut to `max_size` bytes; empty for other values.
   std::string global_name(Id id, std::size_t max_size) const;
 
  private:
   enum class Step { kDone, kUnknown, kTruncated };
   static constexpr Id kMark = UINT32_MAX;
-  static constexpr Id kNothing = 0;  // stands for what a wrong pickle takes from an empty stack
+  static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
   Id make(Kind kind);
   void push(Kind kind) { stack_.push_back(make(kind)); }
@@ -98,8 +98,8 @@ class PickleMachine {
   std::size_t max_opcodes_ = 0;
   bool stopped_ = false;
   std::deque<Value> values_{Value{}};
-  std::vector<Id> parts_;                     // of all values, one behind the other
-  std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is everybody's empty one
+  std::vector<Id> parts_;                     // of all values, concatenated
+  std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is empty and shared
   std::vector<Id> stack_;
   std::vector<Id> memo_;
 };

@@ -1,4 +1,4 @@
-// Adds up what calls of operators cost, in the order in which they run.
+// Sums up the costs of operator calls, in execution order.
 #pragma once
 
 #include <cstddef>
@@ -17,60 +17,62 @@
 
 namespace fxtrace {
 
-// What the table of operators says of one, worked out once for the whole program.
+// The operator table's facts about an operator, computed once per thread.
 struct CostedOperator {
   CalledOperator called;
   std::string target;  // "aten.add.Tensor"
   CostRule rule = nullptr;
   std::vector<Alias> aliases;
-  std::vector<AbstractValue> defaults;  // by argument; unknown where there is none
+  std::vector<AbstractValue> defaults;  // by argument; unknown when there is none
 };
-// Of a row of the table; for the thread that asks.
+// Returns the facts of a row; cached for the calling thread.
 const CostedOperator& costed_operator(const Operator& op);
 
-// Bytes of its elements; absent when its dtype is not known, or 64 bits are not enough.
+// Returns the size of the tensor's elements in bytes; absent when its dtype is unknown, or 64 bits are not
+// enough.
 std::optional<SymInt> bytes_of(const TensorInfo& info);
 
-// Where two costs exclude each other, the one with more multiply-accumulates; both where nobody can tell.
+// Returns the greater of two costs of which only one is incurred, by multiply-accumulates; when they cannot
+// be compared, a bound for both.
 Cost dearer(const Cost& a, const Cost& b);
-// The same `times` over, one after another.
+// Returns the cost of `times` consecutive runs.
 Cost repeated(const Cost& cost, const SymInt& times);
 
-// Of an operator that runs subgraphs, whose costs are `inside`: `times` over where it runs them again and
-// again.
+// Returns the cost of an operator that runs subgraphs with the costs `inside`, `times` times if it is a loop.
 Cost cost_of_runs(const std::string& target, const std::vector<Cost>& inside,
                   const std::optional<SymInt>& times);
-// Of its arguments the one whose first tensor's first dimension says how often; nothing for other operators.
+// Returns the index of the argument whose first tensor's first dimension is the number of iterations; nothing
+// for other operators.
 std::optional<std::size_t> find_repeating_argument(const TargetParts& target);
 
-// What Python does with values that are there, and tensors made of numbers.
+// Returns whether the target only handles existing Python values, or makes tensors of numbers.
 bool is_plain_python(const TargetParts& target);
 
-// Memory of a tensor is held from the call that makes it to the last call that uses it, or to the end for
-// what is kept.  A result that may be a view is taken for one where its bytes are those of the argument.
+// A log of calls.  A tensor's memory is live from the call that makes it to its last use, or to the end if it
+// is kept.  A result that may be a view counts as one when it has as many bytes as the argument.
 class CostLog {
  public:
   // `dimensions` must outlive this.
   explicit CostLog(ShapeEnv& dimensions);
 
-  // A call of an operator.  `results` are told which memory they are in.
+  // Adds a call of an operator, and sets MemoryId in `results`.
   void call(const CostedOperator& op, const CallArguments& args, std::vector<AbstractValue>& results);
-  // Of a function or module whose cost is known as a whole, or not at all.  `args` are used; results that
-  // take no new memory are in that of the first argument.
+  // Adds a call of a function or module with the total cost `inside`.  `args` are used by it; results without
+  // new memory share that of the first argument.
   void call(const Cost& inside, const std::vector<const AbstractValue*>& args,
             std::vector<AbstractValue>& results);
-  // Something runs that nobody can tell the cost of.
+  // Adds a call of unknown cost.
   void add_unknown(std::string name);
 
-  // A tensor that is there from the start, to the end.
+  // Adds a tensor that is live from start to end.
   void hold(AbstractValue& value);
-  // Of tensors that are given back.
+  // Keeps the memory of a returned value live to the end.
   void keep(const AbstractValue& value);
 
   Cost cost() const { return calls_ == 1 && last_.memories == 0 ? last() : cost_since({}); }
-  Cost last() const;  // of the last call alone
+  Cost last() const;  // the cost of the last call
 
-  // What was added since can be taken back; memory that was used stays in use.
+  // A point to roll back to.  Uses of memory noted since then are kept.
   struct Mark {
     std::size_t macs = 0, unknown = 0, memories = 0, extra = 0;
     std::int64_t unsized = 0;
@@ -78,20 +80,19 @@ class CostLog {
   };
   Mark mark() const;
   void undo_to(const Mark& mark);
-  // Of two ways that were added one after the other, `first` to `second` and from there on, the dearer
-  // counts.
+  // Keeps the greater cost of two alternatives: the calls from `first` to `second`, and those from there on.
   void choose(const Mark& first, const Mark& second);
 
  private:
   struct Memory {
     SymInt bytes;
-    std::uint32_t made = 0, last_use = 0;  // calls, from 1; 0: held from the start
+    std::uint32_t made = 0, last_use = 0;  // call numbers, from 1; 0: live from the start
   };
 
-  // Of a call whose cost is known as a whole, besides its results.
+  // Memory of a call with a known total cost, apart from its results.
   struct Extra {
     std::uint32_t call;
-    SymInt made;  // all together
+    SymInt made;  // in total
     SymInt held;  // at one time
   };
 
@@ -106,7 +107,7 @@ class CostLog {
   ShapeEnv& dimensions_;
   std::uint32_t number_;
   std::uint32_t calls_ = 0;
-  std::vector<SymInt> macs_;  // none of them 0
+  std::vector<SymInt> macs_;  // nonzero terms
   std::vector<std::pair<std::string, std::int64_t>> unknown_;
   std::int64_t unsized_ = 0;
   std::int64_t uses_ = 0;

@@ -1,5 +1,5 @@
-// The arguments of a call in a graph, in the order of the operator's schema, with its defaults for those that
-// were left out; and what a Meta tells of a value.
+// Arguments of a call in a graph as abstract values, in the order of the operator's schema and with its
+// defaults.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace fxtrace {
 
 AbstractValue known_value(const Meta& meta);
 
-// A plain value as it stands in a graph; `value_of(reference)` tells the others.  Unknown for what rules do
-// not ask for.
+// Converts an argument to an abstract value; value_of(reference) converts references.  Unknown for values
+// that no rule asks for.
 template <class Reference, class ValueOf>
 AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueOf& value_of) {
   using Any = BasicArgument<Reference>;
@@ -24,7 +24,7 @@ AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueO
     sequence.reserve(items.size());
     for (const Any& item : items) {
       AbstractValue part = known_value(item, value_of);
-      // Long lists may stand in many places.
+      // Lists within lists are left out: a long one may occur in many places.
       if (item.template is<Reference>() && part.sequence() != nullptr) part = {};
       sequence.push_back(std::move(part));
     }
@@ -44,7 +44,7 @@ AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueO
   return argument.template is<typename Any::None>() ? AbstractValue{NoneValue{}} : AbstractValue{};
 }
 
-// `ValueOf`: const AbstractValue& of a Reference, which stays where it is.
+// `ValueOf` returns a const AbstractValue& for a Reference, which must stay valid.
 template <class Call, class Reference, class ValueOf>
 class KnownArguments final : public CallArguments {
  public:
@@ -82,7 +82,7 @@ class KnownArguments final : public CallArguments {
   const CostedOperator& op_;
   const Call& call_;
   const ValueOf& value_of_;
-  mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // of literals that were asked for
+  mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// A value as the engine hands it out, and the way in which its functions say that they fail.
+// The engine's values, and its error handling.
 #pragma once
 
 #include <exception>
@@ -12,13 +12,13 @@
 
 struct FxtraceValue {
   c10::IValue value;
-  std::string text;  // what as_text() has given back
+  std::string text;  // the last result of as_text()
 };
 
 namespace fxtrace::execute {
 
-// As graphs have it: a future, since what is forked has run when it is handed out, and a member of an enum
-// are their values.
+// Wraps a value.  A future, which has completed by then, and a member of an enum are replaced by their
+// values, as in graphs.
 inline FxtraceValue* make(c10::IValue value) {
   while (value.isFuture() && value.toFuture()->hasValue()) value = value.toFuture()->value();
   if (value.isEnum()) value = value.toEnumHolder()->value();
@@ -27,7 +27,7 @@ inline FxtraceValue* make(c10::IValue value) {
 
 std::string& failure_text();
 
-// f(), or `failed` where it throws.
+// Returns f(), or `failed` when it throws; failure() then says why.
 template <class Result, class F>
 Result guarded(Result failed, F&& f) {
   try {
@@ -44,7 +44,7 @@ FxtraceValue* value_of(F&& f) {
   return guarded<FxtraceValue*>(nullptr, [&] { return make(f()); });
 }
 
-// The parts of FxtraceEngine.
+// Each fills in a part of FxtraceEngine.
 void add_tensors(FxtraceEngine& engine);
 void add_calls(FxtraceEngine& engine);
 void add_scripts(FxtraceEngine& engine);
@@ -53,7 +53,7 @@ void add_python(FxtraceEngine& engine);
 
 at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 
-// The arguments as the schema wants them; throws c10::Error that says what does not fit.
+// Matches the arguments to the schema; throws c10::Error, which says what does not fit.
 std::vector<c10::IValue> bound(const c10::FunctionSchema& schema, const FxtraceArguments& arguments);
 
 }  // namespace fxtrace::execute

@@ -1,5 +1,5 @@
-// What the plugin exports, which is a shared library that LibTorch is linked to: plain C, so that it can be
-// built with any LibTorch.
+// The interface of the plugin, a shared library that is linked to LibTorch.  It is plain C, so that the
+// plugin can be built with any LibTorch.
 #pragma once
 
 #include <stddef.h>  // NOLINT(modernize-deprecated-headers): as in C
@@ -7,16 +7,17 @@
 
 extern "C" {
 
-// Takes the schema of an operator, "pkg::op.overload(Tensor x) -> Tensor", or of a method of the class
-// `class_name`, "__torch__.torch.classes.pkg.Class", without its qualified name; that is "" for operators.
+// Receives the schema of an operator, "pkg::op.overload(Tensor x) -> Tensor", or of a method, without its
+// qualified name, of the class `class_name`, "__torch__.torch.classes.pkg.Class".  `class_name` is "" for
+// operators.
 using FxtraceDeclare = void (*)(void* context, const char* class_name, const char* schema);
 
-// Loads the shared libraries and calls `declare` for everything that is registered then.  Gives back null, or
-// which library cannot be loaded and why; that text stays until the next call.  Not for several threads.
+// Loads the shared libraries and calls `declare` for everything registered afterwards.  Returns null, or an
+// error text that names the library and is valid until the next call.  Not thread-safe.
 const char* fxtrace_load_operators(const char* const* libraries, size_t count, FxtraceDeclare declare,
                                    void* context);
 
-// A value of LibTorch, an IValue.  Who gets one releases it.
+// A value of LibTorch, an IValue.  The caller that receives one must release() it.
 struct FxtraceValue;
 
 enum FxtraceKind {
@@ -30,7 +31,7 @@ enum FxtraceKind {
   kFxtraceList,
   kFxtraceTuple,
   kFxtraceDict,
-  kFxtraceObject,  // of a class: modules too
+  kFxtraceObject,  // an instance of a class, modules included
   kFxtraceOther
 };
 
@@ -43,41 +44,41 @@ struct FxtraceArguments {
   size_t named_count;
 };
 
-// The elements of a tensor as numbers; of complex ones their absolute values.
+// Statistics of a tensor's elements; of absolute values for complex tensors.
 struct FxtraceStatistics {
   int64_t elements, not_finite;
-  double least, greatest, mean;  // of the finite ones; 0 where there are none
+  double least, greatest, mean;  // of the finite elements; 0 if there are none
 };
 
 struct FxtraceDifference {
-  int64_t elements;  // that differ; all where the forms do
-  double greatest;   // absolute difference; infinity where one is not finite
+  int64_t elements;  // number that differ; all when shape or dtype differ
+  double greatest;   // greatest absolute difference; infinity when an element is not finite
 };
 
-// Of tensors on the CPU, in bytes, since counting began.
+// Memory of CPU tensors in bytes, since counting began.
 struct FxtraceMemory {
-  int64_t allocated, held;  // all together, and what is not released yet
-  int64_t peak;             // the most that was held at a time since the last question
+  int64_t allocated, held;  // total, and not yet released
+  int64_t peak;             // maximum of `held` since the last query
 };
 
-// Reads `size` bytes at `offset` into `to`; gives back how many there were.
+// Reads `size` bytes at `offset` into `to`; returns the number of bytes read.
 using FxtraceRead = size_t (*)(void* context, uint64_t offset, void* to, size_t size);
-// The bytes of the record "data/3", mapped into memory that may be written to and stays as long as the model
-// may run; `size` is their number then.  Null: it has to be read.
+// Returns the bytes of the record "data/3", mapped into writable memory that lives as long as the model, and
+// sets `size`.  Null when the record has to be read.
 using FxtraceMap = void* (*)(void* context, const char* record, size_t* size);
-// The digest of a tensor that an operator has made.
+// Receives the digest of a tensor that an operator has made.
 using FxtraceMade = void (*)(void* context, uint64_t digest);
 
-// What runs models.  A function that gives back a value gives null where it fails, others false; failure()
-// says why.  Values are null nowhere else.  Not for several threads.
+// The engine that runs models.  On failure, functions that return a value return null, others false, and
+// failure() says why.  Not thread-safe.
 struct FxtraceEngine {
-  const char* version;  // of LibTorch: "2.13.0"
+  const char* version;  // LibTorch's version: "2.13.0"
   const char* (*failure)();
 
-  // Makes what is made at first use, for which files may have to be read: afterwards, running a model opens
-  // nothing.  One thread, and operators in the order in which the code has them.
+  // Does all lazy initialisation that may open files, so that running a model opens none afterwards.  Selects
+  // one thread, and execution of operators in the order of the code.
   bool (*prepare)();
-  void (*seed)(uint64_t seed);  // of the operators that draw random numbers
+  void (*seed)(uint64_t seed);  // seeds the random number generators
 
   // --- values ---
   void (*release)(FxtraceValue* value);
@@ -88,69 +89,69 @@ struct FxtraceEngine {
   FxtraceValue* (*complex)(double real, double imaginary);
   FxtraceValue* (*text)(const char* data, size_t size);
   FxtraceValue* (*device)(const char* name);
-  FxtraceValue* (*dtype)(const char* name);  // an integer, as TorchScript has it; so the next two
+  FxtraceValue* (*dtype)(const char* name);  // TorchScript's integer for it, as the next two
   FxtraceValue* (*layout)(const char* name);
   FxtraceValue* (*memory_format)(const char* name);
   FxtraceValue* (*list)(FxtraceValue* const* items, size_t count);
   FxtraceValue* (*tuple)(FxtraceValue* const* items, size_t count);
   FxtraceValue* (*dict)(FxtraceValue* const* keys, FxtraceValue* const* values, size_t count);
-  // A view of memory that the caller keeps as long as anything may use it.  `bytes` bounds what the tensor
-  // may reach; strides and offset are counted in elements.
+  // A view of memory that the caller owns and must keep alive.  `bytes` bounds the memory that the tensor may
+  // reach; strides and offset are in elements.
   FxtraceValue* (*tensor)(const char* dtype, const int64_t* sizes, const int64_t* strides, size_t dims,
                           int64_t offset, void* data, size_t bytes);
-  // Normally distributed numbers; integers and booleans are uniform in low..high.
+  // Normally distributed numbers; integers and booleans are uniformly distributed in low..high.
   FxtraceValue* (*random_tensor)(const char* dtype, const int64_t* sizes, size_t dims, int64_t low,
                                  int64_t high, uint64_t seed);
-  FxtraceValue* (*unpickle)(const char* data, size_t size);  // what torch.save wrote: tensors and containers
+  FxtraceValue* (*unpickle)(const char* data, size_t size);  // a file of torch.save: tensors and containers
   FxtraceValue* (*deep_copy)(FxtraceValue* value);
 
   FxtraceKind (*kind)(FxtraceValue* value);
-  bool (*as_bool)(FxtraceValue* value);  // of the kind; these fail for no value that has it
+  bool (*as_bool)(FxtraceValue* value);  // never fails for a value of the kind, nor do the next ones
   int64_t (*as_int)(FxtraceValue* value);
   double (*as_real)(FxtraceValue* value);
-  const char* (*as_text)(FxtraceValue* value);  // stays while the value does; of other kinds, a description
-  size_t (*size)(FxtraceValue* value);          // of a list, tuple or dict; the dimensions of a tensor
+  const char* (*as_text)(FxtraceValue* value);  // valid as long as the value; a description for other kinds
+  size_t (*size)(FxtraceValue* value);          // length of a list, tuple or dict; rank of a tensor
   FxtraceValue* (*item)(FxtraceValue* value, size_t index);
   FxtraceValue* (*key)(FxtraceValue* value, size_t index);
-  int64_t (*extent)(FxtraceValue* tensor, size_t dimension);  // -1 where a nested tensor has several
+  int64_t (*extent)(FxtraceValue* tensor, size_t dimension);  // -1 when it varies in a nested tensor
   const char* (*dtype_of)(FxtraceValue* tensor);
 
   // --- comparing tensors ---
   uint64_t (*digest)(FxtraceValue* tensor);  // of dtype, sizes and elements
   bool (*statistics)(FxtraceValue* tensor, FxtraceStatistics* to);
-  // Elements differ that are not the same bits, or where |a - b| > absolute + relative * |b|; nan is like
-  // nan.
+  // Elements differ when |a - b| > absolute + relative * |b|, or, with both tolerances 0, when their bits do;
+  // nan equals nan.
   bool (*compare)(FxtraceValue* a, FxtraceValue* b, double absolute, double relative, FxtraceDifference* to);
 
-  // --- running ---
-  // "aten::add", "Tensor"; `overload` null: the one that takes the arguments.  Several results are a tuple.
+  // --- running --- Calls "aten::add", "Tensor"; with a null `overload`, the first that accepts the
+  // arguments.  Several results are returned as a tuple.
   FxtraceValue* (*call)(const char* name, const char* overload, const FxtraceArguments* arguments);
-  // Calls `made` for every tensor that operators make, until it is called with null.
+  // Calls `made` for every tensor that operators make, until watch() is called with null.
   void (*watch)(FxtraceMade made, void* context);
   void (*count_memory)(bool on);
   FxtraceMemory (*memory)();
 
-  // --- TorchScript ---
-  // With `map`, which may be null, tensors lie where it says.
+  // --- TorchScript --- `map`, which may be null, provides the memory of tensors.
   FxtraceValue* (*load)(FxtraceRead read, FxtraceMap map, void* context, uint64_t size);
   FxtraceValue* (*attribute)(FxtraceValue* object, const char* name);
   bool (*has_method)(FxtraceValue* object, const char* name);
-  // "__call__" is forward with the hooks of the module.
+  // Calls a method; "__call__" is forward with the module's hooks.
   FxtraceValue* (*call_method)(FxtraceValue* object, const char* name, const FxtraceArguments* arguments);
-  // A function of the code that `module` was loaded with: "pkg.ops.nms".
+  // Calls a function of the archive that `module` was loaded from: "pkg.ops.nms".
   FxtraceValue* (*call_function)(FxtraceValue* module, const char* name, const FxtraceArguments* arguments);
 
-  // --- what is no operator: vmap and autocast, which change how operators run, and some more ---
-  // A function that torch has in Python alone: "torch.amp.autocast_mode._enter_autocast".
+  // --- functions that are not operators: vmap and autocast, which change how operators run, and a few more
+  // --- Calls a function that torch implements in Python only: "torch.amp.autocast_mode._enter_autocast".
   FxtraceValue* (*call_python)(const char* name, const FxtraceArguments* arguments);
-  void (*leave_modes)();  // as if nothing had been entered
+  void (*leave_modes)();  // leaves all modes that were entered
 
   // --- objects of C++ classes ---
   FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // as torch.export.save writes one
-  // The tuple of constants of a TorchScript archive.
+  // Returns the tuple of constants of a TorchScript archive.
   FxtraceValue* (*constants)(FxtraceRead read, void* context, uint64_t size);
 };
 
-// The one there is.  `size` is what the caller takes sizeof(FxtraceEngine) for: null where that is another.
+// Returns the engine, of which there is one.  `size` is the caller's sizeof(FxtraceEngine); null when it does
+// not match.
 const FxtraceEngine* fxtrace_engine(size_t size);
 }

@@ -1,4 +1,4 @@
-// Which results share memory with which arguments, and how views are undone.
+// Aliases between results and arguments of operators, and inverses of views.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace fxtrace {
 
-// Memory that a result and an argument share.
+// An alias: memory that a result and an argument share.
 struct Alias {
   std::size_t result = 0, argument = 0;
-  bool always = true;        // false: the values decide whether the result is a copy
-  bool may_be_same = false;  // the result may be the argument itself, or one of those in the list
-  bool of_elements = false;  // results are elements of a container argument, or the other way round
+  bool always = true;        // false: depending on the values, the result may be a copy
+  bool may_be_same = false;  // the result may be the argument itself, or an item of the list
+  bool of_elements = false;  // results are elements of a container argument, or vice versa
 };
 std::vector<Alias> aliases(const Operator& op);
-std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // its own, read before
+std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // the parsed schema of `op`
 
-// How to give a tensor the value that it has after a view of it was overwritten.
+// The operator that computes a base's new value after a view of it was overwritten.
 struct ViewInverse {
   std::string_view target;  // empty: there is no such operator
   enum class Form : std::uint8_t {
@@ -31,8 +31,8 @@ struct ViewInverse {
     kBaseChangedRest,  // target(base, changed, the view's further arguments)
     kPermutation,      // target(changed, the inverse permutation)
     kSwappedRest,      // target(changed, the view's third argument, its second)
-    kPart,             // target(base, changed, dim, index or start, end): of the n-th result
-    kWindows           // target(base, indices, changed): of windows along a dimension
+    kPart,             // target(base, changed, dim, index or start, end), for the n-th result
+    kWindows           // target(base, indices, changed), for windows along a dimension
   } form = Form::kNone;
 
   bool empty() const { return form == Form::kNone; }

@@ -1,5 +1,5 @@
-// How an operator is done for all samples of torch.vmap at once, when the dimensions of the batch come first:
-// torch's batching rules (ATen/functorch), in the form that a graph needs.
+// Batching rules: how an operator computes all samples of torch.vmap at once, with the batch dimensions in
+// front.  These are torch's rules (ATen/functorch) in a form for graphs.
 #pragma once
 
 #include <array>
@@ -14,38 +14,38 @@ struct BatchingRule {
   enum class Form : std::uint8_t {
     kUnknown,
     kNone,
-    // One tensor is batched: `argument`, the first if that is empty.
-    kLeading,       // it may have any dimensions in front
-    kOneHot,        // likewise, where the number of classes stands there
-    kPermute,       // `dims` are all of its dimensions
+    // Rules for one batched tensor: `argument`, or the first one if that is empty.
+    kLeading,       // the operator accepts any leading dimensions
+    kOneHot,        // likewise, if the number of classes is a literal
+    kPermute,       // `dims` lists all dimensions of the sample
     kTransposeOne,  // t()
     kSqueezeAll,    // squeeze()
-    kReduce,        // over `dim`, else over all dimensions: by `target`, where the operator has no `dim`
-    kSizes,         // the list `sizes` has those of the result
-    kExpand,        // likewise; the result may have more dimensions
-    kRepeat,        // the list `sizes` has a number for each dimension of the result
-    // Several may be.
+    kReduce,  // reduces over `dim`, else over all dimensions; by `target` when the operator has no `dim`
+    kSizes,   // the list `sizes` is the result's shape
+    kExpand,  // likewise; the result may have more dimensions
+    kRepeat,  // the list `sizes` has one entry for each dimension of the result
+    // Rules for several tensors, any of which may be batched.
     kBroadcast,     // they are broadcast
-    kCopy,          // the second is broadcast to the first; a number of each sample by `target`
-    kEqual,         // they are not: each gets all dimensions of the batch
-    kJoin,          // likewise; all have the same number of dimensions
-    kGather,        // likewise; the result has the sizes of `argument`
-    kSizesOf,       // `target` gives the first the sizes of the second
+    kCopy,          // the second is broadcast to the first; a scalar per sample uses `target`
+    kEqual,         // the tensors are not broadcast: each is expanded over all batch dimensions
+    kJoin,          // likewise; all have the same rank
+    kGather,        // likewise; the result has the shape of `argument`
+    kSizesOf,       // `target` gives the first the shape of the second
     kTypeOf,        // the first gets the dtype and device of the second
     kIndex,         // self[indices]
-    kIndexSelect,   // likewise, by one index of a dimension
+    kIndexSelect,   // likewise, by one index tensor for a dimension
     kEmbedding,     // weight[indices]
     kDot,           // of vectors
     kOuter,         // likewise
     kMatmul,        // of vectors, matrices and batches of matrices
     kAddMatmul,     // self + a @ b
     kLinear,        // input @ weight.T + bias
-    kNormalize,     // the last dimensions, which weight and bias have
-    kLoss,          // they are broadcast, and what comes of it is reduced
-    kCrossEntropy,  // of a class for each row
+    kNormalize,     // normalises the last dimensions, those of weight and bias
+    kLoss,          // the tensors are broadcast and the result is reduced
+    kCrossEntropy,  // with one class for each row
     kEinsum,
-    // Over [N, C, ...]; see passes/remove_batch_dims/batch_channels.cpp.
-    kPool,  // over `spatial` dimensions; N may be missing
+    // Rules for operators over [N, C, ...]; see passes/remove_batch_dims/batch_channels.cpp.
+    kPool,  // over `spatial` dimensions; N may be absent
     kConvolution,
     kTransposedConvolution,
     kBatchNorm,
@@ -53,21 +53,21 @@ struct BatchingRule {
   } form = Form::kUnknown;
   std::string_view argument = {}, target = {};
   std::string_view sizes = {};
-  std::array<std::string_view, 2> fixed = {};  // arguments that must be left out or have their defaults
+  std::array<std::string_view, 2> fixed = {};  // arguments that must be absent or have their defaults
   std::uint8_t spatial = 0;
-  bool of_result = false;     // dimensions that arguments name are those of the result
-  bool keeps_dtypes = false;  // each result has that of its tensor
+  bool of_result = false;     // dimensions named by arguments are those of the result
+  bool keeps_dtypes = false;  // each result has the dtype of its tensor
 
   bool empty() const { return form == Form::kUnknown; }
 };
 
-// kBroadcast for what is pointwise and has no row that says otherwise; never kUnknown.
+// Returns the operator's rule; kBroadcast for a pointwise operator without a rule in its row.
 BatchingRule batching_rule(const Operator& op);
 
-// Says a dimension, or several: from 0, or from -1 at the end.
+// Returns whether the parameter names one or several dimensions: counted from 0, or from -1 at the end.
 bool names_dimensions(const SchemaArgument& argument);
 
-// What stands in a graph around the operators of a function that torch.vmap runs
+// The calls that torch.vmap leaves in a graph around the operators of its function
 // (torch/_functorch/predispatch.py).
 enum class VmapFunction : std::uint8_t {
   kNone,

@@ -1,4 +1,4 @@
-// A call of an operator as the shape rules see it: what it is, and what is known of its arguments.
+// A call of an operator as seen by the shape rules: the operator, and what is known of its arguments.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace fxtrace {
 
-// Thrown by a rule, or by what it asks for, when the result cannot be told.
+// Thrown by a rule, or by its helpers, when the result cannot be determined.
 struct CannotTell {};
 
-// Thrown where torch raises for every value that the arguments may have: says why, with the sizes or types.
+// Thrown when torch would raise for all possible values of the arguments; the message says why, with the
+// sizes or types.
 struct Raises {
   std::string message;
 };
 
-// TorchScript's numbers of what rules ask for.
+// TorchScript's numbers for the layouts and memory formats that rules test.
 inline constexpr std::int64_t kStridedLayout = 0, kSparseLayout = 1, kContiguousFormat = 0,
                               kChannelsLastFormat = 2, kChannelsLast3dFormat = 3;
 
@@ -35,25 +36,27 @@ struct CalledOperator {
   }
 };
 
-// What the code says of a value's type, where nothing else may be known of it.
+// The static type of a value, known even when nothing else is.
 struct ValueType {
   enum class Kind : std::uint8_t { kAny, kNone, kTensor, kInt, kFloat, kBool, kComplex } kind = Kind::kAny;
-  std::uint8_t lists = 0;  // 2: a list of lists of `kind`
+  std::uint8_t lists = 0;  // nesting depth of lists; 2: a list of lists of `kind`
   bool operator==(const ValueType&) const = default;
 };
 
-// The arguments of a call, in the order of the schema.  Whoever has other values converts them when they are
-// asked for: a list may be long, and no rule look at it.
+// The arguments of a call, in the order of the schema.  Derived classes convert their values on demand, as a
+// list may be long and not looked at by any rule.
 class CallArguments {
  public:
   virtual ~CallArguments() = default;
 
   virtual std::size_t size() const = 0;
-  // These two cost nothing that grows with the value.  `i` is less than size().
+  // Both take constant time, however large the value is.  `i` must be less than size().
   virtual ValueType type(std::size_t i) const = 0;
-  // A plain value that stands in the code, and no result of the graph nor a container of such.
+  // Returns whether the argument is a literal of the code, not a result of the graph or a container of
+  // results.
   virtual bool is_literal(std::size_t i) const = 0;
-  // Throws CannotTell when there are not as many.  Stays valid as long as this object.
+  // Returns an argument.  Throws CannotTell for an index out of range.  The reference is valid as long as
+  // this object.
   const AbstractValue& operator[](std::size_t i) const {
     if (i >= size()) throw CannotTell{};
     return value(i);
@@ -65,7 +68,7 @@ class CallArguments {
 
 ValueType type_of(const AbstractValue& value);
 
-// Arguments that are known as abstract values from the start.
+// Arguments that are given as abstract values.
 class AbstractArguments final : public CallArguments {
  public:
   explicit AbstractArguments(std::span<const AbstractValue> values) : values_(values) {}

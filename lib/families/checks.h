@@ -1,14 +1,14 @@
-// What LibTorch's kernels for the CPU check of their arguments besides what rules do.
+// Checks of arguments that LibTorch's CPU kernels make in addition to those of the shape rules.
 #pragma once
 
 #include "families/shape_rules.h"
 
 namespace fxtrace {
 
-// Throws Raises where torch raises for every value that the arguments may have.
+// Throws Raises when torch would raise for all possible values of the arguments.
 void check_call(const RuleArguments& args);
 
-// Of an operator whose kernels for the CPU are for floating types alone.
+// The check of operators whose CPU kernels support floating dtypes only.
 void check_floating(const RuleArguments& args);
 
 }  // namespace fxtrace

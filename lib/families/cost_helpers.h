@@ -1,4 +1,4 @@
-// What the cost rules share.
+// Helpers shared by the cost rules.
 #pragma once
 
 #include <string_view>
@@ -9,37 +9,42 @@
 
 namespace fxtrace {
 
-// A tensor argument.  CannotTell for a sparse one: how many of its elements are there depends on data.
+// Returns a tensor argument.  Throws CannotTell for a sparse one, whose number of stored elements depends on
+// data.
 const TensorInfo& operand(const RuleArguments& args, std::string_view name);
 const TensorInfo& first_operand(const RuleArguments& args);
 std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view name);  // of a list
-// An integer that counts something.  CannotTell for a negative one.
+// Returns an integer argument that is a count.  Throws CannotTell for a negative one.
 SymInt count_of(const RuleArguments& args, std::string_view name);
 // The first result.
 const TensorInfo& first_result(const Results& results);
-// Of a dimension, counted from the front or the back.  CannotTell where there is none such.
+// Returns the index of a dimension that is counted from the front or the back.  Throws CannotTell when out of
+// range.
 std::size_t place_of(std::int64_t dim, std::size_t rank);
 std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t rank);
-// Whether it is 1, as far as one can see: a named dimension is taken to be larger.
+// Returns whether the size is the number 1; a named dimension is assumed to be larger.
 bool is_one(const SymInt& size);
-// What a packed weight was packed from, as families/quantized.cpp keeps it.
+// Returns the weight that a packed weight was made from, as families/quantized.cpp keeps it.
 const TensorInfo& packed_weight(const RuleArguments& args, std::string_view name);
 
-// ATen/native/Linear.cpp, sumproduct_pair(): both tensors have all dimensions, 1 where they have none of it;
-// `summed` says which are summed.  A product without a sum is elementwise.
+// Returns the MACs of a contraction of two tensors of equal rank (size 1 for a dimension that one lacks),
+// summed over the dimensions in `summed`; none without a sum, as the product is elementwise.  Source:
+// sumproduct_pair() in ATen/native/Linear.cpp.
 SymInt pair_macs(const Sizes& left, const Sizes& right, const std::vector<bool>& summed);
 
-// Of a convolution's weight (channels, channels of a group, kernel...).
+// Returns the number of weights for each output channel of a convolution's weight (channels, channels of a
+// group, kernel...).
 SymInt weights_of_channel(const TensorInfo& weight);
-// Numbers of four bits stand in twos along the inner dimension.
+// Returns how many numbers an element holds: two for 4-bit numbers, packed along the inner dimension.
 std::int64_t numbers_in_element(const TensorInfo& info);
-// Of two factors, what is summed for each element of their matrix product.
+// Returns the size of the dimension that a matrix product of both sums over.
 SymInt inner_size(const TensorInfo& a, const TensorInfo& b);
-// Of the arguments `first` and `second`.  Where nothing tells the result, a second factor without a batch
-// leaves nothing open.
+// Returns the MACs of the matrix product of the arguments `first` and `second`.  When the result is unknown,
+// a second factor without batch dimensions still determines them.
 SymInt product_macs(const RuleArguments& args, const Results& results, std::string_view first,
                     std::string_view second);
-// A rule: whatever form the weight is kept in, the features of the input are summed for each of the result.
+// A rule for linear layers, whatever the form of the weight: each feature of the result is a sum over the
+// input's features.
 SymInt linear_macs(const RuleArguments& args, const Results& results);
 
 }  // namespace fxtrace

@@ -1,10 +1,10 @@
-// How many multiply-accumulates an operator does, from what is known of its arguments and results.
+// Cost rules: the number of multiply-accumulates (MACs) of an operator, from its arguments and results.
 //
-// What counts is the multiply-accumulates of matrix products, and of what is done as such: convolutions,
-// attention, recurrent layers.  That is half of what torch.utils.flop_counter counts, which takes two
-// operations for each.  Elementwise operations, reductions, normalisations, pooling, interpolation, losses
-// and what moves elements count none.  Masks, causal or not, leave nothing out.  docs/costs.md has a formula
-// and a source for each family.
+// MACs are counted for matrix products and operators built on them: convolutions, attention, recurrent
+// layers.  This is half the number of FLOPs of torch.utils.flop_counter, which counts two for each MAC.
+// Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement count
+// none.  Masks, causal or not, do not reduce the count.  docs/costs.md has a formula and a source for each
+// family.
 #pragma once
 
 #include <string_view>
@@ -15,15 +15,15 @@
 
 namespace fxtrace {
 
-// Throws CannotTell where a size that it needs is not known, and SymbolicError.  `results` are those of the
-// call, one for each of the schema, unknown where nothing tells.
+// A cost rule.  `results` has one entry for each result of the schema, which may be unknown.  Throws
+// CannotTell when a size that it needs is unknown, and SymbolicError.
 using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 
-// The rule of an operator such as "aten::conv2d", for all of its overloads; null when nobody knows what it
-// costs.  An operator that does no multiply-accumulate has one too.
+// Returns the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
+// unknown.  Operators without MACs have a rule too.
 CostRule find_cost_rule(const Operator& op);
 
-// The rule of those that do none.
+// The rule of operators without MACs.
 SymInt no_macs(const RuleArguments& args, const Results& results);
 
 }  // namespace fxtrace

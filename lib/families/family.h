@@ -1,6 +1,6 @@
-// What is known of each operator besides what torch registers (operators/operators.h): a row in the file of
-// its family feeds everything that decides about operators.  An operator without a row does what its schema
-// and torch's own tags say.
+// Facts about operators beyond what torch registers (operators/operators.h).  Each operator has a row in the
+// file of its family, from which all decisions about it are made; without a row, its schema and torch's tags
+// decide.
 #pragma once
 
 #include <array>
@@ -20,52 +20,54 @@
 
 namespace fxtrace {
 
-// What kernels refuse besides what the shape rule refuses: throws Raises.
+// A check for arguments that kernels refuse and the shape rule does not.  Throws Raises.
 using Check = void (*)(const RuleArguments& args);
 
-// What of a tensor the answer to a question depends on.
+// The aspect of a tensor that the answer to a query depends on.
 enum class Facet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
 
-// What its parameters tell of the input that an operator is given first, where a module's forward begins with
-// it.
+// What an operator's parameters tell about its first input, for guesses about a module whose forward begins
+// with the operator.
 struct Example {
   enum class Form : std::uint8_t {
     kNone,
-    kImages,    // [N, C, and sizes]: of the weight, the number of groups and whether it is transposed
+    kImages,    // [N, C, sizes...]; from the weight, the number of groups, and whether the convolution is
+                // transposed
     kIndices,   // int64[N, T]
     kLast,      // [N, C] or [N, T, C]: the weight is [any, C]
     kRows,      // likewise: the weight is [C, any] or [C]
     kChannels,  // [N, C, H, W] or [N, C]: the weight is [C]
   } form = Form::kNone;
-  std::uint8_t weight = 0, groups = 0, transposed = 0;  // which arguments; 0: there is none such
+  std::uint8_t weight = 0, groups = 0, transposed = 0;  // indices of arguments; 0: none
 };
 
 struct OperatorFacts {
-  // ---- Of all overloads, and of add_ where add is named, but for the traits ----
+  // ---- For all overloads, and also for add_ in the row of add (except for traits) ----
   Traits traits = 0;
-  std::string_view synonym_of = {};  // "abs" of absolute, as torch's NormalizeOps has it
+  std::string_view synonym_of = {};  // "abs" for absolute, as in torch's NormalizeOps
   ShapeRule shape = nullptr;         // sizes and dtypes of the results
-  ShapeRule of_sparse = nullptr;     // the same of a call that takes a sparse tensor
+  ShapeRule of_sparse = nullptr;     // the same for calls with a sparse tensor
   Check check = nullptr;
-  std::array<std::string_view, 2> same_dtype = {};  // arguments that must have one dtype
-  CostRule macs = nullptr;                          // see find_cost_rule() for what has none
-  // A result that may be an argument, where the schema tells no alias: its place and the argument's.
+  std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
+  CostRule macs = nullptr;                          // see find_cost_rule() for operators without one
+  // A result that may be an argument although the schema has no alias annotation: indices of result and
+  // argument.
   std::optional<std::pair<std::size_t, std::size_t>> hidden_alias = {};
-  // ---- Of one overload, where the row names one; else of all that write to no `out` ----
+  // ---- For one overload, if the row names one; else for all that do not write to `out` ----
   BatchingRule batch = {};
   IdentityRule identity = {};
   ViewInverse inverse = {};
-  // ---- Of an input ----
-  Facet asks = Facet::kSizes;  // of a question
+  // ---- About inputs ----
+  Facet asks = Facet::kSizes;  // of a query
   Example example = {};
-  // ---- Python's function where it has another name (python_spelling.h) ----
-  std::string_view on_values = {};  // where no argument is a tensor
-  std::string_view python = {};     // whatever the arguments
+  // ---- Python's function, if it has another name (python_spelling.h) ----
+  std::string_view on_values = {};  // when no argument is a tensor
+  std::string_view python = {};     // for all arguments
 };
 
-// `names` are set apart by spaces: "conv2d" stands for all overloads of aten::conv2d, "to.dtype" for one of
-// them and "all." for the one without a name, "torchvision::nms" for an operator of another library.  A name
-// stands in one row.
+// A row.  `names` are separated by spaces: "conv2d" means all overloads of aten::conv2d, "to.dtype" one
+// overload, "all." the overload without a name, "torchvision::nms" an operator of another library.  Each name
+// is in one row only.
 struct OperatorRow {
   std::string_view names;
   OperatorFacts facts;
@@ -104,7 +106,7 @@ Family sparse_family();
 Family values_family();
 Family views_family();
 
-// All of them, in this order.
+// Returns all families, in this order.
 std::span<const Family> families();
 
 template <class Visit>
@@ -115,7 +117,7 @@ void for_each_row(const Visit& visit) {
   }
 }
 
-// The row of "aten::add", for all overloads; of nothing when there is none.
+// Returns the facts of "aten::add" for all overloads; empty facts when there is no row.
 const OperatorFacts& facts_of(std::string_view base_name);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// When an operator gives back what it is given, so that it may be left out.
+// Identity rules: the conditions under which an operator returns its input, so that it can be removed.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@ struct IdentityRule {
   enum class When : std::uint8_t {
     kNever,
     kAlways,
-    kSameType,         // dtype, device and layout that it asks for are the input's, and it asks for no copy
+    kSameType,         // the requested dtype, device and layout are the input's, and no copy is requested
     kSameTypeAsOther,  // `argument` has the input's
-    kSameAsOther,      // likewise, and its sizes
-    kSameSizes,        // the list `argument` has the input's sizes; -1 stands for one of them
-    kSameSizesOrAny,   // likewise, and -1 for any of them
+    kSameAsOther,      // likewise, and the same sizes
+    kSameSizes,        // the list `argument` is the input's sizes, with at most one -1
+    kSameSizesOrAny,   // likewise, with any number of -1
     kSameOrder,        // the list `argument` is 0, 1, 2, ...
-    kSameDims,         // `dim0` and `dim1` are one
-    kOneDimension,     // the input has one
-    kFullRange,        // `start`, `end` and `step` take all of `dim`
+    kSameDims,         // `dim0` and `dim1` are equal
+    kOneDimension,     // the input has rank 1
+    kFullRange,        // `start`, `end` and `step` select all of `dim`
     kEvaluation,       // `train` is False
   } when = When::kNever;
   std::string_view argument = {};
-  bool copies = false;    // the values, in other memory
-  std::size_t gives = 0;  // which of its arguments
-  bool writes = false;    // its first argument, and gives that memory back
+  bool copies = false;    // the result is a copy with the same values
+  std::size_t gives = 0;  // index of the argument that is returned
+  bool writes = false;    // writes to its first argument and returns it
 
   bool empty() const { return when == When::kNever; }
 };

@@ -1,4 +1,4 @@
-// Shapes of what an operator gives, from those of what it takes.  Nothing runs.
+// Shape inference: the shapes of an operator's results from those of its arguments, without running it.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@ namespace fxtrace {
 
 struct Inferred {
   Results results;
-  std::string error;  // why torch would raise, where that is certain; then all results are unknown
+  std::string error;  // why torch would raise, if that is certain; all results are then unknown
 };
 
-// By the rule of the operator (shape_rules.h); what is tagged pointwise and has none broadcasts its tensors.
-// Never throws.  What is written in place has the sizes that it gets; that other names of the same tensor see
-// a new shape (unsqueeze_) is left to the caller.
+// Applies the operator's rule (shape_rules.h); a pointwise operator without a rule broadcasts its tensors.
+// Never throws.  The result of an operator that writes in place has the new sizes; a change of shape
+// (unsqueeze_) must be propagated to other aliases by the caller.
 Inferred infer_shapes(const RuleArguments& args);
 
 }  // namespace fxtrace

@@ -1,4 +1,5 @@
-// How Python calls an operator of TorchScript: by a function of its own, an attribute, or through torch.ops.
+// Maps operators of TorchScript to the way in which Python calls them: a function, an attribute, or
+// torch.ops.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,9 @@
 
 namespace fxtrace {
 
-// How the arguments of an operator become those of its Python name.
+// The mapping of an operator's arguments to those of the Python call.
 enum class TargetForm : std::uint8_t {
-  kOperator,    // "aten.add.Tensor", called through torch.ops with the arguments as they stand
+  kOperator,    // "aten.add.Tensor", called through torch.ops with the same arguments
   kSame,        // a Python name that takes the same arguments
   kAttribute,   // builtins.getattr(value, name)
   kSlice,       // operator.getitem(value, slice(start, stop, step))
@@ -24,11 +25,12 @@ struct PythonTarget {
   TargetForm form = TargetForm::kOperator;
 };
 
-// `base_name` as "aten::add".  With a tensor among the arguments most operators go by their own name.
+// Returns the Python call of an operator; `base_name` is as "aten::add".  With a tensor among the parameters,
+// most operators are called through torch.ops.
 PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema);
 
-// The other way round: "aten::add" for "operator.add".  Of several the one of the same name, else the first
-// in byte order; empty when there is none.
+// The inverse: returns "aten::add" for "operator.add".  Of several operators, the one of the same name, else
+// the first in byte order; empty when there is none.
 std::string operator_of_python(std::string_view target);
 
 }  // namespace fxtrace

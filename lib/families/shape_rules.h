@@ -1,4 +1,4 @@
-// What shape rules are given: one function for each operator, or several of them, over symbolic sizes.
+// Shape rules: functions for one or several operators that compute the results' shapes over symbolic sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace fxtrace {
 
-using Results = std::vector<AbstractValue>;  // one for each result of the schema; unknown where nothing tells
+using Results = std::vector<AbstractValue>;  // one for each result of the schema; possibly unknown
 
-// The arguments of a call, by the names of the operator's schema.  Everything but given() and is_tensor()
-// throws CannotTell for what is not there, not known, or of another type.
+// The arguments of a call, by the parameter names of the operator's schema.  All functions but given() and
+// is_tensor() throw CannotTell for an argument that is absent, unknown, or of another type.
 class RuleArguments {
  public:
   RuleArguments(const CalledOperator& op, const CallArguments& values, ShapeEnv& dims)
       : dimensions(dims), op_(op), values_(values) {}
 
-  // The same call, where what is learned of dimensions goes elsewhere.
+  // Returns the same call with another environment for facts about dimensions.
   RuleArguments with_dimensions(ShapeEnv& dims) const { return {op_, values_, dims}; }
 
   bool given(std::string_view name) const;  // the schema has it, and it is not None
@@ -44,13 +44,13 @@ class RuleArguments {
   ShapeEnv& dimensions;
 
  private:
-  std::size_t find(std::string_view name) const;  // the number of arguments when it is not there
+  std::size_t find(std::string_view name) const;  // number of arguments when there is none
 
   const CalledOperator& op_;
   const CallArguments& values_;
 };
 
-// Throws CannotTell where it needs what is not known, and Raises where torch would raise.
+// A shape rule.  Throws CannotTell when it needs something unknown, and Raises when torch would raise.
 using ShapeRule = Results (*)(const RuleArguments& args);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Questions about tensors of known shape, and arithmetic on the integers that answer them.
+// Evaluates queries about tensors of known shape, and arithmetic on the integers that they return.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,22 @@
 namespace fxtrace {
 
 struct Evaluated {
-  std::optional<AbstractValue> plain;  // all of it: nothing has to be recorded
-  AbstractValue known;                 // of what is recorded
+  std::optional<AbstractValue> plain;  // the whole value: nothing has to be recorded
+  AbstractValue known;                 // what is known of the recorded result
 };
 
-// What an operator that gives no tensor gives: x.size(0), len(chunks), n // 2 > m.  `name` as "aten::len".
+// Evaluates an operator that does not return a tensor: x.size(0), len(chunks), n // 2 > m.  `name` is as
+// "aten::len".
 Evaluated evaluate_plain(std::string_view name, const CallArguments& values, const ShapeEnv& dimensions);
 
-// What an operator makes of a list that it changes; nothing for other operators, and where that is not known.
+// The effect of an operator on a list that it changes; nothing for other operators, and when it is unknown.
 struct ChangedList {
   AbstractValue::Sequence rest;
-  AbstractValue taken;  // of pop()
+  AbstractValue taken;  // element returned by pop()
 };
 std::optional<ChangedList> changed_list(std::string_view name, const CallArguments& values);
 
-// The element of an integer tensor without dimensions that is computed from such tensors.
+// Evaluates an operator whose result is a 0-d integer tensor made from such tensors; returns its element.
 std::optional<SymInt> evaluate_element(std::string_view name, const CallArguments& values);
 
 }  // namespace fxtrace

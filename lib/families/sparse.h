@@ -1,4 +1,4 @@
-// Shape rules of calls that take a sparse tensor, for the rows of operators that take dense ones too.
+// Shape rules for calls with a sparse tensor, for the rows of operators that also take dense ones.
 #pragma once
 
 #include "families/shape_rules.h"

@@ -1,18 +1,18 @@
-// What an operator does, from torch's tags and its family's row.
+// Traits of operators, from torch's tags and the row in their family.
 #pragma once
 
 #include "operators/operators.h"
 
 namespace fxtrace {
 
-// None for null.
+// Returns the operator's traits; none for null.
 Traits traits_of(const Operator* op);
 inline bool has_trait(const Operator* op, Traits trait) { return (traits_of(op) & trait) != 0; }
 
-// Writes an argument, or may.
+// Returns whether the operator writes to an argument, or may.
 bool may_write(const Operator* op);
-// Its results depend on its arguments alone, and nothing else happens: it may be left out where they are not
-// used, and done once where it is done twice.  Its results may alias its arguments.
+// Returns whether the results depend on the arguments alone and there are no side effects, so that unused
+// calls can be removed and equal calls merged.  Results may alias arguments.
 bool is_pure(const Operator* op);
 
 }  // namespace fxtrace

@@ -6,19 +6,19 @@
 //   const fxtrace::GraphCollection collection = fxtrace::trace("model.pt", config);
 //   fxtrace::write_json(collection, std::cout);
 //
-// What can go wrong with a file, an option or a model's archive is an fxtrace::Error; what a model cannot do
-// while it is traced is data, `failure` in `modules`.  Names and values in a collection come from the file,
-// whatever they are.
+// Problems with a file, an option or a model's archive are thrown as fxtrace::Error; a module that cannot be
+// traced is not an error but data, `failure` in `modules`.  Names and values in a collection come from the
+// file and are not sanitised.
 //
-// Unlike the program, the library reads the model in this very process, with the limits that each trace has
-// and no other on memory and time.  Models of strangers are better left to the program, which has a process
-// for them that can do nothing (docs/security.md), and whose JSON is read by read_json().  It takes a stack
-// of 8 MiB, as main threads have.  Several threads may trace at the same time, what one traces is its own.
+// Unlike the program, the library reads the model in the calling process, without limits on memory and time
+// other than those of a trace.  For untrusted models, run the program, which uses a sandboxed process
+// (docs/security.md), and read its JSON with read_json().  A trace needs a stack of 8 MiB, as main threads
+// have.  Several threads may trace at the same time; traces share no data.
 //
-// Libraries of operators (`op_libraries`) take LibTorch, which is found and opened with the first of them
-// (fxtrace/libtorch.h says where it is looked for), and the plugin that asks it: programs built with
-// find_package(fxtrace) know the folder of the package, and one that is installed elsewhere has it beside
-// itself or in ../lib/fxtrace.  Both stay open.  One thread at a time may do that.
+// Libraries of operators (`op_libraries`) need LibTorch, which is opened with the first of them
+// (fxtrace/libtorch.h says where it is searched), and fxtrace's plugin: programs built with
+// find_package(fxtrace) know the package's folder; others need the plugin beside the program or in
+// ../lib/fxtrace.  Both stay open.  Only one thread at a time may use `op_libraries`.
 #pragma once
 
 #include <string>
@@ -40,18 +40,18 @@
 
 namespace fxtrace {
 
-// Traces the TorchScript archive or exported program at `path`, and runs the passes of the configuration; the
-// options are those of `fxtrace trace`, and read_config() reads them from JSON.  The listener is told of
-// warnings, notes and progress.  Throws Error: kUsage for options that are wrong or, where the configuration
-// is strict, do nothing; kInput for files that cannot be read or traced, and for a LibTorch that is missing.
+// Traces the TorchScript archive or exported program at `path`, and runs the passes of the configuration.
+// The options are those of `fxtrace trace`; read_config() reads them from JSON.  The listener receives
+// warnings, notes and progress.  Throws Error: kUsage for wrong options, and, in a strict configuration, for
+// options without effect; kInput for files that cannot be read or traced, and when LibTorch is missing.
 GraphCollection trace(const std::string& path, const Config& config = {}, const Listener& listener = {});
 
-// The collection in a file that write_json() or the program wrote.  Throws Error(kInput).
+// Reads a collection from a file written by write_json() or by the program.  Throws Error(kInput).
 GraphCollection read_json(const std::string& path, const Listener& listener = {});
 
-// Runs graph passes by their names (passes() of passes/pass.h lists them) and adds them to the options of the
-// collection; each report says what its pass left as it was.  Throws Error(kUsage) for a name that no pass
-// has, before any is run.
+// Runs graph passes by name (passes() of passes/pass.h lists them) and adds them to the options of the
+// collection.  Each report says what its pass left unchanged.  Throws Error(kUsage) for an unknown name,
+// before any pass runs.
 std::vector<PassReport> apply_passes(const std::vector<std::string>& names, GraphCollection& collection);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Finding LibTorch at run time, for the plugin (lib/execute) and nothing else.
+// Finds LibTorch at run time; used only for the plugin (lib/execute).
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace fxtrace {
 
-// In the folder of the plugin: the folder of the LibTorch that it was built with, on one line.
+// A file beside the plugin with one line: the folder of the LibTorch that the plugin was built with.
 inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 
-// Opens LibTorch for good, for `user` ("--op-library"), so that whatever needs it finds it by its name.  That
-// is, in this order:
+// Opens LibTorch, which is never closed, for `user` ("--op-library", for messages), so that libraries which
+// need it find it by name.  Candidates, in this order:
 //
 //   - the one that this process has already;
 //   - $FXTRACE_LIBTORCH, the folder of a torch package or its lib folder, unless it is empty;
@@ -21,9 +21,9 @@ inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 //     of the Pythons in ../lib;
 //   - the one that the system's loader finds (LD_LIBRARY_PATH).
 //
-// Its version, which is read before it is opened, must be the one that the plugin was built for; of those
-// above that are no one's explicit choice, others are passed over.  Throws Error(kInput) when there is none
-// that fits or it cannot be opened.
+// Its version, which is read before it is opened, must be the one that the plugin was built for; candidates
+// of another version that were not chosen explicitly are skipped.  Throws Error(kInput) when none fits or it
+// cannot be opened.
 void open_libtorch(const std::filesystem::path& plugin_folder, const Listener& listener,
                    std::string_view user);
 

@@ -1,4 +1,4 @@
-// What opens LibTorch: asking what libraries of custom operators register, and running models.
+// The features that open LibTorch: libraries of custom operators, and running models.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace fxtrace {
 
-// Opens LibTorch (fxtrace/libtorch.h) and the plugin that asks it, for `user` ("--op-library"); both stay
+// Opens LibTorch (fxtrace/libtorch.h) and the plugin, for `user` ("--op-library", for messages).  Both stay
 // open, and so do the libraries of load_operators().  The plugin is beside the program, as in the build tree,
-// or in `fxtrace` in the library folder of its installation.  Throws Error(kInput) when one is missing,
-// damaged or does not fit.
+// or in `fxtrace` in the library folder of its installation.  Throws Error(kInput) when one of them is
+// missing, damaged or of another version.
 void open_execute_plugin(const Listener& listener, const std::string& user);
 
-// Likewise, to run models: afterwards they can be run by who may open nothing.
+// Does the same to run models, which can then run in a process that may not open files.
 const FxtraceEngine& open_engine(const Listener& listener);
 
-// Loads the shared libraries, whose code runs as they are loaded.  Throws Error(kUsage) for one that cannot
-// be.
+// Loads the shared libraries, whose initialisation code runs, and returns what they register.  Throws
+// Error(kUsage) for a library that cannot be loaded.
 RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener);
 
 }  // namespace fxtrace

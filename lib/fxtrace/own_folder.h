@@ -1,12 +1,12 @@
-// Where this code stands on the disk.
+// The location of this code on disk.
 #pragma once
 
 #include <filesystem>
 
 namespace fxtrace {
 
-// The folder of the program, or of the shared library, that this code is linked into; links are followed.
-// Empty where it cannot be told.
+// Returns the folder of the program or shared library that this code is linked into; symbolic links are
+// resolved.  Empty when it is unknown.
 std::filesystem::path own_folder();
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// From a model's file to its collection: identify, load, trace, finish.  All commands and fxtrace.h go this
-// way.
+// The steps from a model's file to its collection: identify, load, trace, finish.  Used by all commands and
+// by fxtrace.h.
 #pragma once
 
 #include "archive/file_kind.h"
@@ -10,28 +10,29 @@
 
 namespace fxtrace {
 
-// Whose code runs: what a crash is most likely a crash of.
+// The code that runs, for the diagnosis of a crash.
 enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
 
-// Is told how far it is, for who watches over the process.
+// Receives the progress of a run, for whoever supervises the process.
 class Stages {
  public:
   virtual ~Stages() = default;
   virtual void begins(Stage /*stage*/) {}
-  // From now on nothing is opened; `runs_model`: and operators of LibTorch run, which make code of their own.
+  // Called when no more files will be opened.  `runs_model` says that operators of LibTorch will run, which
+  // may generate code.
   virtual void all_is_open(bool /*runs_model*/) {}
 };
 
-// Before anything is read of the model: loads options.op_libraries, whose code runs as they are loaded, and
-// keeps in options.registered what they register.  Where the model is to be run, opens what runs it; null
-// otherwise.  Throws Error.
+// Loads options.op_libraries, whose initialisation code runs, and stores what they register in
+// options.registered.  To be called before anything of the model is read.  Returns the engine if the model is
+// to be run, else null.  Throws Error.
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages);
 
-// Traces the model, of which `info` says what identify_file() found, and tells the listener what the trace
-// has to say.  `name` is what the collection calls the file, and its options are the configuration's, whose
-// passes are not run yet.  Where the configuration is strict, throws Error(kUsage) for an option that did
-// nothing: it is most likely not the one that was meant.  Throws Error at file.path() for all else.
+// Traces the model and passes messages of the trace to the listener.  `info` is the result of
+// identify_file(); `name` becomes the collection's model.file.  Passes of the configuration are not run.
+// Throws Error(kUsage) for an option without effect if the configuration is strict, as it is probably a
+// mistake, and Error at file.path() for all other problems.
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
                        const Config& config, const Wanted& wanted, const Listener& listener);
 

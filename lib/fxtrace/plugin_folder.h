@@ -1,14 +1,14 @@
-// Where the plugin is that reads TorchScript.
+// The folder of the plugin.
 #pragma once
 
 #include <filesystem>
 
 namespace fxtrace {
 
-// Where to look for it before the folder of the program.
+// Sets a folder that is searched before the program's.
 void set_plugin_folder(const std::filesystem::path& folder);
 
-// Whoever uses an installed package, wherever it is, knows its folder from CMake: a static library cannot.
+// CMake tells users of an installed package its folder, which a static library cannot know.
 #ifdef FXTRACE_PLUGIN_FOLDER
 inline const bool kPluginFolderIsSet = (set_plugin_folder(FXTRACE_PLUGIN_FOLDER), true);
 #endif

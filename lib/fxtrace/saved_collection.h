@@ -1,4 +1,4 @@
-// Collections that a trace has left: reading them, and graph passes over them.
+// Reads saved collections, and runs graph passes on them.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace fxtrace {
 
-// From the JSON that write_json() wrote; the listener is warned of what is left out.  `name` is the file's in
-// messages.  Throws Error(kInput).
+// Reads the JSON that write_json() wrote; the listener is warned of fields that are left out.  `name` is the
+// file's name in messages.  Throws Error(kInput).
 GraphCollection read_collection_file(const ModelFile& file, const std::string& name,
                                      const Listener& listener);
 
-// Throws Error(kUsage) for a name that no pass has.
+// Throws Error(kUsage) for an unknown name of a pass.
 void check_passes(const std::vector<std::string>& names);
 
-// Runs passes that exist, in that order, and keeps the costs right: a report for each that ran.
+// Runs passes, which must exist, in order, and updates the costs.  Returns a report for each that ran.
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection);
 
-// Puts passes that a saved collection went through behind those of its options.
+// Appends passes that were run on a saved collection to those of its options.
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection);
 
 }  // namespace fxtrace

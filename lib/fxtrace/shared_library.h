@@ -1,4 +1,4 @@
-// Opening LibTorch and the plugin.
+// Opens shared libraries: LibTorch and the plugin.
 #pragma once
 
 #include <filesystem>
@@ -6,13 +6,13 @@
 
 namespace fxtrace {
 
-// Opens it for good, for `user` ("--op-library"); its symbols meet nobody else's.  `file` is a path, or a
-// name to look for where the system's loader does; null when it is a name that is not found there.  Throws
-// Error(kInput) with the loader's reason when it cannot be opened, and std::bad_alloc when there is no room
-// for it.
+// Opens a library, which is never closed, for `user` ("--op-library", for messages); its symbols stay local.
+// `file` is a path, or a name that the system's loader searches.  Returns null when such a name is not found.
+// Throws Error(kInput), with the loader's reason, when it cannot be opened, and std::bad_alloc when there is
+// not enough memory.
 void* open_shared_library(const std::filesystem::path& file, std::string_view user);
 
-// The file that the loader has opened under that handle.
+// Returns the path of the file behind a handle.
 std::filesystem::path file_of_library(void* library);
 
 }  // namespace fxtrace

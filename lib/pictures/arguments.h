@@ -1,4 +1,4 @@
-// Arguments of a node for pictures that lead to what makes them.
+// Arguments of nodes for pictures, with links to the items that make them.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 namespace fxtrace {
 
 struct ArgumentText {
-  // Text, and in between items of the outline that make a value: [%a, 2] is "[", a, ", 2]".
+  // A piece of an argument: text, or the item of the outline that makes a value.  [%a, 2] is "[", a, ", 2]".
   struct Piece {
     std::string text;
-    Outline::Index item = Outline::kNone;  // when it is valid there is no text
+    Outline::Index item = Outline::kNone;  // when valid, `text` is empty
   };
-  std::string name;  // as the operator's schema or the call has it; empty where neither tells
+  std::string name;  // parameter name by the operator's schema or the call; empty when unknown
   std::vector<Piece> pieces;
 };
 
 class Arguments {
  public:
-  // All must live as long.
+  // Both arguments must outlive this.
   Arguments(const Outline& outline, const Labels& labels);
 
-  // Of kNode, positional ones first.  Values of nodes that the outline leaves out are texts; where only an
-  // item of a tuple is taken, the item that makes the tuple, and "[0]" behind it.
+  // Returns the arguments of a kNode, positional ones first.  Values of nodes that the outline leaves out are
+  // text; an item of a tuple is the outline's item that makes the tuple, followed by "[0]".
   std::vector<ArgumentText> arguments(Outline::Index item) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a picture says of a box or a node, in words, whatever its format.
+// The texts of boxes and nodes of a picture, independent of its format.
 #pragma once
 
 #include <cstddef>
@@ -16,30 +16,30 @@ namespace fxtrace {
 
 struct Label {
   std::string title;                         // "layer1.0", "add", "h.1 ... h.11"
-  std::string type;                          // "Bottleneck"; empty for what is no module
+  std::string type;                          // "Bottleneck"; empty unless it is a module
   std::string details;                       // "7x7, stride 2"; arguments that matter
-  std::vector<std::string> attributes = {};  // parameters and constants that it takes: "weight [64]"
-  std::string value;                         // what it gives: "[1, 64, 112, 112]", "int64[1]"
-  std::string order;                         // when it is called: "#12"
+  std::vector<std::string> attributes = {};  // parameters and constants among its inputs: "weight [64]"
+  std::string value;                         // its result: "[1, 64, 112, 112]", "int64[1]"
+  std::string order;                         // position in the order of calls: "#12"
   std::string failure;                       // why the module could not be traced
   std::string note;                          // "as layer1.0", "x 11", "12 operations"
 };
 
-// Texts are as the model has them, of any length: a writer cuts and quotes them.
+// Makes labels.  Texts are raw and of any length: writers must cut and quote them.
 class Labels {
  public:
-  // Both must live as long.
+  // Both references must outlive this.
   Labels(const GraphCollection& collection, const Outline& outline, bool with_order);
 
   Label label(Outline::Index item) const;
-  // The same for the closed box `item` when `same` has its structure; kNone: nothing has.
+  // Returns the note of the closed box `item` that has the same structure as `same`, which may be kNone.
   std::string same_note(Outline::Index same, Outline::Index item) const;
 
-  // The path from the box around it that has one: of h.0.attn in h.0 "attn".
+  // Returns the path relative to the enclosing box that has a path: "attn" for h.0.attn in h.0.
   std::string relative_path(Outline::Index item) const;
-  // An argument as text: a node's value as what is known of it, else its name, "?" where the node is hidden.
+  // Returns an argument as text: for a node its known value, else its name, or "?" when it is hidden.
   std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
-  // "float32[1, 64]"; without the dtype that most tensors of the collection have.
+  // "float32[1, 64]"; without the collection's most frequent dtype.
   std::string value_text(const Meta& meta) const;
   const std::string& usual_dtype() const { return usual_dtype_; }
 
@@ -62,14 +62,14 @@ class Labels {
   std::unordered_set<const Node*> shown_;
   std::string usual_dtype_;
   bool with_order_ = false;
-  // By graph: places in the order of use, from 1.
+  // Positions in a graph's order of use, from 1.
   struct Order {
     std::unordered_map<std::string_view, std::vector<std::size_t>> calls;  // by module
     std::unordered_map<std::string_view, std::size_t> parameters;
   };
   std::unordered_map<const ModuleGraph*, Order> orders_;
   std::unordered_map<std::string_view, std::vector<const ParameterRecord*>>
-      parameters_of_;  // by module: its own
+      parameters_of_;  // by module: its own parameters
 };
 
 }  // namespace fxtrace

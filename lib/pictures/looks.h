@@ -1,5 +1,5 @@
-// What the boxes and nodes of a picture are, for their colours and shapes, and what else is the same in every
-// format.
+// The looks of boxes and nodes, which determine colours and shapes, and other elements that all formats
+// share.
 #pragma once
 
 #include <cstddef>
@@ -18,46 +18,46 @@ enum class Look : std::uint8_t { kPort, kModule, kOperation, kMethod, kAttribute
 inline constexpr Look kLooks[] = {Look::kPort,      Look::kModule, Look::kOperation, Look::kMethod,
                                   Look::kAttribute, Look::kClosed, Look::kFailed};
 
-// Of a node, or of a box that is closed.
+// Returns the look of a node or a closed box.
 Look look_of(const Outline::Item& item);
-// What a legend says of it: "input, output".
+// Returns the look's text in a legend: "input, output".
 const char* meaning(Look look);
-// Those that the picture has, in the order of kLooks.
+// Returns the looks that occur in the picture, in the order of kLooks.
 std::vector<Look> looks_in(const Picture& picture);
 
-// Whether the module of the item failed to be traced.
+// Returns whether tracing failed for the item's module.
 bool is_failed(const Outline::Item& item);
 
-// What stands above an open box: of what is drawn as a whole its whole path.
+// Returns the title of an open box; the whole path for a top-level one.
 std::string open_title(const Picture& picture, const Label& label, Picture::Index box);
 
-// Nodes and closed boxes that are drawn of an item, in execution order; the item itself where there are none.
+// Returns the visible nodes and closed boxes in an item, in execution order; the item itself when there are
+// none.
 std::vector<Picture::Index> seen_in(const Picture& picture, Picture::Index item);
 
-// Several graphs in a few columns of about one height, each graph below another one, so that not all stand
-// side by side.
+// Arranges several graphs in a few columns of about equal height.
 std::vector<std::vector<Picture::Index>> graph_columns(const Picture& picture);
 
-// A sentence in lines of at most `limit` bytes, broken at spaces, where it has some; the last of at most
-// `max_lines` holds all the rest.  0 is no limit.
+// Breaks a sentence at spaces into at most `max_lines` lines of at most `limit` bytes, where possible; the
+// last line takes the rest.  0 means no limit.
 std::vector<std::string_view> break_lines(std::string_view text, std::size_t limit, std::size_t max_lines);
 
-// What stands in the box of a leaf where parameters are shown.
+// The parameters shown in the box of a leaf.
 class LeafParameters {
  public:
-  // `collection` must live as long.
+  // `collection` must outlive this.
   explicit LeafParameters(const GraphCollection& collection);
 
   struct Line {
-    std::string name;   // from the module
+    std::string name;   // relative to the module
     std::string value;  // "[8, 4]"
   };
-  // One line each of the parameters of a call_module; of too many the first, and then one with a name only,
-  // "and 4 more".
+  // Returns a line for each parameter of a call_module; when there are too many, the first ones and a line
+  // "and 4 more" that has only a name.
   std::vector<Line> lines(const Outline::Item& call, const Labels& labels) const;
 
  private:
-  // By module: its parameters and those of the modules in it.
+  // By module: its parameters and those of its submodules.
   std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
 };
 

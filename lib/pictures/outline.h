@@ -1,9 +1,9 @@
-// A collection as boxes within boxes: what every picture draws, whatever its format.
+// The outline of a collection as nested boxes, from which all pictures are drawn.
 //
-// A graph holds the calls of modules that its nodes stand in, these hold the calls within them, and so on; a
-// module that is called twice is two boxes.  Containers without a forward (ModuleList) are no boxes: what is
-// called through them stands in the module that calls it.  Nodes that say nothing about the model are left
-// out (see plumbing.h), and edges go past them.
+// A graph contains the module calls of its nodes, these contain the calls inside them, and so on; a module
+// that is called twice has two boxes.  Containers without a forward (ModuleList) have no box: modules in them
+// are in the box of the module that calls them.  Plumbing nodes are left out (see plumbing.h), and edges
+// bypass them.
 #pragma once
 
 #include <cstddef>
@@ -20,65 +20,67 @@ namespace fxtrace {
 struct Outline {
   using Index = std::uint32_t;
   static constexpr Index kNone = UINT32_MAX;
-  // Boxes within boxes, at most: what is deeper stands in the innermost of these.
+  // The nesting limit: deeper items are put into the innermost box allowed.
   static constexpr std::size_t kMaxNesting = 64;
 
   enum class Kind : std::uint8_t {
     kGraph,     // one of the collection's graphs
     kModule,    // one call of a module whose forward is in the graph
-    kOperator,  // control flow: its bodies, and behind them the node itself
+    kOperator,  // control flow: its bodies, then the node itself
     kBody,      // a subgraph of control flow
-    kRepeats,   // what equals the siblings in front of it: see repeats.h
+    kRepeats,   // siblings that equal earlier ones: see repeats.h
     kPeriod,    // one repetition of several siblings
-    kPart,      // some of too many siblings
+    kPart,      // a group of siblings, when there are too many
     kNode
   };
 
-  // What a node takes and no box stands for: a parameter, a buffer, a constant of the code, or what is
-  // computed of constants and sizes alone.
+  // An input of a node that has no box: a parameter, a buffer, a constant of the code; else null, or a value
+  // computed from constants and sizes alone.
   struct Attribute {
-    const Node* node = nullptr;                  // that gives it
-    const ParameterRecord* parameter = nullptr;  // null of a constant
+    const Node* node = nullptr;                  // the node that provides it
+    const ParameterRecord* parameter = nullptr;  // null for a constant
     const Constant* constant = nullptr;          // of the code
   };
 
   struct Item {
     Kind kind = Kind::kNode;
     Index parent = kNone;
-    std::uint32_t depth = 0;                 // boxes around it
+    std::uint32_t depth = 0;                 // number of enclosing boxes
     std::vector<Index> children = {};        // in execution order
-    const ModuleGraph* graph = nullptr;      // that its nodes are in; of kOperator the one that it stands in
-    const Node* node = nullptr;              // of kNode and kOperator
-    const ModuleRecord* module = nullptr;    // of kGraph, kModule, and a call_module: what is known of it
-    std::string path = {};                   // of the same: from the model's root
-    std::string type = {};                   // of the same; empty when it is not known
-    std::int64_t call = 0;                   // of kModule: which call of the module in this graph, from 1
-    std::string name = {};                   // of kBody
-    Index like = kNone;                      // of kRepeats: the first of those that the children equal
-    std::uint32_t period = 1;                // of kRepeats: siblings in one repetition
-    std::vector<Attribute> attributes = {};  // of kNode
-    // Of kNode: nodes whose values it takes, each once, in the order of its arguments.
+    const ModuleGraph* graph = nullptr;      // graph of its nodes; for kOperator, the graph that contains it
+    const Node* node = nullptr;              // for kNode and kOperator
+    const ModuleRecord* module = nullptr;    // record, for kGraph, kModule and call_module
+    std::string path = {};                   // likewise: path from the model's root
+    std::string type = {};                   // likewise; empty when unknown
+    std::int64_t call = 0;                   // for kModule: number of the call in this graph, from 1
+    std::string name = {};                   // for kBody
+    Index like = kNone;                      // for kRepeats: the first sibling that the children equal
+    std::uint32_t period = 1;                // for kRepeats: number of siblings in one repetition
+    std::vector<Attribute> attributes = {};  // for kNode
+    // For kNode: the nodes that it uses, each once, in the order of its arguments.
     std::vector<Index> inputs = {};
   };
 
   std::vector<Item> items;
   std::vector<Index> graphs;  // in the order of the collection
 
-  // Names from the model's root to their records, that of the first name for shared ones.
+  // Records by path from the model's root; for a shared module, the record of its first name.
   std::unordered_map<std::string_view, const ModuleRecord*> modules;
   std::unordered_map<std::string_view, const ParameterRecord*> parameters;
 
   const Item& operator[](Index item) const { return items[item]; }
-  // The innermost kGraph or kModule around the item that has a path; the item itself if it is one.
+  // Returns the innermost kGraph or kModule with a path that contains the item, or the item itself if it is
+  // one.
   Index module_around(Index item) const;
 };
 
 struct OutlineOptions {
-  bool plumbing = false;    // with what is else left out
-  bool parameters = false;  // parameters and buffers that nodes take are nodes
+  bool plumbing = false;    // include plumbing nodes
+  bool parameters = false;  // show parameters and buffers as nodes
 };
 
-// `collection` must live as long, and stay as it is.  Linear in its size, texts of paths included.
+// `collection` must outlive the result and not change.  Takes time linear in its size, texts of paths
+// included.
 Outline make_outline(const GraphCollection& collection, const OutlineOptions& options);
 
 }  // namespace fxtrace

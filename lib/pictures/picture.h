@@ -1,4 +1,4 @@
-// What one picture shows of a collection: which boxes are open, and the edges between what can be seen.
+// A picture of a collection: which boxes are open, and the edges between visible items.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +15,44 @@
 namespace fxtrace {
 
 struct PictureOptions {
-  bool plumbing = false;    // with sizes, asserts, constants and the like
-  bool parameters = false;  // with all parameters and buffers
-  bool order = false;       // labels say when modules and parameters are used
+  bool plumbing = false;    // show sizes, asserts, constants and the like
+  bool parameters = false;  // show all parameters and buffers
+  bool order = false;       // show the order of use of modules and parameters
   bool fold = true;
-  std::optional<std::int64_t> depth;  // boxes within boxes, from what is drawn; absent: as many as fit
-  std::optional<std::string> focus;   // a module's path: it alone, and what stands next to it
-  std::size_t max_label = 60;         // characters in one line of a label; 0 is no limit
+  std::optional<std::int64_t> depth;  // levels of open boxes; absent: as many as fit
+  std::optional<std::string> focus;   // a module's path: draw only it and its neighbours
+  std::size_t max_label = 60;         // characters in one line of a label; 0: no limit
 };
 
-// Boxes and nodes that one picture may show before some are closed: about what a page holds.
+// The number of boxes and nodes beyond which boxes are closed: about what fits on a page.
 inline constexpr std::size_t kBoxesOfPicture = 80;
-// Siblings that one box may have before they become parts.
+// The number of siblings in a box beyond which they are grouped into parts.
 inline constexpr std::size_t kSiblings = 40;
 
 struct Picture {
   using Index = Outline::Index;
   struct Edge {
-    Index from = Outline::kNone, to = Outline::kNone;  // what is seen of both ends
+    Index from = Outline::kNone, to = Outline::kNone;  // visible items at both ends
     bool operator==(const Edge&) const = default;
   };
 
   Outline outline;
-  std::vector<Index> tops;       // what is drawn: graphs, or the module of `focus`
-  std::vector<Index> neighbors;  // of the module of `focus`: nodes outside that give it a value or take one
-  std::vector<bool> is_open;     // by item; of boxes that are drawn
-  // By item that is closed because an open one has the same structure: that one; else kNone.
+  std::vector<Index> tops;       // the items drawn: graphs, or the module of `focus`
+  std::vector<Index> neighbors;  // for `focus`: nodes outside that provide or use its values
+  std::vector<bool> is_open;     // by item, for boxes that are drawn
+  // By item: for a box that is closed because an open box has the same structure, that box; else kNone.
   std::vector<Index> same_as;
-  // By item: what is seen of it: itself, the closed box around it, or kNone.
+  // By item: its visible representative: itself, the closed box that contains it, or kNone.
   std::vector<Index> seen;
-  std::vector<Edge> edges;  // each once, in the order of their ends in the outline
-  std::string note;         // why boxes are closed, for the reader; empty: none but repeats are
+  std::vector<Edge> edges;  // each once, ordered by their ends in the outline
+  std::string note;         // says why boxes are closed; empty when only repeats are
 };
 
-// `collection` must live as long, and stay as it is.  The same collection and options give the same picture.
-// Throws Error(kUsage) where `focus` names no module that has a box, with those that are near.
+// `collection` must outlive the picture and not change.  Deterministic.  Throws Error(kUsage), with similar
+// names, when `focus` names no module that has a box.
 Picture make_picture(const GraphCollection& collection, const PictureOptions& options);
 
-// The outline as pictures have it that open and close boxes by themselves: folded, and no box with too many
-// children.
+// Returns the outline for interactive pictures: repeats are folded, and no box has too many children.
 Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options);
 
 }  // namespace fxtrace

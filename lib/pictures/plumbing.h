@@ -1,6 +1,6 @@
-// Which nodes of a graph say nothing about what the model computes: sizes and arithmetic with them, questions
-// of dtype and device, asserts, modes such as autocast, and what depends on neither inputs nor parameters
-// (positions and masks that are made of sizes).
+// Finds plumbing: nodes that say little about what the model computes.  These are sizes and arithmetic on
+// them, queries of dtype and device, asserts, modes such as autocast, and values that depend on neither
+// inputs nor parameters (positions and masks made from sizes).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@ namespace fxtrace {
 enum class Role : std::uint8_t {
   kShown,
   kPlumbing,   // left out, with its edges
-  kPass,       // left out; its users take what it takes: items of tuples, copies of constants
-  kAttribute,  // a parameter or buffer: its users tell of it
-  kConstant    // of the code, or computed of such: likewise
+  kPass,       // left out; its users take its inputs: items of tuples, copies of constants
+  kAttribute,  // a parameter or buffer, shown at its users
+  kConstant    // a constant of the code, or computed from such: likewise
 };
 
-// By position in `order`, that of graph.graph.  A number that elements of tensors decide is shown.
+// Returns the roles by position in `order`, which is graph.graph.order().  A number that depends on elements
+// of tensors is shown.
 std::vector<Role> find_roles(const ModuleGraph& graph, const std::vector<NodeId>& order);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// The way back: a collection from the JSON that writers/json_writer.h makes of it.
+// The inverse of writers/json_writer.h: reads a collection from its JSON.
 #pragma once
 
 #include <set>
@@ -9,14 +9,13 @@
 
 namespace fxtrace {
 
-// The collection in `text`; writing it gives `text` again, when this version has written it.  `name` is the
-// file's in errors, which are Error(kInput) at "NAME:LINE:COLUMN" for what is no JSON, of another format or
-// version, or not as the schema has it, and at NAME for a collection that contradicts itself: users that are
-// not those of the arguments, a summary of something else, and whatever lint() finds, which is run on every
-// collection.
+// Returns the collection in `text`.  Writing it reproduces a `text` that was written by this version.  `name`
+// is the file's name in errors.  Throws Error(kInput): at "NAME:LINE:COLUMN" for malformed JSON, another
+// format or version, or a violation of the schema; at NAME for an inconsistent collection (users that do not
+// match the arguments, a wrong summary, anything that lint() finds).
 //
-// A later fxtrace may write more fields of documents, graphs and nodes than this one knows.  These are left
-// out, and their names put into `unknown_fields`, if given.
+// Unknown fields of documents, graphs and nodes, which later versions may write, are ignored; their names are
+// added to `unknown_fields`, if given.
 GraphCollection read_collection(std::string_view text, const std::string& name,
                                 std::set<std::string>* unknown_fields = nullptr);
 

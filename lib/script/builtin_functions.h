@@ -1,5 +1,5 @@
-// Operators that LibTorch writes in TorchScript itself: a number in front of a tensor, `//` of tensors, and
-// what is kept for archives of old.  Where one is called its code takes the call's place.
+// Operators that LibTorch implements in TorchScript: operators with a number on the left of a tensor, `//` of
+// tensors, and operators kept for old archives.  A call of one is inlined.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace fxtrace::script {
 
-// Their code, in the order in which they are tried behind the registered overloads; empty for most names.
+// Returns their code, in the order in which they are tried after the registered overloads; empty for most
+// names.
 std::vector<std::string_view> builtin_functions(std::string_view name);
 
 }  // namespace fxtrace::script

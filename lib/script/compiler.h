@@ -1,4 +1,4 @@
-// Code to IR: what LibTorch's compiler makes of a function, before any optimisation.
+// Compiles a function to IR, like LibTorch's compiler without optimisations.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace fxtrace::script {
 
 class Program;
 
-// `self` is the class of a method, null for functions.  Throws Error(kInput) with the place in the code.
+// `self` is the class of a method, null for functions.  Throws Error(kInput) with the position in the code.
 std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
                                           Function& function, const TypePtr& self);
 

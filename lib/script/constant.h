@@ -1,4 +1,4 @@
-// Values that stand in code: literals, defaults of arguments, constants of the IR.
+// Constant values of code: literals, defaults of arguments, constants of the IR.
 #pragma once
 
 #include <complex>
@@ -27,7 +27,7 @@ class Constant {
     std::string text;  // "cpu", "cuda:0"
     bool operator==(const Device&) const = default;
   };
-  // An entry of the archive's table of constants (CONSTANTS.c3), which is a tensor nearly always.
+  // An entry of the archive's table of constants (CONSTANTS.c3), nearly always a tensor.
   struct TableEntry {
     std::size_t index = 0;
     bool operator==(const TableEntry&) const = default;
@@ -48,7 +48,7 @@ class Constant {
   };
   struct EnumMember {
     std::shared_ptr<const EnumType> type;
-    std::size_t index = 0;  // among its members
+    std::size_t index = 0;  // index among its members
     bool operator==(const EnumMember& other) const = default;
   };
   struct FunctionValue {
@@ -78,19 +78,19 @@ class Constant {
   bool is_none() const { return is<None>(); }
   const Variant& variant() const { return value_; }
 
-  // Numbers are equal where they have one type and one bit pattern, so nan is nan and -0.0 is not 0.0.
+  // Numbers are equal when their types and bit patterns are, so nan equals nan and -0.0 differs from 0.0.
   bool operator==(const Constant& other) const;
 
  private:
   Variant value_;
 };
 
-// The type of the value.  `table_type` is that of entries of the table of constants.
+// Returns the type of the value.  `table_type` is the type of an entry of the table of constants.
 TypePtr type_of(const Constant& constant, const TypePtr& table_type);
 
-// In double quotes, escaped as LibTorch does.
+// Returns the text in double quotes, escaped as by LibTorch.
 std::string quoted(std::string_view text);
-// As LibTorch prints it in a graph: 1, 0.5, "text", [1, 2], annotate(List[int], []).
+// Returns the text by which LibTorch prints it in a graph: 1, 0.5, "text", [1, 2], annotate(List[int], []).
 std::string to_text(const Constant& constant);
 
 }  // namespace fxtrace::script

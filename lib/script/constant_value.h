@@ -1,4 +1,4 @@
-// Values of what stands in code.
+// Converts constants of code to values.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace fxtrace::script {
 
-// A new value, which shares nothing but entries of the archive's table.  Throws Error(kInput) for an entry
-// that the table does not have.
+// Returns a new value, which shares nothing but entries of the archive's table.  Throws Error(kInput) for an
+// entry that the table does not have.
 Value value_of(const Constant& constant, std::span<const Value> table = {});
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// What several hold and the last one who holds it frees: the values of TorchScript that have an identity.
+// Reference counting for values of TorchScript that have an identity.
 #pragma once
 
 #include <concepts>
@@ -8,9 +8,9 @@
 
 namespace fxtrace::script {
 
-// Holders are counted, and may not be of several threads.  However deep such values hold one another, the
-// stack is not used up when they go.  Those that hold themselves in a ring are never freed: an archive's
-// pickles have none, and code that makes some does so within the limits of its budget.
+// Base of reference-counted objects.  The count is not atomic: all holders must be on one thread.  Objects
+// are freed without recursion, however deeply they are nested.  Cycles are never freed: an archive's pickles
+// have none, and those that code makes are bounded by its budget.
 class Counted {
  public:
   Counted(const Counted&) = delete;
@@ -32,10 +32,10 @@ class Counted {
   static void free(Counted* last) noexcept;
 
   std::uint32_t holders_ = 0;
-  Counted* next_ = nullptr;  // in the list of those that are about to go
+  Counted* next_ = nullptr;  // in the list of objects to be freed
 };
 
-// Holds a T, or nothing.
+// A counted reference to a T, or null.
 template <class T>
 class Ref {
  public:

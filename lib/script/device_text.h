@@ -1,4 +1,4 @@
-// Devices by their names: "cpu", "cuda:1".
+// Parses names of devices: "cpu", "cuda:1".
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace fxtrace::script {
 
 struct DeviceText {
   std::optional<Device> device;
-  std::string why;  // there is none, as LibTorch says it
+  std::string why;  // LibTorch's error message when there is no such device
 };
 
-// As torch.device(text) reads it: of the devices that LibTorch knows.
+// Parses a device as torch.device(text) does: only devices that LibTorch knows.
 DeviceText read_device(std::string_view text);
-// Of those of other makers as well ("npu:0"), on which archives were saved.
+// Parses a device on which an archive was saved, which may be one of other vendors ("npu:0").
 DeviceText read_saved_device(std::string_view text);
 
 }  // namespace fxtrace::script

@@ -1,8 +1,8 @@
-// Goes through the syntax of one function and writes its graph, with variables as loads and stores and exits
-// as statements of their own (ssa.cpp and exits.cpp take both out).  The parts: emitter.cpp has definitions
-// and statements, emitter_conditions.cpp `if`, loops and what is known behind a condition,
-// emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and what else a
-// sugared value can do, emitter_subscripts.cpp subscripts and assignments to them.
+// Emits the graph of one function from its syntax tree.  Variables are loads and stores, and exits are nodes
+// of their own, until ssa.cpp and exits.cpp eliminate them.  emitter.cpp has definitions and statements,
+// emitter_conditions.cpp `if`, loops and type refinements, emitter_expressions.cpp expressions,
+// emitter_calls.cpp calls, emitter_values.cpp attributes and other operations of sugared values,
+// emitter_subscripts.cpp subscripts and assignments to them.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@
 
 namespace fxtrace::script {
 
-// What holds of variables where a condition is true, or is false.
+// A type refinement of a variable where a condition is true, or false.
 struct Refinement {
   std::string_view name;
   TypePtr type;
@@ -32,14 +32,14 @@ struct Refinement {
 struct Refinements {
   std::vector<Refinement> if_true, if_false;
 
-  Refinements both(const Refinements& other) const;    // of `a and b`
-  Refinements either(const Refinements& other) const;  // of `a or b`
+  Refinements both(const Refinements& other) const;    // for `a and b`
+  Refinements either(const Refinements& other) const;  // for `a or b`
   Refinements negated() const { return {if_false, if_true}; }
 };
 struct Condition {
   IrValue* value = nullptr;
   Refinements refinements;
-  std::optional<bool> known;  // known while compiling: only one branch is looked at
+  std::optional<bool> known;  // known at compile time: only one branch is compiled
 };
 
 class Emitter {
@@ -52,7 +52,7 @@ class Emitter {
   using Expressions = std::span<const Tree* const>;
   enum class LoopKind : std::uint8_t { kNone, kLoop, kUnrolled };
   struct OpenDefinition {
-    TypePtr declared, merged;  // of the result
+    TypePtr declared, merged;  // types of the result
   };
 
   // --- definitions and statements ---
@@ -63,7 +63,7 @@ class Emitter {
   void emit_assignment_to(const Tree& target, const Tree& value, const Tree& type, const SourceRange& range);
   void assign_all(Expressions targets, const std::vector<Sugared>& values, const SourceRange& range,
                   std::size_t binders);
-  void assign_item(Expressions targets, const Sugared& item, const SourceRange& range);  // of a loop
+  void assign_item(Expressions targets, const Sugared& item, const SourceRange& range);  // of a for loop
   void assign_tuple(const Tree& target, const Sugared& value, const SourceRange& range);
   std::size_t count_binders(Expressions targets, const SourceRange& range, bool* starred) const;
   void emit_augmented_assignment(const Tree& statement);
@@ -139,7 +139,7 @@ class Emitter {
   void set_attribute(const Sugared& object, std::string_view name, IrValue* value, const SourceRange& range);
   Sugared resolve_global(const std::string& qualified, const SourceRange& range);
 
-  // What a sugared value can do.
+  // Operations of sugared values.
   IrValue* as_value(const Sugared& value, const SourceRange& range);
   std::vector<Sugared> as_tuple(const Sugared& value, const SourceRange& range,
                                 std::optional<std::size_t> count = std::nullopt);
@@ -182,14 +182,14 @@ class Emitter {
   Function& function_;
   TypeParser types_;
   ConstantPool constants_;
-  ConstantPool numbers_;  // literals, which stand outside of what is forked, and are handed in
+  ConstantPool numbers_;  // literals; they are outside forked code, and passed into it
   SchemaMatcher matcher_;
   Environment environment_;
   std::vector<OpenDefinition> definitions_;
-  std::unordered_set<const IrBlock*> exits_;  // blocks whose end is not reached
+  std::unordered_set<const IrBlock*> exits_;  // blocks whose end is unreachable
   LoopKind loop_ = LoopKind::kNone;
   std::size_t made_names_ = 0;
-  bool is_archive_code_;  // whose operators may be old
+  bool is_archive_code_;  // its operators may have old versions
 };
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// A function, a method or a hook.  Its owner (the program's code) outlives it and whatever refers to it.
+// A function, a method or a hook.  Its owner, the program, outlives all references to it.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace fxtrace::script {
 class IrGraph;
 class Function;
 
-// Knows a function's code.
+// Compiles a function's code on demand.
 class FunctionCode {
  public:
   virtual ~FunctionCode() = default;
@@ -24,7 +24,7 @@ class FunctionCode {
 
 class Function {
  public:
-  // `code` may be null: then the function has its schema and nothing else.
+  // A function compiled from `code`; the other constructor makes one that has only a schema.
   Function(std::string qualified_name, std::shared_ptr<FunctionCode> code);
   Function(std::string qualified_name, FunctionSchema schema);
   ~Function();
@@ -35,7 +35,7 @@ class Function {
   std::string_view name() const;                                         // "forward"
   bool has_code() const { return code_ != nullptr; }
 
-  // Both are made when they are first asked for, and throw Error(kInput) when the code cannot be read.
+  // Both are computed on first use and throw Error(kInput) when the code cannot be compiled.
   const FunctionSchema& schema() const;
   IrGraph& graph() const;
 
@@ -44,8 +44,8 @@ class Function {
   std::shared_ptr<FunctionCode> code_;
   mutable std::optional<FunctionSchema> schema_;
   mutable std::unique_ptr<IrGraph> graph_;
-  mutable std::exception_ptr failure_;  // of compile()
-  mutable bool is_working_ = false;     // on either, for functions that call themselves
+  mutable std::exception_ptr failure_;  // thrown by compile()
+  mutable bool is_working_ = false;     // while either is computed; detects recursive functions
 };
 
 }  // namespace fxtrace::script

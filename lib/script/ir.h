@@ -1,9 +1,9 @@
-// The intermediate representation of TorchScript code, in LibTorch's form: a graph has a block, a block has
-// parameters, nodes in order and results, a node may have blocks of its own.  Every value has one producer
+// The intermediate representation (IR) of TorchScript code, in LibTorch's form: a graph has a block, a block
+// has parameters, nodes in order and results, a node may have nested blocks.  Every value has one producer
 // (SSA).
 //
-// The graph owns everything in it, in arenas: what is removed is unlinked and lives as long as the graph, so
-// nothing dangles and nothing recurses at the end.  Source texts outlive the graph.
+// The graph owns everything in it, in arenas: removed nodes are unlinked and live as long as the graph, so
+// that no pointer dangles and destruction does not recurse.  Source texts must outlive the graph.
 #pragma once
 
 #include <algorithm>
@@ -32,17 +32,17 @@ struct OperatorSchema;
 
 struct IrUse {
   IrNode* user = nullptr;
-  std::size_t offset = 0;  // among its inputs
+  std::size_t offset = 0;  // index among the user's inputs
   bool operator==(const IrUse&) const = default;
 };
 
 class IrValue {
  public:
   IrNode* node() const { return node_; }
-  std::size_t offset() const { return offset_; }  // among its node's outputs
+  std::size_t offset() const { return offset_; }  // index among its node's outputs
   const TypePtr& type() const { return type_; }
   IrValue* set_type(TypePtr type);
-  // What the code calls it; empty for temporaries.  Several values of a graph may have the same.
+  // The variable's name in the code; empty for temporaries.  Not unique in a graph.
   const std::string& name() const { return name_; }
   bool has_name() const { return !name_.empty(); }
   IrValue* set_name(std::string_view name);
@@ -75,7 +75,7 @@ class IrNode {
   bool is(Symbol kind) const { return kind_ == kind; }
   IrGraph* graph() const { return graph_; }
   IrBlock* owning_block() const { return block_; }
-  IrNode* next() const { return next_; }  // the block's return node behind the last
+  IrNode* next() const { return next_; }  // the block's return node after the last
   IrNode* previous() const { return previous_; }
 
   const std::vector<IrValue*>& inputs() const { return inputs_; }
@@ -106,17 +106,17 @@ class IrNode {
   IrNode* set_attribute(Symbol name, IrAttribute::Value value);
   void remove_attribute(Symbol name);
   const std::vector<IrAttribute>& attributes() const { return attributes_; }
-  // Of the attribute, which must be there.
+  // Return the value of an attribute, which must exist.
   const std::string& text(Symbol name = Symbol::kAttrName) const;
   std::int64_t integer(Symbol name) const;
   const std::vector<TypePtr>& types() const;
   const std::shared_ptr<IrGraph>& subgraph() const;
 
-  // Of prim::Constant the value; null for other nodes.
+  // Returns the value of a prim::Constant; null for other nodes.
   const Constant* constant() const;
   bool must_be_none() const;
 
-  // The operator that was chosen; null for what has no schema (prim::If, prim::GetAttr, ...).
+  // The overload that was resolved; null for nodes without a schema (prim::If, prim::GetAttr, ...).
   const OperatorSchema* operator_schema() const { return schema_; }
   IrNode* set_operator_schema(const OperatorSchema* schema);
   void set_kind(Symbol kind) { kind_ = kind; }
@@ -140,7 +140,7 @@ class IrNode {
   const OperatorSchema* schema_ = nullptr;
   SourceRange range_;
   std::vector<IrValue*> inputs_, outputs_;
-  std::vector<std::uint32_t> use_slots_;  // where this use stands in inputs_[i]->uses()
+  std::vector<std::uint32_t> use_slots_;  // index of this use in inputs_[i]->uses()
   std::vector<IrBlock*> blocks_;
   std::vector<IrAttribute> attributes_;
 };
@@ -181,13 +181,13 @@ class IrNodeList {
 
 class IrBlock {
  public:
-  // Nodes may be added behind the one that is looked at, and others removed, while one goes through them.
+  // While iterating, nodes may be inserted after the current one, and other nodes removed.
   IrNodeList nodes() const { return {return_node_->next_, return_node_}; }
   const std::vector<IrValue*>& inputs() const { return param_node_->outputs(); }
   const std::vector<IrValue*>& outputs() const { return return_node_->inputs(); }
   IrNode* param_node() const { return param_node_; }
   IrNode* return_node() const { return return_node_; }
-  IrNode* owning_node() const { return owning_node_; }  // null: the graph's own block
+  IrNode* owning_node() const { return owning_node_; }  // null for the graph's block
   IrGraph* graph() const { return return_node_->graph(); }
 
   IrValue* add_input(TypePtr type, std::string_view name = {});
@@ -206,7 +206,8 @@ class IrBlock {
   IrNode* owning_node_ = nullptr;
 };
 
-// Things that stay where they are until all go: some at a time, so that small graphs stay small.
+// An arena: objects have stable addresses and are freed together.  Allocates in chunks that start small, so
+// that small graphs stay small.
 template <class T>
 class IrArena {
  public:
@@ -224,7 +225,7 @@ class IrArena {
 
  private:
   std::vector<std::unique_ptr<T[]>> chunks_;
-  std::size_t used_ = 0, capacity_ = 0;  // of the last chunk
+  std::size_t used_ = 0, capacity_ = 0;  // of the current chunk
   std::size_t size_ = 0;
 };
 
@@ -242,12 +243,12 @@ class IrGraph {
   IrNode* return_node() const { return block_->return_node(); }
   IrNode* param_node() const { return block_->param_node(); }
 
-  // In no block yet.
+  // Makes a node that is in no block yet.
   IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs = {}, std::size_t outputs = 1);
   IrNode* create_constant(Constant value, TypePtr type);
 
-  // Nodes, inputs of nodes and statements that were ever made, here and in bodies of forks.  What would go
-  // beyond the limit throws Error(kInput): code can be written that unfolds to any size.
+  // The number of nodes, inputs of nodes and statements made so far, bodies of forks included.  Exceeding the
+  // limit throws Error(kInput), as code can be written that unfolds to any size.
   std::size_t size() const { return size_; }
   std::size_t limit() const { return limit_; }
   void set_limit(std::size_t limit) { limit_ = limit; }
@@ -256,7 +257,7 @@ class IrGraph {
     if (size_ > limit_) refuse();
   }
 
-  // Where insert() puts nodes: in front of this one.
+  // insert() puts nodes before this one.
   IrNode* insert_point() const { return insert_point_; }
   void set_insert_point(IrNode* node) { insert_point_ = node; }
   void set_insert_point(IrBlock* block) { insert_point_ = block->return_node(); }
@@ -277,16 +278,16 @@ class IrGraph {
   std::size_t size_ = 0, limit_ = SIZE_MAX;
 };
 
-// Copies nodes, blocks and all, into `graph`, which may be another one.  `map` gives the value for one that
-// is not copied itself, and is asked in the order of the nodes.
+// Copies nodes with their blocks into `graph`, which may be another one.  `map` returns the replacement for a
+// value that is not copied itself; it is called in the order of the nodes.
 class IrCloner {
  public:
   using Map = std::function<IrValue*(IrValue*)>;
   IrCloner(IrGraph& graph, Map map) : graph_(graph), map_(std::move(map)) {}
   IrNode* clone(const IrNode& node);  // in no block yet
-  // All nodes of the block in front of `place`; the copies of its results.
+  // Copies all nodes of the block before `place`; returns the copies of its results.
   std::vector<IrValue*> clone_nodes(const IrBlock& block, IrNode* place);
-  void clone_block(const IrBlock& from, IrBlock& into);  // behind what is there
+  void clone_block(const IrBlock& from, IrBlock& into);  // appended
   IrValue* value(IrValue* original);
 
  private:
@@ -295,10 +296,10 @@ class IrCloner {
   std::unordered_map<const IrValue*, IrValue*> copies_;
 };
 
-// Moves the nodes of a block in front of `place`, in the same graph; the block's results stay its own.
+// Moves the nodes of a block before `place`, in the same graph; the block keeps its results.
 void move_nodes(const IrBlock& block, IrNode* place);
 
-// Goes on at the old place at the end of the scope.
+// Restores the insert point at the end of the scope.
 class InsertPointGuard {
  public:
   InsertPointGuard(IrGraph& graph, IrNode* node) : graph_(graph), before_(graph.insert_point()) {

@@ -1,4 +1,4 @@
-// What becomes of a graph that the emitter wrote, step by step, as in LibTorch's compiler.
+// The passes over a graph after the emitter, as in LibTorch's compiler.
 #pragma once
 
 #include <optional>
@@ -7,23 +7,22 @@
 
 namespace fxtrace::script {
 
-// Takes variables out (ssa.cpp): what is stored and loaded by name becomes values, results of branches and
-// values that loops carry, in LibTorch's order (that of the names).  Loops have their condition as LibTorch
-// has it, once before the loop and once at the end of each turn.  Exits are gone as well afterwards.
+// Converts variables to SSA form (ssa.cpp): stores and loads become values, results of branches and
+// loop-carried values, in LibTorch's order (by name).  A loop gets its condition as in LibTorch, once before
+// the loop and once at the end of each iteration.  Also removes exits.
 void convert_to_ssa(IrGraph& graph);
 
-// Takes `return`, `break` and `continue` out (exits.cpp): what follows an exit that may have been taken
-// stands in a branch of "has it been taken", and values that are never looked at are prim::Uninitialized.
+// Eliminates `return`, `break` and `continue` (exits.cpp): code after an exit that may be taken moves into a
+// branch on "was it taken", and values that are never used there are prim::Uninitialized.
 void transform_exits(IrGraph& graph);
 
-// What LibTorch does last (cleanup.cpp): bodies of fork become graphs of their own, tuples that are taken
-// apart at once vanish, branches that are decided and results that nobody uses go, constants stand once at
-// the start, and results stand in the order of their use.
+// Runs LibTorch's final passes (cleanup.cpp): bodies of fork become graphs of their own, tuples that are
+// unpacked at once are removed, and so are decided branches and unused results; constants are pooled at the
+// start, and results are ordered by use.
 void clean_up(IrGraph& graph);
 
-// The constant that stands for the one result of a node whose arguments all stand in the code
-// (fold_constant.cpp); nothing where the result depends on more, can be written, is large, or where the
-// operator would raise.
+// Folds a node with one result and constant arguments (fold_constant.cpp).  Nothing when the result depends
+// on more, is mutable or large, or when the operator would raise.
 std::optional<Constant> fold(const IrNode& node);
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// A hash that a file cannot know: of keys that it chooses no two have the same but by chance.
+// A keyed hash, which prevents files from choosing colliding keys (hash flooding).
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace fxtrace::script {
 
-// Another number for the same bytes in each process, so nothing that is written may depend on it.
-// (SipHash-1-3, Aumasson and Bernstein 2012, with a key of the process.)
+// Returns a hash that differs between processes, so no output may depend on it.  (SipHash-1-3, Aumasson and
+// Bernstein 2012, with a key of the process.)
 std::uint64_t keyed_hash(std::string_view bytes);
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// Words of TorchScript code: Python's, as LibTorch's lexer takes them apart.
+// The lexer of TorchScript code: tokens of Python, as in LibTorch's lexer.
 #pragma once
 
 #include <cstdint>
@@ -98,10 +98,10 @@ struct Token {
   std::uint32_t begin = 0, end = 0;
 };
 
-// All words of the file, the last of which is kEnd.  Throws Error(kInput).
+// Returns all tokens of the file; the last one is kEnd.  Throws Error(kInput).
 std::vector<Token> tokenize(const SourceText& source);
 
-// "'in'", "a name": for messages.
+// Describes a token for messages: "'in'", "a name".
 std::string_view to_text(TokenKind kind);
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// The objects of a TorchScript archive: what data.pkl and constants.pkl hold, without their weights.
+// Reads the objects of a TorchScript archive, from data.pkl and constants.pkl, without their weights.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ class Program;
 
 struct ObjectSource {
   const ZipArchive& zip;
-  std::string prefix;                // the folder in which all records stand, with its slash; or empty
+  std::string prefix;                // folder of all records with a trailing slash, or empty
   std::uint64_t format_version = 0;  // of the archive
   ResolveClass resolve;              // classes and enums, with their attributes and methods
 };
 
-// What NAME.pkl holds: modules, script objects and plain values.  Tensors have their true dtypes, sizes and
-// strides over storages that are records under NAME/; none reaches beyond its record.  No model code runs:
-// an object whose class has __setstate__, or is one of C++, has empty slots and its state beside them.
-// Throws Error(kInput).
+// Returns the content of NAME.pkl: modules, script objects and plain values.  Tensors have their true dtypes,
+// sizes and strides over storages that are records under NAME/; none reaches beyond its record.  No model
+// code runs: an object whose class has __setstate__, or is a C++ class, has empty slots and keeps its state
+// (ObjectValue::state).  Throws Error(kInput).
 Value read_objects(const ObjectSource& source, const std::string& name);
 
-// Tells the program of what constants.pkl holds: tensors mostly, text that is not ASCII, and objects.
+// Declares the content of constants.pkl to the program: mostly tensors, but also non-ASCII strings and
+// objects.
 void set_constants(Program& program, const std::vector<Value>& constants);
 
 }  // namespace fxtrace::script

@@ -1,6 +1,5 @@
-// The operators of lib/operators as TorchScript calls them: schemas parsed once in the process, when their
-// name is first asked for.  What only one model knows (declared operators) stands in that model's
-// OperatorTable.
+// The operators of lib/operators as called from TorchScript.  Schemas are parsed once for the process, at the
+// first use of their name.  Operators declared for one model are in that model's OperatorTable.
 #pragma once
 
 #include <memory>
@@ -23,21 +22,21 @@ struct OperatorSchema {
 
 class OperatorTable {
  public:
-  // Those that are registered and those that were declared, in LibTorch's order; empty for an unknown
-  // operator.
+  // Returns the registered and declared overloads, in LibTorch's order; empty for an unknown operator.
   std::vector<const OperatorSchema*> overloads(Symbol name) const;
   bool has(Symbol name) const;
-  // The one of a full name, "aten::add.Tensor"; null when there is none.
+  // Returns the overload with the full name "aten::add.Tensor"; null when there is none.
   const OperatorSchema* find(std::string_view full_name) const;
 
-  // "pkg::op(Tensor x) -> Tensor"; throws Error(kInput) for what is no schema.
+  // Declares an operator by its schema: "pkg::op(Tensor x) -> Tensor".  Throws Error(kInput) for a malformed
+  // schema.
   const OperatorSchema* declare(std::string_view schema, const ResolveClass& resolve);
 
  private:
   std::unordered_map<Symbol, std::vector<std::unique_ptr<OperatorSchema>>> declared_;
 };
 
-// The registered ones alone.  They live as long as the process.
+// Returns the registered overloads, which live as long as the process.
 const std::vector<const OperatorSchema*>& registered_overloads(Symbol name);
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// The grammar of TorchScript code, as LibTorch's parser takes it.
+// The parser of TorchScript code, with the grammar of LibTorch's parser.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace fxtrace::script {
 
 struct ParsedFile {
   std::vector<const Tree*> definitions;  // kDefinition and kClass, in order
-  std::optional<std::int64_t> version;   // of "op_version_set = 1"
+  std::optional<std::int64_t> version;   // from "op_version_set = 1"
 };
 
-// A code file of an archive: imports, functions and classes.  Throws Error(kInput) with the place of what
-// cannot be read, and for code of more levels than kMaxLevels.
+// Parses a code file of an archive: imports, functions and classes.  Throws Error(kInput) with the position
+// of a syntax error, and for code nested deeper than kMaxLevels.
 ParsedFile parse_code(SyntaxFile& file);
 
-// One expression, such as a type.
+// Parses one expression, such as a type.
 const Tree& parse_expression(SyntaxFile& file);
 
 inline constexpr int kMaxLevels = 250;

@@ -1,4 +1,4 @@
-// Tensors of a TorchScript pickle: what the functions of torch._utils make of their arguments.
+// Rebuilds tensors of a TorchScript pickle, as the functions of torch._utils do.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace fxtrace::script {
 
 class PickleTensors {
  public:
-  // Storages are the records under `folder` ("archive/data/"); `prefix` is the part of it that names of
-  // records are told without.
+  // Storages are the records under `folder` ("archive/data/"); `prefix` is the part of it that is left out of
+  // record names.
   PickleTensors(const ZipArchive& zip, std::string prefix, std::string folder)
       : zip_(zip), prefix_(std::move(prefix)), folder_(std::move(folder)) {}
 
-  // ("storage", dtype, key, device, elements): an empty tensor over the storage.  All of one key share it: it
-  // has one device, and the size of its record.  What the pickle says of its size is believed only of one on
-  // the device meta, which has no record.  Throws Error(kInput), as the others do.
+  // Returns an empty tensor over the storage ("storage", dtype, key, device, elements).  Tensors with one key
+  // share the storage, which has one device and the size of its record; the size in the pickle is used only
+  // for the device meta, which has no record.  Throws Error(kInput), as the functions below do.
   TensorRef storage(const TupleValue& id);
 
-  // _rebuild_tensor_v2: (storage, offset, sizes, strides, requires_grad, hooks[, bits]); _rebuild_qtensor has
-  // the quantization before requires_grad.
+  // Implements _rebuild_tensor_v2, with the arguments (storage, offset, sizes, strides, requires_grad,
+  // hooks[, bits]), and _rebuild_qtensor, which has the quantization before requires_grad.
   static TensorRef rebuild(const TupleValue& arguments, bool is_quantized);
   static TensorRef rebuild_parameter(const TupleValue& arguments);  // (tensor, requires_grad, hooks)
-  // (layout, sizes, requires_grad, indices, values) or (layout, sizes, requires_grad, compressed, plain,
-  // values)
+  // Arguments: (layout, sizes, requires_grad, indices, values) or (layout, sizes, requires_grad, compressed,
+  // plain, values).
   static TensorRef rebuild_sparse(const TupleValue& arguments);
 
  private:
@@ -36,7 +36,7 @@ class PickleTensors {
   std::unordered_map<std::string, std::shared_ptr<const TensorStorage>> storages_;
 };
 
-// Of the name of a storage's class: float32 of "FloatStorage".
+// Returns the dtype of a storage class by its name: float32 for "FloatStorage".
 std::optional<ScalarType> find_storage_type(std::string_view name);
 
 }  // namespace fxtrace::script

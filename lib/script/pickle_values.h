@@ -1,5 +1,5 @@
-// The machine that a pickle of TorchScript is a program for: it makes Values.  What the names in it mean is
-// told by whoever runs it; nothing is imported.
+// A pickle machine that makes Values from a pickle of TorchScript.  The host gives names their meaning;
+// nothing is imported.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,25 @@ class PickleValues {
   class Host {
    public:
     virtual ~Host() = default;
-    // What stands under a name: a Handle that is called later, or a value.
+    // Resolves a name: returns a Handle to be called later, or a value.
     virtual Value global(const std::string& module, const std::string& name) = 0;
-    // The arguments are a tuple, but for enums, which have their value there.
+    // Calls a handle.  The arguments are a tuple, except for enums, where they are the value.
     virtual Value call(Handle& callable, const Value& arguments) = 0;
     virtual Value build(Handle& type, const Value& state) = 0;
     virtual Value persistent(const TupleValue& id) = 0;
-    // What a Handle is where it stands in a tuple; nothing where none may.
+    // Returns the value for a Handle inside a tuple; nothing when it must not be in one.
     virtual std::optional<Value> in_tuple(const Value&) { return std::nullopt; }
   };
 
-  // Both must outlive the machine.  All memory of one pickle together is limited: each value counts with what
-  // it takes at least.
+  // Both arguments must outlive the machine.  The memory of one pickle is limited: each value counts with its
+  // minimum size.
   PickleValues(std::string_view bytes, Host& host) : bytes_(bytes), host_(host) {}
 
-  // Throws Error(kInput): damaged, too large, nested too deep, or not what LibTorch writes.
+  // Runs the pickle.  Throws Error(kInput) when it is damaged, too large, nested too deep, or not as LibTorch
+  // writes it.
   Value run();
 
-  // Counts memory of values that the host makes.  Throws Error(kInput) when it is too much.
+  // Counts memory of values that the host makes.  Throws Error(kInput) beyond the limit.
   void spend(std::size_t bytes);
 
  private:
@@ -51,7 +52,7 @@ class PickleValues {
   void push(Value value);
   Value pop();
   Value& top();
-  // For what is to stand in another value: no name that is still to be called.
+  // Pops a value to be put into another one; throws for a Handle that is still to be called.
   Value pop_data();
   Value part_of_tuple(Value value);
   std::vector<Value> pop_to_mark(bool for_tuple = false);
@@ -70,7 +71,7 @@ class PickleValues {
   std::vector<Value> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
   std::vector<Value> memo_;
-  std::vector<bool> is_kept_;  // of the memo
+  std::vector<bool> is_kept_;  // by memo entry
 };
 
 }  // namespace fxtrace::script

@@ -1,4 +1,4 @@
-// What the implementations of plain operators (plain_math.cpp and its like) share.
+// Helpers shared by the implementations of plain operators (plain_math.cpp and others).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace fxtrace::script {
 
-// Thrown by an operator that cannot be carried out; carry_out() makes it a Refusal.
+// Thrown by an operator that cannot be executed; carry_out() converts it to a Refusal.
 struct Raised : std::exception {
   explicit Raised(std::string text, RefusalKind kind = RefusalKind::kRaised)
       : refusal{kind, std::move(text)} {}
@@ -22,7 +22,7 @@ struct Raised : std::exception {
   Refusal refusal;
 };
 
-// Of arguments that no overload takes, and of results that C++ leaves open.
+// Throws Raised for arguments that no overload takes, and for results that C++ leaves undefined.
 [[noreturn]] void not_supported(const char* why);
 
 using Results = std::vector<Value>;
@@ -31,17 +31,17 @@ using PlainTable = std::span<const PlainOperator>;
 // The tables, each in a file of its name: plain_numbers.cpp, ...
 PlainTable number_operators();     // arithmetic, comparisons and conversions
 PlainTable math_operators();       // functions of the modules math and cmath
-PlainTable text_operators();       // of strings, and what makes text of values
+PlainTable text_operators();       // strings, and conversions of values to strings
 PlainTable container_operators();  // of lists, dicts and tuples
 PlainTable other_operators();      // of sizes, dtypes, devices and enums
 
-// A row for an operator with one result.
+// Adapts a function with one result for a row.
 template <Value (*Function)(Arguments)>
 void gives(Arguments arguments, Results& results) {
   results.push_back(Function(arguments));
 }
 
-// Of LibTorch's overloads for any number, that make numbers of 32 bits of their results.
+// Narrows a result to 32 bits, as LibTorch's overloads for any number do.
 Value narrowed_result(const Value& result);
 template <Value (*Function)(Arguments)>
 void gives_scalar(Arguments arguments, Results& results) {
@@ -52,20 +52,20 @@ inline const Value& argument(Arguments arguments, std::size_t i) {
   if (i >= arguments.size()) not_supported("an argument is missing");
   return arguments[i];
 }
-// They throw Raised for a value of another kind.
+// These return an argument and throw Raised for a value of another kind.
 std::int64_t int_argument(Arguments arguments, std::size_t i);
 bool bool_argument(Arguments arguments, std::size_t i);
-double float_argument(Arguments arguments, std::size_t i);  // of an int as well
+double float_argument(Arguments arguments, std::size_t i);  // accepts an int
 const std::string& text_argument(Arguments arguments, std::size_t i);
 ListValue& list_argument(Arguments arguments, std::size_t i);
 DictValue& dict_argument(Arguments arguments, std::size_t i);
 
-// As CPUs have it: INT64_MAX and 1 is INT64_MIN.
+// Wraps around in two's complement: INT64_MAX + 1 is INT64_MIN.
 inline std::int64_t wrapped(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 inline std::int32_t narrowed(std::int64_t number) { return static_cast<std::int32_t>(number); }
 inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
-// Throws Raised where values are not to be compared.
+// Throws Raised when the values cannot be compared.
 bool equal(const Value& a, const Value& b);
 
 }  // namespace fxtrace::script

@@ -1,5 +1,5 @@
-// Calls of plain operators that are refused before they are carried out: what LibTorch leaves undefined or
-// does not end, and what would be too large.
+// Checks made before a plain operator is executed: calls are refused when LibTorch's behaviour is undefined
+// or does not terminate, and when the result would be too large.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace fxtrace::script {
 
-// Why an operator must not be carried out with these arguments, which are those of one of its overloads.
-// `base_name` as "aten::floordiv", with the traits of the table.
+// Returns why the operator must not be executed with these arguments, which match one of its overloads;
+// nothing when it may be.  `base_name` is as "aten::floordiv"; `traits` are those of the table.
 std::optional<Refusal> find_refusal(std::string_view base_name, Traits traits, Arguments arguments);
 
-// Whether a string, list or dict is larger than what is kept.
+// Returns whether a string, list or dict exceeds kMaxPlainSize.
 bool is_too_large(const Value& value);
 Refusal too_large();
 
-// Characters that are compared when a text is looked for in another.
+// Returns the number of character comparisons of a substring search.
 std::size_t search_steps(Arguments arguments);
 inline constexpr std::size_t kMaxSearch = std::size_t{1} << 30;
 

@@ -1,4 +1,4 @@
-// What other tables of plain operators need of arithmetic.
+// Arithmetic that other tables of plain operators share.
 #pragma once
 
 #include <complex>
@@ -7,10 +7,10 @@
 
 namespace fxtrace::script {
 
-// Integers wrap around.  Throw Raised (plain_call.h) for what is no number.
+// Returns a + b; integers wrap around.  Throws Raised (plain_call.h) when an operand is not a number.
 Value sum_of(const Value& a, const Value& b);
 Value product_of(const Value& a, const Value& b);
-// LibTorch's: scaled by the larger part of the divisor.
+// Divides as LibTorch does: scaled by the larger part of the divisor.
 std::complex<double> complex_quotient(std::complex<double> x, std::complex<double> y);
 
 }  // namespace fxtrace::script

@@ -1,6 +1,5 @@
-// Operators on plain values: numbers, strings, lists, dicts and tuples, as LibTorch carries them out, with
-// its results and its errors.  Those of lists and dicts that only move elements around take elements of any
-// kind.
+// Executes operators on plain values (numbers, strings, lists, dicts and tuples) with the results and errors
+// of LibTorch.  Operators of lists and dicts that only move elements accept elements of any kind.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +15,13 @@
 
 namespace fxtrace::script {
 
-// Largest list (elements), string (characters), or value with all that is inside.
+// The size limit of a list (elements), a string (characters), or a value with all nested values.
 inline constexpr std::size_t kMaxPlainSize = std::size_t{1} << 22;
 
 enum class RefusalKind : std::uint8_t {
   kRaised,       // LibTorch or Python raises here
   kLimit,        // too large
-  kUnsupported,  // LibTorch has no sound answer: undefined behaviour, or a loop without end
+  kUnsupported,  // LibTorch has no sound answer: undefined behaviour, or an endless loop
 };
 
 struct Refusal {
@@ -32,26 +31,26 @@ struct Refusal {
 
 using Arguments = std::span<const Value>;
 
-// A row of the table.
+// A row of the table of plain operators.
 struct PlainOperator {
   std::string_view
       name;  // "aten::pow.int_to_int"; or "aten::add": all overloads that have no row of their own
-  // Adds what it gives to the results.  Throws Raised (plain_call.h).
+  // Appends the operator's results.  Throws Raised (plain_call.h).
   void (*run)(Arguments arguments, std::vector<Value>& results);
 };
 
-// By Operator::name.  Null where there is none: that of a tensor, or one that is no plain operator.
+// Returns the row by Operator::name; null for operators of tensors and others that are not plain.
 const PlainOperator* find_plain_operator(std::string_view name);
 
-// Carries the operator out: total for all arguments.  Those behind a schema's end (aten::format) are
-// arguments as well.  What it was given is unchanged when it is refused, but for a list that grew too large.
-// `traits` are those of the table of operators.
+// Executes the operator; total for all arguments, including those beyond the schema's end (aten::format).
+// When it is refused, the arguments are unchanged, except for a list that grew too large.  `traits` are those
+// of the table of operators.
 std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Arguments arguments,
                                  std::vector<Value>& results);
 
-// What a call costs at most, in units of a Budget.
+// Returns an upper bound of a call's cost, in units of a Budget.
 std::size_t cost_of(std::string_view base_name, Arguments arguments);
-// Elements of a list or dict, text at 16 characters for one; 0 for other values.
+// Returns the number of elements of a list or dict, or a sixteenth of a string's length; 0 for other values.
 std::size_t length_of(const Value& value);
 
 }  // namespace fxtrace::script

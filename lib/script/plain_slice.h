@@ -1,4 +1,4 @@
-// Indices and slices, as Python has them.
+// Indices and slices, with the meaning of Python.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace fxtrace::script {
 
-// A negative index counts from the end.
+// Normalises an index: a negative one counts from the end.
 inline std::int64_t normalized(std::int64_t index, std::int64_t size) {
   return index < 0 ? index + size : index;
 }
 
-// `count` indices from `from` on, all within the sequence.
+// A slice: `count` indices starting at `from`, all within the sequence.
 struct Slice {
   std::int64_t from = 0, step = 1, count = 0;
 };
 
-// Arguments 1 to 3 of a slice of something that has `size` elements: start and end, which may be None, and
-// step. Throws Raised (plain_call.h) for a step of 0.
+// Reads arguments 1 to 3 of a slice of `size` elements: start and end, which may be None, and step.  Throws
+// Raised (plain_call.h) for a step of 0.
 Slice slice_argument(Arguments arguments, std::size_t size);
 
 }  // namespace fxtrace::script

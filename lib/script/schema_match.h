@@ -1,6 +1,5 @@
-// Which overload a call means, and what its arguments become, by LibTorch's rules: overloads are tried in
-// order without conversions, then with them (a tensor as a number, a tuple as a list, numbers as a list, text
-// as a device).
+// Overload resolution by LibTorch's rules: overloads are tried in order, first without implicit conversions,
+// then with them (a tensor to a number, a tuple to a list, a number to a list, a string to a device).
 #pragma once
 
 #include <optional>
@@ -18,11 +17,11 @@ namespace fxtrace::script {
 
 struct NamedValue {
   SourceRange range;
-  std::string_view name;  // of a keyword argument
+  std::string_view name;  // name of a keyword argument
   IrValue* value = nullptr;
 };
 
-// Constants of a graph, each once, at its start.
+// The constants of a graph, deduplicated and placed at its start.
 class ConstantPool {
  public:
   explicit ConstantPool(IrGraph& graph) : graph_(graph) {}
@@ -30,7 +29,7 @@ class ConstantPool {
   IrValue* get(const Constant& value, const SourceRange& range = {}) {
     return get(value, type_of(value, tensor_type()), range);
   }
-  // Takes a constant that stands in the graph, or replaces it by its like.
+  // Adds a constant node of the graph, or replaces it by an equal one.
   void adopt(IrNode* constant);
 
  private:
@@ -50,7 +49,7 @@ struct Call {
 };
 
 struct Match {
-  std::size_t schema = 0;  // which of those that were tried
+  std::size_t schema = 0;  // index of the overload
   std::vector<IrValue*> inputs;
   std::vector<TypePtr> results;
 };
@@ -59,13 +58,14 @@ class SchemaMatcher {
  public:
   SchemaMatcher(IrGraph& graph, ConstantPool& constants) : graph_(graph), constants_(constants) {}
 
-  // Throws Error(kInput) that says why none fits.  What conversions need is inserted into the graph.
+  // Resolves a call; nodes for conversions are inserted into the graph.  Throws Error(kInput), which says why
+  // no overload fits.
   Match match(const std::vector<const FunctionSchema*>& schemas, const Call& call);
 
-  // The value as `type` where an implicit conversion does it, else as it was.
+  // Converts the value to `type` when an implicit conversion exists; returns it unchanged otherwise.
   IrValue* convert(const TypePtr& type, IrValue* value, bool allow_conversions, const SourceRange& range);
 
-  // Calls a registered operator on values; for conversions and what the language means by itself.
+  // Emits a call of a registered operator, for conversions and operations of the language.
   IrValue* call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range);
   IrNode* emit(const OperatorSchema& schema, const Match& match, const SourceRange& range);
   IrValue* list(const TypePtr& element, const std::vector<IrValue*>& items);
@@ -73,7 +73,7 @@ class SchemaMatcher {
   std::vector<IrValue*> unpack(IrValue* tuple);
 
  private:
-  using Keywords = std::unordered_map<std::string_view, std::size_t>;  // the first of each name
+  using Keywords = std::unordered_map<std::string_view, std::size_t>;  // first index of each name
   std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, const Keywords& keywords,
                                  bool allow_conversions, std::string* why_not);
   IrValue* try_argument(const FunctionArgument& argument, IrValue* value, const SourceRange& range,
@@ -84,10 +84,10 @@ class SchemaMatcher {
   ConstantPool& constants_;
 };
 
-// The registered overload that takes the node's inputs as they are; null when there is none.
+// Returns the registered overload that takes the node's inputs without conversions; null when there is none.
 const OperatorSchema* find_overload(Symbol name, const IrNode& node);
 
-// Of a tuple whose items are all of the list's element type, or a list.
+// Returns whether `type` is a list, or a tuple whose items all have the list's element type.
 bool is_convertible_to_list(const Type& type, const Type& list);
 
 }  // namespace fxtrace::script

@@ -1,6 +1,6 @@
-// The code of a TorchScript archive: its classes, interfaces, enums, NamedTuples and functions, found by
-// qualified name as LibTorch's importer finds them.  A file is parsed when something in it is first asked
-// for, a function compiled when its graph is.
+// The code of a TorchScript archive: classes, interfaces, enums, NamedTuples and functions, found by
+// qualified name as in LibTorch's importer.  A file is parsed at the first use of something in it, a function
+// is compiled at the first use of its graph.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +22,16 @@
 
 namespace fxtrace::script {
 
-// What names of torch's own C++ classes begin with:
-// "__torch__.torch.classes.quantized.Conv2dPackedParamsBase".
+// The prefix of names of C++ classes: "__torch__.torch.classes.quantized.Conv2dPackedParamsBase".
 inline constexpr std::string_view kTorchBindPrefix = "__torch__.torch.classes.";
 
 struct ProgramSource {
-  // The text of "code/__torch__/nets.py", by "__torch__.nets"; nothing when the archive has no such file.
+  // Returns the text of "code/__torch__/nets.py" for "__torch__.nets"; nothing when the archive has no such
+  // file.
   std::function<std::optional<std::string>(const std::string& qualifier)> read_code;
-  // Types of the archive's constants; a TorchScript archive has tensors there, and objects in a few old ones.
+  // Types of the archive's constants: tensors, and objects in a few old archives.
   std::vector<TypePtr> constant_types;
-  // The archive's version of operators: old ones are given their meaning of then.
+  // The archive's operator version: its operators keep the meaning that they had in this version.
   std::uint64_t operator_version = 0;
 };
 
@@ -42,16 +42,16 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // What stands under "__torch__.nets.Net", with all its attributes; null when there is nothing, or no type.
-  // Throws Error(kInput) for code that cannot be read.
+  // Returns the type "__torch__.nets.Net" with all its attributes; null when there is no such type.  Throws
+  // Error(kInput) for code that cannot be compiled.
   TypePtr find_type(const std::string& name);
-  // "__torch__.nets.helper"; null when there is no such function.
+  // Returns the function "__torch__.nets.helper"; null when there is none.
   Function* find_function(const std::string& name);
 
   OperatorTable& operators() { return operators_; }
   const std::vector<TypePtr>& constant_types() const { return source_.constant_types; }
-  // Before any code is compiled: types of constants may be classes of the program itself.  Text is known as
-  // if it stood in the code; by index.
+  // Sets the types of constants, which may be classes of the program; must precede any compilation.  `texts`
+  // are string constants by index, treated like literals.
   void set_constants(std::vector<TypePtr> types, std::unordered_map<std::size_t, std::string> texts) {
     source_.constant_types = std::move(types);
     constant_texts_ = std::move(texts);
@@ -59,42 +59,43 @@ class Program {
   const std::string* find_constant_text(std::size_t index) const;
   std::uint64_t operator_version() const { return source_.operator_version; }
 
-  // Called before "Unknown builtin op" would be said of an operator, or the like of a method of a class of
-  // torch.classes ("__torch__.torch.classes.ns.Name.method"): it may declare it.
+  // Called for an unknown operator, or method of a class of torch.classes
+  // ("__torch__.torch.classes.ns.Name.method"), before an error is reported: it may declare it.
   std::function<void(const std::string& name)> on_unknown;
-  // "unpack(__torch__.torch.classes.ns.Name self) -> Tensor".  Throws Error(kInput).
+  // Declares a method by its schema: "unpack(__torch__.torch.classes.ns.Name self) -> Tensor".  Throws
+  // Error(kInput).
   void declare_method(const std::string& class_name, std::string_view schema);
   ResolveClass resolver();
 
-  // For whoever wants to look at the code itself: all definitions of a file, with the file.  Null as above.
+  // A parsed file, for callers that look at the syntax; find_file() returns null when there is no such file.
   struct CodeFile {
     std::unique_ptr<SyntaxFile> syntax;
     ParsedFile parsed;
   };
   const CodeFile* find_file(const std::string& qualifier);
 
-  // A function that code of our own defines ("def f(x: Tensor): ..."), with the names of TorchScript and none
-  // of the archive.  `name` is what it will be called.
+  // Defines a function by fxtrace's own code ("def f(x: Tensor): ..."), in which names of the archive are not
+  // visible.  `name` is the function's name.
   Function* define(const std::string& name, std::string text);
 
-  // What an operator meant when the archive was written: a function with the schema of then.  Null where that
-  // is what it means today.
+  // An operator's old meaning, in the archive's version: its schema and a function.  find_old_operator()
+  // returns null when the meaning has not changed.
   struct OldOperator {
     FunctionSchema schema;
     Function* function = nullptr;
   };
   const OldOperator* find_old_operator(std::string_view name);
-  // Code of our own means what it says today.
+  // Returns whether the file is fxtrace's own code, whose operators have today's meaning.
   bool is_own(const SyntaxFile& file) const;
 
-  // Those of builtin_functions.h, compiled when they are first asked for.
+  // Returns the functions of builtin_functions.h, compiled on first use.
   const std::vector<Function*>& builtin_functions(Symbol name);
 
-  // How deep compiling one function may lead to compiling others, which code without result types needs.
+  // The limit of nested compilations, which calls of functions without declared result types need.
   static constexpr int kMaxCompilations = 40;
   int& open_compilations() { return open_compilations_; }
 
-  // What all graphs together may still come to (IrGraph::size()); the code that was read decides.
+  // The remaining size of all graphs together (IrGraph::size()); the limit grows with the code read.
   std::size_t size_left() const { return size_left_; }
   void keep_size(std::size_t size) { size_left_ -= std::min(size_left_, size); }
 
@@ -121,9 +122,9 @@ class Program {
   ProgramSource source_;
   std::unordered_map<std::size_t, std::string> constant_texts_;
   OperatorTable operators_;
-  std::unordered_map<std::string, CodeFile> files_;           // by qualifier; none: no syntax
+  std::unordered_map<std::string, CodeFile> files_;  // by qualifier; `syntax` is null when there is no file
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
-  std::unordered_map<std::string, TypePtr> types_;            // those that were started
+  std::unordered_map<std::string, TypePtr> types_;            // those begun so far
   std::unordered_map<std::string, Function*> functions_by_name_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<SyntaxFile>> own_files_;

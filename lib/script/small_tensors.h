@@ -1,5 +1,5 @@
-// Operators on tensors that no data of a model goes into and that are small: as LibTorch carries them out on
-// the CPU, to the last bit.
+// Executes operators on small tensors that do not depend on data, with bit-exact results of LibTorch on the
+// CPU.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,12 @@
 
 namespace fxtrace::script {
 
-// Dense, of at most kMaxKnownElements elements that are in memory.
+// Returns whether the tensor is dense and has at most kMaxKnownElements elements, all in memory.
 bool is_small(const TensorValue& tensor);
 
-// What an operator gives for these arguments, which are all that its schema names, in its order; tensors
-// among them are small.  `name` as Operator::name.  Nothing where the result is not known: where LibTorch
-// raises, where its results depend on the machine (exp, sums of floats that are rounded), where they are not
-// small, and where nobody has written it down.
+// Returns the results of an operator; `arguments` are all that its schema names, in order, and tensors among
+// them must be small.  `name` is Operator::name.  Nothing when LibTorch would raise, when results depend on
+// the machine (exp, rounded sums of floats) or are not small, and when the operator is not implemented.
 std::optional<std::vector<Value>> compute_small(std::string_view name, Arguments arguments);
 
 }  // namespace fxtrace::script

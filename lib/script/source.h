@@ -1,4 +1,4 @@
-// Text of a code file, and places in it.
+// The text of a code file, and positions in it.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ class SourceText {
 
   const std::string& name() const { return name_; }  // "code/__torch__/nets.py"
   std::string_view text() const { return text_; }
-  // Both start at 1 and 0, as Python counts.
+  // Lines are counted from 1, columns from 0, as in Python.
   std::size_t line_of(std::size_t offset) const;
   std::size_t column_of(std::size_t offset) const;
-  std::string_view line(std::size_t number) const;  // without its end
+  std::string_view line(std::size_t number) const;  // without the newline
 
  private:
   std::string name_, text_;
-  mutable std::vector<std::uint32_t> line_starts_;  // made when a line is first asked for
+  mutable std::vector<std::uint32_t> line_starts_;  // built on first use
 };
 
-// Bytes of a file.  The text is owned by who read the file, and outlives every range.
+// A range of bytes of a file.  The text must outlive all ranges.
 struct SourceRange {
   const SourceText* source = nullptr;
   std::uint32_t begin = 0, end = 0;
@@ -36,7 +36,7 @@ struct SourceRange {
   bool is_known() const { return source != nullptr; }
 };
 
-// Code that cannot be read or compiled: Error(kInput), whose text has an excerpt behind the message:
+// Thrown for code that cannot be parsed or compiled: an Error(kInput) whose text ends with an excerpt:
 //     x = torch.foo(y)
 //         ~~~~~~~~~ <--- HERE
 class SourceError : public Error {

@@ -1,5 +1,5 @@
-// What an expression may be before it is a value: a name of the language, a method of a value, a class, a
-// range.
+// Sugared values: what an expression may denote before it becomes a value, such as a name of the language, a
+// method, a class or a range.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace fxtrace::script {
 class Function;
 class Emitter;
 
-// Calls whose arguments are not simply evaluated.
+// Calls whose arguments are not evaluated in the normal way.
 enum class SpecialForm : std::uint8_t {
   kAnnotate,
   kAwaitable,
@@ -37,10 +37,10 @@ enum class SpecialForm : std::uint8_t {
 
 struct Sugared {
   enum class Kind : std::uint8_t {
-    kNothing,            // what print() gives
+    kNothing,            // result of print()
     kValue,              // value
-    kBuiltin,            // symbol, on `self` if there is one
-    kMagic,              // text: method of classes; for others parts[0]
+    kBuiltin,            // symbol, applied to `self` if given
+    kMagic,              // text: a method of classes; parts[0] for other values
     kMethod,             // text: of value
     kFunction,           // function
     kClass,              // type
@@ -51,15 +51,15 @@ struct Sugared {
     kOperatorNamespace,  // text: "aten"
     kConstants,          // CONSTANTS
     kSpecial,            // form
-    kCast,               // symbol, to type; for values that are no classes
-    kTensorCast,         // number: a dtype; of self
+    kCast,               // symbol, to type; for values that are not objects of classes
+    kTensorCast,         // number: a dtype; applied to self
     kPrint,
     kException,          // a class
     kExceptionInstance,  // value: its message
     kRange,              // values: start, end, step; number: 1 when only the end was given
-    kIterables,          // parts, in step; what zip and enumerate give
-    kTuple,              // parts, which may be no values
-    kClosure,            // value: of the prim::Closure node
+    kIterables,          // parts, iterated in parallel; result of zip and enumerate
+    kTuple,              // parts, not necessarily values
+    kClosure,            // value: output of the prim::Closure node
   };
 
   Kind kind = Kind::kNothing;
@@ -72,7 +72,7 @@ struct Sugared {
   std::vector<IrValue*> values;
   std::vector<Sugared> parts;
   std::int64_t number = 0;
-  std::optional<std::int64_t> static_length;  // of kRange and kIterables, for loops that are unrolled
+  std::optional<std::int64_t> static_length;  // for kRange and kIterables in unrolled loops
 
   bool is(Kind wanted) const { return kind == wanted; }
   bool is_value() const { return kind == Kind::kValue; }
@@ -112,7 +112,7 @@ inline Sugared sugared_cast(TypePtr type, Symbol symbol) {
   return result;
 }
 
-// How messages call it: "value", "builtin", "module".
+// Returns the kind's name for messages: "value", "builtin", "module".
 const char* kind_text(const Sugared& value);
 
 }  // namespace fxtrace::script

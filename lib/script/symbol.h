@@ -1,5 +1,5 @@
-// Names of operators, node kinds and attributes as small numbers.  One table for the process: a name stays
-// once it was seen, so it grows with the names in the files that are read and no further.
+// Interned names of operators, node kinds and attributes.  There is one table for the process, from which
+// names are never removed, so it grows with the distinct names in the files read.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fxtrace::script {
 
-// The names that the program itself knows have names here, too.
+// Names that the code of fxtrace uses have constants here.
 enum class Symbol : std::uint32_t {
 #define FXTRACE_SYMBOL(name, text) name,
 #include "script/symbols.inc"

@@ -1,4 +1,4 @@
-// Elements of tensors of every dtype that has numbers.
+// Reads elements of tensors of all numeric dtypes.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace fxtrace::script {
 
-// In row-major order, out of the bytes of the tensor's storage in little endian order: bools, ints, floats
-// and complex numbers.  Unsigned ones of 64 bits wrap around.  Nothing of a tensor that has more than `most`,
-// that is not dense or is quantized, that reaches beyond the bytes, or whose elements are no numbers.
+// Returns the elements in row-major order from the little-endian bytes of the tensor's storage: bools, ints,
+// floats and complex numbers; uint64 wraps around.  Nothing when the tensor has more than `most` elements, is
+// not dense, is quantized, reaches beyond the bytes, or is not numeric.
 std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::string_view bytes,
                                                 std::int64_t most);
 
-// tensor.tolist() of a tensor whose elements are in memory: a list for each dimension, of the type `element`
-// inside. Nothing where LibTorch raises: elements of another type.
+// Returns tensor.tolist() of a tensor whose elements are in memory: nested lists of the type `element`, one
+// for each dimension.  Nothing when LibTorch would raise, as the elements have another type.
 std::optional<Value> find_list(const TensorValue& tensor, const TypePtr& element);
 
 }  // namespace fxtrace::script

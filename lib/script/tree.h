@@ -1,5 +1,4 @@
-// Syntax trees of TorchScript code.  Trees live in the arena of the file they are of, and their texts in its
-// source.
+// Syntax trees of TorchScript code.  Trees live in the arena of their file, and their texts in its source.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +13,9 @@
 
 namespace fxtrace::script {
 
-// What the parts of a tree are stands behind its kind; "list" is a tree of kind kList.
+// The kind of a tree, with its parts in the comment; "list" is a tree of kind kList.
 enum class Syntax : std::uint8_t {
-  kAbsent,  // in the place of a part that may be left out
+  kAbsent,  // an optional part that was left out
   kList,
   // expressions
   kName,           // text
@@ -67,7 +66,7 @@ struct Tree {
   TokenKind token = TokenKind::kEnd;
   std::uint16_t depth = 0;
   std::uint32_t count = 0;
-  std::uint32_t begin = 0, end = 0;  // in the source, as LibTorch has it: of a call the parenthesis, ...
+  std::uint32_t begin = 0, end = 0;  // range in the source as in LibTorch: for a call the parenthesis, ...
   std::string_view text;
   const Tree* const* parts = nullptr;
 
@@ -77,7 +76,7 @@ struct Tree {
   std::span<const Tree* const> all() const { return {parts, count}; }
 };
 
-// Owns a file's trees and its text.
+// A file with its text and its trees, which it owns.
 class SyntaxFile {
  public:
   explicit SyntaxFile(std::unique_ptr<SourceText> source) : source_(std::move(source)) {}

@@ -1,4 +1,4 @@
-// Types and schemas as code writes them.
+// Parses types and schemas in the syntax of code.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@ namespace fxtrace::script {
 
 class TypeParser {
  public:
-  // `resolve` knows what stands under a qualified name ("__torch__.Net"); null when there is nothing.
+  // `resolve` returns the type with a qualified name ("__torch__.Net"); null when there is none.
   TypeParser(const SyntaxFile& file, ResolveClass resolve) : file_(file), resolve_(std::move(resolve)) {}
 
-  // Throws Error(kInput) for what is no type.
+  // Throws Error(kInput) when the expression is not a type.
   TypePtr parse(const Tree& expression) const;
-  // Null for an expression that names no type.
+  // Returns null when the expression is not a type.
   TypePtr find(const Tree& expression) const;
 
-  // Of a function.  `self` is the type of the first parameter of methods, which need not say it.  Without a
-  // result type in the code, `returns` is empty.
+  // Returns the schema of a function.  `self` is the type of a method's first parameter, which may be
+  // unannotated.  `returns` is empty when the code has no result type.
   FunctionSchema schema(const Tree& definition, const TypePtr& self) const;
 
-  // A literal: the value of a class's constant or an argument's default.
+  // Returns the value of a literal: a class's constant or a default.
   Constant constant(const Tree& expression, const TypePtr& type) const;
 
  private:
@@ -33,10 +33,10 @@ class TypeParser {
   ResolveClass resolve_;
 };
 
-// "a.b.c" of nested attributes; empty for other expressions.
+// Returns "a.b.c" for nested attributes; empty for other expressions.
 std::string dotted_name(const Tree& expression);
 
-// An int, a double or a complex; throws Error(kInput) for one that is too large.
+// Returns an int, a double or a complex; throws Error(kInput) for a number that is too large.
 Constant number_of(const SyntaxFile& file, const Tree& number);
 
 }  // namespace fxtrace::script

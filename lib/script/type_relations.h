@@ -1,4 +1,4 @@
-// How types compare, by LibTorch's rules.
+// Relations between types, by LibTorch's rules.
 #pragma once
 
 #include <optional>
@@ -10,33 +10,34 @@
 
 namespace fxtrace::script {
 
-// LibTorch's: structure, with names for classes, NamedTuples and the like.
+// Structural equality, as in LibTorch; classes, NamedTuples and the like are compared by name.
 bool operator==(const Type& a, const Type& b);
 
-// Whether a value of type `type` may stand where `wanted` is expected.  `why_not` gets the reason in words
-// where LibTorch has one.
+// Returns whether `type` is a subtype of `wanted`.  `why_not` receives the reason, when LibTorch has one.
 bool is_subtype(const Type& type, const Type& wanted, std::string* why_not = nullptr);
 
-// The one type of a value that is either; null when there is none.
+// Returns the join of both types; null when there is none.
 TypePtr unify(const TypePtr& a, const TypePtr& b, const TypePtr& hint = nullptr,
               bool default_to_union = false);
 TypePtr unify_all(const std::vector<TypePtr>& types, std::string* why_not, bool default_to_union = false,
                   const TypePtr& hint = nullptr);
 
-// Flattened and simplified as LibTorch does, so it may be an optional or no union at all.
+// Returns the union, flattened and simplified as by LibTorch; the result may be an optional, or not a union
+// at all.
 TypePtr union_type(const std::vector<TypePtr>& alternatives);
-// Whether `type`, an optional or a union, may hold a `part`; false for other types.
+// Returns whether `type`, an optional or a union, can hold a `part`; false for other types.
 bool can_hold(const Type& type, const Type& part);
-// `type` without None; `type` itself when it holds none.
+// Returns `type` without None.
 TypePtr without_none(const TypePtr& type);
 
-// Binds the variables of `formal` (t, tVal) to parts of `actual`; a reason when they do not match.
+// Binds the type variables of `formal` (t, tVal) to parts of `actual`; returns a reason when they do not
+// match.
 using TypeBindings = std::vector<std::pair<std::string, TypePtr>>;
 std::optional<std::string> match_variables(const TypePtr& formal, const TypePtr& actual,
                                            TypeBindings& bindings);
-// `type` with its variables replaced; null when one has no binding.
+// Returns `type` with its variables replaced; null when one is unbound.
 TypePtr substitute(const TypePtr& type, const TypeBindings& bindings);
-// `type` of other parts.
+// Returns `type` with other contained types.
 TypePtr with_contained(const TypePtr& type, std::vector<TypePtr> parts);
 
 }  // namespace fxtrace::script

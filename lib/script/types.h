@@ -1,6 +1,6 @@
-// Types of TorchScript, with LibTorch's rules and texts.  Types are shared and do not change, but for
-// classes, which get their attributes and methods while their code is read.  Types are limited in depth and
-// size when they are made, so whatever walks them may recurse; making a larger one throws Error(kInput).
+// Types of TorchScript, with LibTorch's rules and texts.  Types are shared and immutable, except for classes,
+// which get attributes and methods while their code is read.  Depth and size are limited at construction,
+// which throws Error(kInput), so functions may recurse over types.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace fxtrace::script {
 
-// In LibTorch's order, which decides how unions are sorted.
+// The kinds in LibTorch's order, by which unions are sorted.
 enum class TypeKind : std::uint8_t {
   kAny,
   kEnum,
@@ -62,23 +62,26 @@ class Type {
   Type& operator=(const Type&) = delete;
 
   TypeKind kind() const { return kind_; }
-  // Of a list the element, of a dict key and value, of a tuple its items, of an optional the type and None.
+  // Type arguments: the element of a list, key and value of a dict, items of a tuple, the type and None of an
+  // optional.
   const std::vector<TypePtr>& contained_types() const { return contained_; }
-  // Qualified name of a class, interface, enum, function or NamedTuple, or the variable's; else empty.
+  // The qualified name of a class, interface, enum, function or NamedTuple, or the name of a type variable;
+  // else empty.
   const std::string& name() const { return name_; }
   bool has_free_variables() const { return has_free_variables_; }
   bool is_module() const;  // a module class or module interface
 
-  // The type as T (ListType, ClassType, ...); null when it is none.  An optional is no UnionType here.
+  // Returns the type as T (ListType, ClassType, ...); null when it is of another kind.  An optional is not a
+  // UnionType.
   template <class T>
   const T* as() const {
     return T::is_kind(kind_) ? static_cast<const T*>(this) : nullptr;
   }
 
-  std::string str() const;             // "int[]", "Scalar", "Dict(str, Tensor?)", as schemas have it
-  std::string annotation_str() const;  // "List[int]", "number", "Dict[str, Optional[Tensor]]", as code has it
+  std::string str() const;             // "int[]", "Scalar", "Dict(str, Tensor?)", in the syntax of schemas
+  std::string annotation_str() const;  // "List[int]", "number", "Dict[str, Optional[Tensor]]", as in code
   std::string repr_str() const { return annotation_str(); }
-  std::string ir_str() const;  // as graphs have it: str() but for a few types
+  std::string ir_str() const;  // as printed in graphs: str() except for a few types
 
  protected:
   Type(TypeKind kind, std::vector<TypePtr> contained, std::string name = {});
@@ -92,7 +95,7 @@ class Type {
   std::string name_;
 };
 
-// Types that have no parts.
+// Returns a type without type arguments.
 TypePtr simple_type(TypeKind kind);
 inline TypePtr any_type() { return simple_type(TypeKind::kAny); }
 inline TypePtr bool_type() { return simple_type(TypeKind::kBool); }
@@ -107,8 +110,8 @@ inline TypePtr tensor_type() { return simple_type(TypeKind::kTensor); }
 
 TypePtr var_type(std::string name);
 TypePtr list_type(TypePtr element);
-TypePtr dict_type(TypePtr key, TypePtr value);  // throws Error(kInput) for a key that LibTorch does not hash
-TypePtr optional_type(TypePtr element);         // of an optional or None: itself
+TypePtr dict_type(TypePtr key, TypePtr value);  // throws Error(kInput) when LibTorch cannot hash the key
+TypePtr optional_type(TypePtr element);         // an optional or None as it is
 TypePtr future_type(TypePtr element);
 TypePtr await_type(TypePtr element);
 TypePtr rref_type(TypePtr element);
@@ -156,7 +159,7 @@ class TupleType final : public Type {
  public:
   static bool is_kind(TypeKind kind) { return kind == TypeKind::kTuple; }
   explicit TupleType(std::vector<TypePtr> items) : Type(TypeKind::kTuple, std::move(items)) {}
-  // A NamedTuple.  `defaults` are those of the last fields.
+  // Makes a NamedTuple.  `defaults` are for the last fields.
   TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
             std::vector<Constant> defaults);
   const std::vector<TypePtr>& items() const { return contained_types(); }
@@ -182,7 +185,7 @@ struct ClassAttribute {
   bool is_buffer = false;
 };
 
-// A module or a script class, or one whose code is C++ (torch.classes).
+// A module, a script class, or a C++ class (torch.classes).
 class ClassType final : public Type {
  public:
   static bool is_kind(TypeKind kind) { return kind == TypeKind::kClass; }
@@ -202,15 +205,15 @@ class ClassType final : public Type {
   Function* get_method(std::string_view name) const;  // throws Error(kInput)
   const std::vector<NamedFunction>& forward_hooks() const { return forward_hooks_; }
   const std::vector<NamedFunction>& forward_pre_hooks() const { return forward_pre_hooks_; }
-  Function* find_hook(const std::string& name) const;  // of both kinds
+  Function* find_hook(const std::string& name) const;  // forward and forward-pre hooks
 
-  // While the class is read.
-  void add_attribute(ClassAttribute attribute);  // throws Error(kInput) when there is one of the name
+  // For use while the class is read.
+  void add_attribute(ClassAttribute attribute);  // throws Error(kInput) for a duplicate name
   void add_constant(std::string name, Constant value);
   void add_method(std::string name, Function* method);
   void add_forward_hook(NamedFunction hook);
   void add_forward_pre_hook(NamedFunction hook);
-  // Attributes may lead back to the class: whoever owns the program calls this at its end.
+  // Breaks reference cycles through attributes; called when the program is destroyed.
   void clear();
 
  private:

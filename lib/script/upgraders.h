@@ -1,4 +1,4 @@
-// What operators meant when an archive was written: those whose meaning has changed since.
+// Upgraders: old meanings of operators that have changed since an archive was written.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@ namespace fxtrace::script {
 
 struct Upgrader {
   std::string_view name;         // "aten::div.Tensor"
-  std::uint64_t changed_at = 0;  // the first version of archives with today's meaning
-  std::string_view schema;       // of before, without the name
-  std::string_view code;         // a function of TorchScript that does what it did
+  std::uint64_t changed_at = 0;  // first version of archives with today's meaning
+  std::string_view schema;       // the old schema, without the name
+  std::string_view code;         // a TorchScript function with the old meaning
 };
 
-// Null where the operator means today what it meant in that version of archives.
+// Returns null when the operator's meaning has not changed since that version of archives.
 const Upgrader* find_upgrader(std::string_view name, std::uint64_t version);
 inline constexpr std::uint64_t kCurrentOperatorVersion = 10;
 

@@ -1,7 +1,7 @@
-// Values of TorchScript while it runs, or is followed.
+// Run-time values of TorchScript.
 //
-// Numbers, None and the like are in the Value itself; everything else is shared by its copies, as Python has
-// it: who changes a list changes it for all who hold it.
+// Numbers, None and the like are stored in the Value; all other values are references, as in Python: copies
+// of a Value share a list and see its changes.
 #pragma once
 
 #include <complex>
@@ -27,7 +27,7 @@ struct ObjectValue;
 struct EnumValue;
 struct FunctionValue;
 
-// What whoever runs the code puts in the place of a value that it does not have.
+// A placeholder for a value that whoever runs the code does not have.
 class Handle : public Counted {
  public:
   virtual TypePtr type() const = 0;
@@ -35,7 +35,7 @@ class Handle : public Counted {
 
 enum class ValueKind : std::uint8_t {
   kNone,
-  kUninitialized,  // stands where no value is ever looked at
+  kUninitialized,  // a value that is never used
   kBool,
   kInt,
   kDouble,
@@ -45,7 +45,7 @@ enum class ValueKind : std::uint8_t {
   kList,
   kDict,
   kTuple,
-  kObject,  // of a module, a script class or a class of C++ (torchbind)
+  kObject,  // an instance of a module, a script class or a C++ class (torchbind)
   kEnum,
   kDevice,
   kFunction,
@@ -69,7 +69,7 @@ class Value {
   Value(std::string_view value) : Value(std::string(value)) {}             // NOLINT: likewise
   Value(const char* value) : Value(std::string(value)) {}                  // NOLINT: likewise
   Value(Device value);                                                     // NOLINT: likewise
-  // Of a reference to nothing: None.
+  // A null reference becomes None.
   Value(Ref<TensorValue> value);    // NOLINT: likewise
   Value(Ref<ListValue> value);      // NOLINT: likewise
   Value(Ref<DictValue> value);      // NOLINT: likewise
@@ -129,11 +129,11 @@ class Value {
   FunctionValue& to_function() const;
   Handle& to_handle() const;
 
-  // Elements of a list or tuple.  Throws likewise.
+  // Returns the elements of a list or tuple.  Throws Error(kInternal) likewise.
   const std::vector<Value>& items() const;
-  // Tells values apart that several hold; null for what is in the Value itself.
+  // The address of the shared object; null for values stored in the Value itself.
   const void* identity() const { return is_shared() ? bits_.shared : nullptr; }
-  // Python's `is`.
+  // Compares identities, as `is` in Python.
   bool is(const Value& other) const;
 
  private:
@@ -174,10 +174,10 @@ struct TupleValue : Counted {
   explicit TupleValue(std::vector<Value> values, TypePtr named = nullptr)
       : items(std::move(values)), type(std::move(named)) {}
   const std::vector<Value> items;
-  const TypePtr type;  // of a NamedTuple; null for others
+  const TypePtr type;  // type of a NamedTuple; null for others
 };
 
-// Entries in the order in which their keys came, as Python has them.
+// A dict in insertion order, as in Python.
 class DictValue : public Counted {
  public:
   struct Entry {
@@ -187,36 +187,35 @@ class DictValue : public Counted {
 
   DictValue(TypePtr key, TypePtr value) : key_type(std::move(key)), value_type(std::move(value)) {}
 
-  // A key is None, a bool, a number, a string or a device, each equal to those of its kind alone; or a tensor
-  // or a handle, equal to itself.
+  // Returns whether the value may be a key: None, a bool, a number, a string or a device, which equal only
+  // keys of their kind; or a tensor or a handle, which equal only themselves.
   static bool may_be_key(const Value& key);
 
   std::size_t size() const { return entries_.size(); }
   const std::vector<Entry>& entries() const { return entries_; }
-  const Value* find(const Value& key) const;  // null: there is none
-  // Throws Error(kInternal) for what may be no key.
+  const Value* find(const Value& key) const;  // null when absent
+  // Throws Error(kInternal) when may_be_key() is false.
   void set(const Value& key, Value value);
-  bool erase(const Value& key);  // takes time in proportion to the entries behind it
+  bool erase(const Value& key);  // takes time linear in the entries after it
   void clear();
   Ref<DictValue> copy() const;
 
   TypePtr key_type, value_type;
 
  private:
-  static constexpr std::size_t kFew = 8;  // entries that are looked through one by one
+  static constexpr std::size_t kFew = 8;  // up to so many entries are searched linearly
   std::size_t position(const Value& key, std::size_t hash) const;
   void make_index();
 
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // open addressing: position in `entries_` and 1; 0: nothing
+  std::vector<std::uint32_t> index_;  // open addressing: index in `entries_` plus 1; 0: empty
 };
 
 struct ObjectValue : Counted {
   ObjectValue(TypePtr class_type, std::size_t slot_count) : type(std::move(class_type)), slots(slot_count) {}
   const TypePtr type;
-  std::vector<Value> slots;  // by the class's attributes
-  // What __setstate__ would get; None where the class has none.  It is model code, or code of C++, and does
-  // not run.
+  std::vector<Value> slots;  // by index of the class's attributes
+  // The argument for __setstate__, which is model code or C++ and is not run; None when the class has none.
   Value state;
 };
 
@@ -241,18 +240,18 @@ inline Value make_tuple(std::vector<Value> items, TypePtr named = nullptr) {
 }
 Value make_int_list(const std::vector<std::int64_t>& numbers);
 
-// Values deeper than this in one another are not compared, copied, printed or given a type.
+// Values nested deeper than this are not compared, copied, printed or given a type.
 inline constexpr std::size_t kMaxValueDepth = 500;
 
-// LibTorch's equality: values of different kinds are never equal (1 and 1.0), tensors, objects and handles
-// are equal to themselves only.  Absent when there is too much to compare, or what holds itself.
+// Compares as LibTorch does: values of different kinds are never equal (1 and 1.0); tensors, objects and
+// handles equal only themselves.  Absent when the values are too large or cyclic.
 std::optional<bool> find_equal(const Value& a, const Value& b);
 
-// A copy that shares no list, dict, tuple or object with the value; handles, tensors and the like are the
-// same.  What several hold stays so.  Absent when it is nested too deep.
+// Returns a deep copy, which shares no list, dict, tuple or object with the value, but handles, tensors and
+// the like.  Sharing within the value is preserved.  Absent when it is nested too deep.
 std::optional<Value> find_deep_copy(const Value& value);
 
-// Type of the value as it is now; a handle's own; of what is nested too deep Any.
+// Returns the type of the value as it is now; for a handle the type it carries; Any when nested too deep.
 TypePtr dynamic_type(const Value& value);
 
 }  // namespace fxtrace::script

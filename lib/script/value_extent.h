@@ -1,4 +1,4 @@
-// How large a value is with all that is inside.
+// Measures a value with all nested values.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace fxtrace::script {
 
-// What is inside a list, dict or tuple.  Parts that several hold are looked at once and count for each.
+// The extent of a value.  A shared part is visited once, but counted at each occurrence.
 struct Extent {
   bool is_plain = true;    // neither a handle nor a tensor nor an object nor a future, and none inside
-  std::size_t size = 1;    // values, and text at 16 characters for one; kEndless for what holds itself
-  std::size_t looked = 1;  // values that were looked at
+  std::size_t size = 1;    // number of values, and one for 16 characters of text; kEndless when cyclic
+  std::size_t looked = 1;  // number of values visited
 
   static constexpr std::size_t kEndless = SIZE_MAX / 2;
 };
 
-// Of what is nested deeper than kMaxValueDepth: endless, and not plain.
+// A value nested deeper than kMaxValueDepth counts as endless and not plain.
 Extent extent_of(const Value& value);
 
 inline bool is_plain(const Value& value) { return extent_of(value).is_plain; }

@@ -1,4 +1,4 @@
-// Values as LibTorch prints them: str(x), "{}".format(x), "%d" % x.
+// Prints values as LibTorch does: str(x), "{}".format(x), "%d" % x.
 #pragma once
 
 #include <ostream>
@@ -8,7 +8,8 @@
 
 namespace fxtrace::script {
 
-// Throws Raised (plain_call.h) for what LibTorch prints with an address, or is nested too deep or too large.
+// Throws Raised (plain_call.h) for values that LibTorch prints with an address, and for values that are too
+// large or nested too deep.
 void print(std::ostream& out, const Value& value);
 std::string printed(const Value& value);
 

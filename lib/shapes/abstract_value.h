@@ -1,5 +1,5 @@
-// What is known of a value without running anything: sizes, type and device of a tensor, the integer that a
-// size is, as an expression of named dimensions; or the whole value, where it is a plain one.
+// Abstract values: what is known of a value without running anything.  For a tensor, its sizes, dtype and
+// device; for an integer, an expression over named dimensions; for a plain value, the value itself.
 #pragma once
 
 #include <complex>
@@ -17,20 +17,19 @@
 
 namespace fxtrace {
 
-// What a small tensor holds that no data goes into.  Traced archives compute with sizes as such tensors, and
-// torchvision's detectors compute scales.
+// The content of a small tensor that depends on no data.  Traced archives compute sizes in such tensors, and
+// torchvision's detectors scales.
 struct TensorContent {
-  std::optional<SymInt> element;  // of an integer tensor without dimensions
-  // The tensor itself, in the form of whoever put it here; null when it is not known in numbers.
+  std::optional<SymInt> element;  // of a 0-d integer tensor
+  // The tensor itself, in the representation of whoever set it; null when its elements are unknown.
   std::shared_ptr<const void> constant;
-  std::shared_ptr<const bool>
-      valid;  // until a tensor is changed in place that may share memory with this one
+  std::shared_ptr<const bool> valid;  // cleared when a tensor that may alias this one is written in place
 };
 
-// Which memory a tensor is in, as the CostLog (costs/cost_log.h) that gave the number counts.  It says
-// nothing of the value: any two are equal.
+// The memory block of a tensor, numbered by a CostLog (costs/cost_log.h).  Not part of the value: any two
+// compare equal.
 struct MemoryId {
-  std::uint32_t log = 0, number = 0;  // 0: of no log
+  std::uint32_t log = 0, number = 0;  // 0: no log
   bool operator==(const MemoryId&) const { return true; }
 };
 
@@ -38,16 +37,16 @@ struct TensorInfo {
   std::vector<SymInt> sizes;
   Dtype dtype;
   Device device = {};
-  std::optional<bool> requires_grad = std::nullopt;  // known of parameters and of the root's inputs
-  // Whether the elements lie in the order of the dimensions, without gaps.  Rules need not care.
+  std::optional<bool> requires_grad = std::nullopt;  // known for parameters and the root's inputs
+  // Whether the tensor is contiguous.  Shape rules need not set it.
   std::optional<bool> contiguous = std::nullopt;
-  bool contiguity_assumed = false;  // it is so if the inputs that --input describes are
-  // Of a sparse tensor in coordinate format: how many of its dimensions have indices.  Absent for strided
-  // tensors; of other layouts nothing is known.
+  bool contiguity_assumed = false;  // holds if the inputs that --input describes are contiguous
+  // The number of sparse dimensions of a sparse COO tensor.  Absent for strided tensors; tensors of other
+  // layouts are unknown values.
   std::optional<std::int64_t> sparse_dim = std::nullopt;
-  // Null for most.  Rules need not care: the interpreter sets it.
+  // Null for most tensors.  Set by the interpreter, not by shape rules.
   std::shared_ptr<const TensorContent> content = nullptr;
-  MemoryId memory = {};  // rules need not care
+  MemoryId memory = {};  // not set by shape rules
 
   const TensorContent* find_content() const { return content && *content->valid ? content.get() : nullptr; }
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
@@ -55,7 +54,7 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-// A float that is an exact fraction: x.size(0) / 2.
+// A float that is an exact quotient of integers: x.size(0) / 2.
 struct Ratio {
   SymInt numerator;
   std::int64_t denominator = 1;  // > 0
@@ -69,18 +68,18 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-// None, where the type would allow more.
+// None, for a value whose type also allows others.
 struct NoneValue {
   bool operator==(const NoneValue&) const = default;
 };
 
 struct AbstractValue {
-  // Elements of a list or tuple whose length is known; attributes of an object, by slot.
+  // The elements of a list or tuple of known length, or the attributes of an object, by slot.
   using Sequence = std::vector<AbstractValue>;
-  // Of a dict whose keys are known.
+  // A dict with known keys.
   struct Dict {
     std::vector<AbstractValue> keys;
-    std::vector<AbstractValue> values;  // as many
+    std::vector<AbstractValue> values;  // as many as keys
     bool operator==(const Dict& other) const;
   };
   std::variant<std::monostate, TensorInfo, SymInt, Ratio, Condition, Sequence, Dict, NoneValue, Device,
@@ -93,7 +92,7 @@ struct AbstractValue {
   const Dict* dict() const { return std::get_if<Dict>(&value); }
   bool is_none() const { return std::holds_alternative<NoneValue>(value); }
   const Sequence* sequence() const { return std::get_if<Sequence>(&value); }
-  // The alternative `T`, null for others.
+  // Returns the alternative `T`; null when the value is another.
   template <typename T>
   const T* get_if() const {
     return std::get_if<T>(&value);
@@ -101,10 +100,10 @@ struct AbstractValue {
   bool operator==(const AbstractValue&) const;
 };
 
-// Of this value and all inside.
+// Clears the tensor contents of this value and all nested values.
 void forget_contents(AbstractValue& value);
 
-// What holds of both, element by element; nothing of those that only one has.
+// Returns the join of both: what is known of both, element by element.
 AbstractValue common(const AbstractValue& first, const AbstractValue& second);
 AbstractValue::Sequence common(const AbstractValue::Sequence& first, const AbstractValue::Sequence& second);
 

@@ -1,4 +1,4 @@
-// Where a tensor is.
+// The device of a tensor.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace fxtrace {
 
 struct Device {
-  std::string type = "cpu";  // "cuda", "meta"; makers of others have names of their own
+  std::string type = "cpu";  // "cuda", "meta", or a name of another vendor
   int index = -1;            // -1: the current one of that type
 
   bool is_cpu() const { return type == "cpu"; }

@@ -1,4 +1,4 @@
-// The equation of an Einstein sum: "bij,bjk->bik".
+// Parses the equation of einsum(): "bij,bjk->bik".
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// Subscripts of the operands, and of the result when there is an arrow.  "..." is the letter '.'.
+// The subscripts of the operands, and of the result when there is an arrow.  "..." is stored as '.'.
 struct Equation {
   std::vector<std::string> operands;
   std::optional<std::string> result;

@@ -1,4 +1,4 @@
-// Types of a tensor's elements, as torch has them.
+// The dtypes of torch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// In the order of the numbers that TorchScript has in the place of types.
+// In the order of the numbers by which TorchScript represents dtypes.
 enum class ScalarType : std::int8_t {
   kUint8,
   kInt8,
@@ -59,25 +59,25 @@ enum class ScalarType : std::int8_t {
 };
 inline constexpr std::int64_t kScalarTypes = static_cast<std::int64_t>(ScalarType::kFloat4E2m1fnX2) + 1;
 
-using Dtype = std::optional<ScalarType>;  // absent: not known
+using Dtype = std::optional<ScalarType>;  // absent: unknown
 
 inline constexpr ScalarType kDefaultFloat = ScalarType::kFloat32;
 inline constexpr ScalarType kDefaultComplex = ScalarType::kComplex64;
 
 std::string dtype_name(ScalarType type);        // "float32"
-Dtype find_scalar_type(std::string_view name);  // of "float32"
-Dtype find_scalar_type(std::int64_t number);    // TorchScript's
+Dtype find_scalar_type(std::string_view name);  // from "float32"
+Dtype find_scalar_type(std::int64_t number);    // from TorchScript's number
 std::int64_t item_size(ScalarType type);        // bytes of an element
-bool is_integral(ScalarType type);              // bool too, but nothing of less than a byte
+bool is_integral(ScalarType type);              // includes bool, but no type smaller than a byte
 bool is_floating(ScalarType type);
 bool is_complex(ScalarType type);
 bool is_quantized(ScalarType type);
-std::optional<bool> is_signed(ScalarType type);    // torch does not say it of all
-ScalarType without_quantization(ScalarType type);  // int8 of qint8
-ScalarType real_type(ScalarType type);             // float32 of complex64
-Dtype complex_type(ScalarType type);               // complex64 of float32; of most others there is none
+std::optional<bool> is_signed(ScalarType type);    // absent where torch does not define it
+ScalarType without_quantization(ScalarType type);  // int8 for qint8
+ScalarType real_type(ScalarType type);             // float32 for complex64
+Dtype complex_type(ScalarType type);               // complex64 for float32; absent for most others
 
-// torch.promote_types: the type of what an operator makes of two tensors.  Absent where torch has none.
+// Returns the result dtype of an operator on two tensors, as torch.promote_types; absent when torch has none.
 Dtype promote(ScalarType a, ScalarType b);
 
 }  // namespace fxtrace

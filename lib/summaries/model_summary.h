@@ -1,4 +1,4 @@
-// What a model is and what it costs, module by module: the data of `fxtrace summary`.
+// The data of `fxtrace summary`: structure and costs of a model, module by module.
 #pragma once
 
 #include <cstddef>
@@ -16,111 +16,112 @@ namespace fxtrace {
 
 struct TensorCount {
   std::int64_t elements = 0, bytes = 0;
-  void add(const TensorCount& other);  // up to what 64 bits hold
+  void add(const TensorCount& other);  // saturating
   bool operator==(const TensorCount&) const = default;
 };
 
-// What running a module took, all its calls together, submodules included.
+// Measurements of a module: all its calls together, submodules included.
 struct Measured {
   double seconds = 0;
-  std::int64_t allocated_bytes = 0;  // of everything that its operators allocated
-  std::int64_t peak_bytes = 0;  // the most that the model's run held meanwhile, without parameters and inputs
+  std::int64_t allocated_bytes = 0;  // total allocated by its operators
+  std::int64_t peak_bytes = 0;  // peak of the model's run during its calls, without parameters and inputs
 };
 
-// A module that is called or has parameters or buffers, or has such modules below it; or, folded, several
-// equal ones in a row, of which the numbers are the sums.  What says "all" includes submodules.
+// A row for a module that is called, or has parameters or buffers, or contains such modules; or, folded, for
+// several equal consecutive modules, with the sums of their numbers.  "All" means including submodules.
 struct SummaryRow {
   std::string path;                 // of the first
-  std::string name;                 // last part of the path; of the root empty
-  std::optional<std::string> last;  // of several: path of the last
-  std::int64_t modules = 1;         // that the row stands for
-  std::int64_t repeats = 1;         // siblings among them; the others are in rows above that are folded
+  std::string name;                 // last part of the path; empty for the root
+  std::optional<std::string> last;  // path of the last module, if several
+  std::int64_t modules = 1;         // number of modules in the row
+  std::int64_t repeats = 1;         // number of siblings among them; the others come from folded rows above
   std::size_t depth = 0;            // below the root
-  std::size_t end = 0;              // in the list of rows: where those below it end
-  std::string type;                 // qualified; empty: not known
+  std::size_t end = 0;              // end index, in the list of rows, of its submodules
+  std::string type;                 // qualified; empty: unknown
   ModuleStatus status = ModuleStatus::kUnvisited;
-  std::optional<std::string> alias_of;  // a shared module's later name: its first, whose row has all numbers
-  std::int64_t calls = 0;               // of each
-  std::optional<std::vector<Meta>> outputs;  // tensors of the first call
-  TensorCount own_parameters, parameters;    // as torch counts them: tied ones once in a module
+  std::optional<std::string>
+      alias_of;            // for a later name of a shared module: the first, whose row has the numbers
+  std::int64_t calls = 0;  // calls of each module
+  std::optional<std::vector<Meta>> outputs;  // output tensors of the first call
+  TensorCount own_parameters, parameters;    // as torch counts: tied ones once within a module
   TensorCount own_buffers, buffers;
-  // Of `parameters`, those that are shared with a module above in the table, or outside of this one: a column
-  // adds up without them.
+  // The part of `parameters` that is shared with a module earlier in the table, or outside this one, and so
+  // not added again in totals.
   TensorCount shared_parameters;
-  std::optional<SymInt> macs, activation_bytes;  // all; absent: nothing is known
-  std::int64_t unknown = 0;                      // calls of operators whose cost is not known, all
-  std::int64_t unsized = 0;                      // calls whose sizes are not known, all
-  std::int64_t failed = 0;                       // modules of whose calls nobody knows the cost, all
+  std::optional<SymInt> macs, activation_bytes;  // all; absent: unknown
+  std::int64_t unknown = 0;                      // calls of operators with unknown cost, all
+  std::int64_t unsized = 0;                      // calls with unknown sizes, all
+  std::int64_t failed = 0;                       // failed modules with calls of unknown cost, all
 
-  // It runs in subgraphs alone, which count in the module of the node that runs them.
+  // The module only runs in subgraphs, whose costs count in the module of the node that runs them.
   bool is_in_body = false;
 
-  std::optional<Measured> measured;  // by who has run the model
+  std::optional<Measured> measured;  // set when the model was run
 
-  // What `parameters` adds to its parent's.
+  // Returns the part of `parameters` that counts in its parent's row.
   TensorCount counted_parameters() const {
     return {parameters.elements - shared_parameters.elements, parameters.bytes - shared_parameters.bytes};
   }
-  // Whether `macs` and `activation_bytes` are of a part only.
+  // Returns whether `macs` and `activation_bytes` are incomplete.
   bool is_partial() const { return unknown + unsized + failed > 0; }
 };
 
 struct ModelSummary {
   struct Port {
-    std::string name;  // of an output its place in the result, "0" or "boxes.1"; "" for the result itself
+    std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
     Meta meta;
   };
   struct FailedModule {
     std::string path, type;
     std::optional<Failure> failure;
-    bool is_closed = true;  // what its calls cost is not known: the graphs of its submodules tell
+    bool is_closed = true;  // the cost of its calls is unknown, and taken from the graphs of its submodules
   };
 
   GraphCollection::Model model;
-  std::string producer;  // "PyTorch 2.13.0"; empty if not known
+  std::string producer;  // "PyTorch 2.13.0"; empty if unknown
   std::vector<Port> inputs, outputs;
   std::vector<SummaryRow> rows;  // pre-order, the root first
-  std::int64_t hidden = 0;       // rows that limit_depth() left out
+  std::int64_t hidden = 0;       // number of rows that limit_depth() removed
   std::optional<std::int64_t> max_depth;
   bool is_folded = false;
 
-  // Of the whole model, shared ones once.
+  // Totals of the whole model, shared tensors once.
   TensorTotal parameters, buffers, constants;
-  std::map<std::string, std::int64_t> dtypes;  // bytes by dtype, of all of these
+  std::map<std::string, std::int64_t> dtypes;  // bytes by dtype, of all three
   std::optional<SymInt> macs, activation_bytes, peak_bytes;
-  std::map<std::string, std::int64_t> unknown;  // operators whose cost is not known: calls
+  std::map<std::string, std::int64_t> unknown;  // calls by operator with unknown cost
   std::int64_t unsized = 0;
-  std::int64_t modules = 0;  // shared ones once
+  std::int64_t modules = 0;  // number of modules, shared ones once
   std::vector<FailedModule> failed;
 
-  bool has_closed() const;  // whether a module failed of whose calls nobody knows the cost
-  bool has_costs() const;   // whether anything is known of what it costs to run
-  bool has_shapes() const;  // whether any output of a module is known
+  bool has_closed() const;  // whether a failed module has calls of unknown cost
+  bool has_costs() const;   // whether any cost is known
+  bool has_shapes() const;  // whether any module's output is known
   bool has_measurements() const;
 };
 
-// Floating point operations, two for each of the row's MACs.  Nothing where MACs or time are not known, or 0.
+// Returns FLOP/s, with two FLOPs for each of the row's MACs.  Nothing when MACs or time are unknown or 0.
 std::optional<double> flops_per_second(const SummaryRow& row);
 
-// Costs are those of the graphs that count (graphs_that_count()).  Of a module that failed, but whose calls
-// have a known cost, submodules have what their own graphs say, and its row does not add them up.  Nodes of
-// subgraphs count by the node that runs them.
+// Summarises a collection.  Costs are those of graphs_that_count().  For a failed module whose calls have a
+// known cost, submodules have the costs of their own graphs, which are not added to its row.  Nodes of
+// subgraphs count through the node that runs them.
 ModelSummary summarize_model(const GraphCollection& collection);
 
-// Without rows more than `depth` below the root.
+// Removes rows more than `depth` levels below the root.
 void limit_depth(ModelSummary& summary, std::int64_t depth);
-// Without as many levels as it takes to have at most `rows` rows once folded, but not those below the root.
+// Removes the deepest levels until at most `rows` rows remain after folding, but never the level below the
+// root.
 void limit_rows(ModelSummary& summary, std::size_t rows);
 
-// Rows of equal siblings whose names count up ("0", "1", "2") become one.
+// Folds rows of equal siblings with consecutive numbers as names ("0", "1", "2") into one.
 void fold_repeats(ModelSummary& summary);
 
 enum class SortKey { kMacs, kParameters, kBytes };
-// Siblings by that number, the largest first; what is not known comes last.  Dimensions count as
-// kTypicalSize.
+// Sorts siblings by the key in descending order; unknown values come last.  Dimensions count as kTypicalSize.
 void sort_rows(ModelSummary& summary, SortKey key);
 
-// A number for what may be an expression of dimensions, to compare with others: with kTypicalSize for each.
+// Evaluates an expression with kTypicalSize for each dimension, to compare it with others.
 inline constexpr std::int64_t kTypicalSize = 128;
 std::optional<std::int64_t> typical_value(const std::optional<SymInt>& size);
 

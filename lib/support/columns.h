@@ -1,4 +1,4 @@
-// Text in columns, for people: how wide it is, and numbers that are easy to read.
+// Formatting of text in columns for people: widths, and readable numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace fxtrace {
 
-// Characters of valid UTF-8, not bytes.
+// Returns the number of characters of valid UTF-8.
 std::size_t width(std::string_view text);
 
-// "1,814,073,344"
+// Returns the number with thousands separators: "1,814,073,344".
 std::string with_separators(std::int64_t number);
 
-// Three digits: "1.81 G", "512"; of 1000 and more only.
+// Returns a number of 1000 or more with three digits and an SI prefix, others as they are: "1.81 G", "512".
 std::string rounded(std::int64_t number);
 
-// "160 B", "44.6 MiB", "1010 KiB"
+// Returns a number of bytes with a binary prefix: "160 B", "44.6 MiB", "1010 KiB".
 std::string bytes_text(std::int64_t bytes);
 
-// "1.24 ms", "83.2 µs", "2.31 s"
+// Returns a time with its unit: "1.24 ms", "83.2 µs", "2.31 s".
 std::string seconds_text(double seconds);
 
 }  // namespace fxtrace

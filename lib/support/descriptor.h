@@ -1,4 +1,4 @@
-// A file descriptor with an owner.
+// A file descriptor that is closed by its owner.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@ namespace fxtrace {
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}  // as open() gave it: negative for none
+  explicit Descriptor(int number) : number_(number) {}  // the result of open(): negative for none
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -22,7 +22,7 @@ class Descriptor {
 
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
-  // Whoever asks closes it, and may want to know whether that went well.
+  // Transfers ownership to the caller, who may want to check the result of close().
   int release() { return std::exchange(number_, -1); }
 
  private:

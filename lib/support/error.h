@@ -1,6 +1,6 @@
-// The one exception type of fxtrace.  Everything that can go wrong with a file, an option or a model ends up
-// here; only cli.cpp turns it into text and an exit code.  What a model cannot do while it is traced is not
-// an error but data (Failure in graph/graph_collection.h).
+// The exception type for all problems with a file, an option or a model; only cli.cpp converts it to text and
+// an exit code.  A module that cannot be traced is not an error but data (Failure in
+// graph/graph_collection.h).
 #pragma once
 
 #include <exception>
@@ -24,11 +24,11 @@ class Error : public std::runtime_error {
       : std::runtime_error(message), kind_(kind), hints_(std::move(hints)) {}
 
   ErrorKind kind() const { return kind_; }
-  // Where the error is: a file, with a record or a line behind it where known.  Empty for wrong usage.
+  // The place of the error: a file, followed by a record or a line if known.  Empty for wrong usage.
   const std::string& place() const { return place_; }
   const std::vector<std::string>& hints() const { return hints_; }
 
-  // Sets the place unless a nearer one is already known.
+  // Sets the place, unless a more precise one is set already.
   Error& at(const std::string& place) {
     if (place_.empty()) place_ = place;
     return *this;
@@ -47,8 +47,8 @@ inline Error input_error(const std::string& message, std::vector<std::string> hi
   return {ErrorKind::kInput, message, std::move(hints)};
 }
 
-// Where what a model does is caught as an exception: goes on with what is not the model's doing, an Error and
-// memory that is used up.
+// For handlers that attribute exceptions to the model: rethrows those that it did not cause, an Error or
+// exhausted memory.
 inline void rethrow_what_is_not_the_models(const std::exception& caught) {
   if (dynamic_cast<const Error*>(&caught) != nullptr ||
       dynamic_cast<const std::bad_alloc*>(&caught) != nullptr)

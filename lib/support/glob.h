@@ -1,12 +1,13 @@
 // Globs over dotted names ("torch.nn.modules.linear.Linear", "encoder.layers.3").
 //
 //   *       any characters within one dotted part, none included
-//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part at
-//   all ?       one character, not a dot [abc]   one character of the set, ranges allowed; [!abc] one that is
-//   not in it; never a dot
+//   **      any characters, dots included; as a whole part ("a.**.b", "**.b") it also stands for no part
+//   ?       one character, not a dot
+//   [abc]   one character of the set, ranges allowed; [!abc] one that is not in it; never a dot
 //
-// Everything else stands for itself; a special character stands for itself in a set: [*].
-// Matching needs time proportional to the text, times the pattern's length / 64; there is no backtracking.
+// Everything else stands for itself; a special character stands for itself in a set: [*].  Matching simulates
+// an automaton with bit sets, without backtracking: it takes time proportional to the length of the text
+// times that of the pattern / 64.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,15 @@ namespace fxtrace {
 
 class Glob {
  public:
-  // Throws Error(kUsage) that names the position, counted in characters from 1, of what is wrong.  `whole` is
-  // the text to show in the error and `offset` where the glob starts in it, when it is a part of something
-  // longer.
+  // Throws Error(kUsage), which gives the position of a syntax error in characters from 1.  When the glob is
+  // a part of a longer text, `whole` is that text, to be shown in the error, and `offset` the glob's start in
+  // it.
   explicit Glob(std::string_view pattern) : Glob(pattern, pattern, 0) {}
   Glob(std::string_view pattern, std::string_view whole, std::size_t offset);
 
-  // Whether the whole of `text` (UTF-8) matches.
+  // Returns whether the whole `text` (UTF-8) matches.
   bool matches(std::string_view text) const;
-  // What every text that matches begins with.
+  // The literal prefix of all matching texts.
   const std::string& prefix() const { return prefix_; }
 
  private:
@@ -39,7 +40,7 @@ class Glob {
       kSet,       // one character in (or not in) ranges; "?" is the negated empty set
       kStar,      // any number of characters but dots
       kAnyStar,   // any number of characters
-      kOptional,  // matches nothing; the "**." that follows may be left out
+      kOptional,  // matches the empty text; allows to skip the "**." that follows
     };
     Kind kind;
     char32_t literal = 0;
@@ -51,17 +52,17 @@ class Glob {
   };
   using Bits = std::vector<std::uint64_t>;
 
-  // When they are first needed: of many globs most are never asked beyond their prefix.
+  // Builds the tables on first use: most globs never need more than their prefix.
   void build_tables() const;
-  // Adds the states that are reached without reading a character.
+  // Adds the states reachable without a character (epsilon closure).
   void close(Bits& states) const;
 
   std::vector<Token> tokens_;
   std::string prefix_;         // literal start of every match
-  bool only_literal_ = false;  // the prefix is all there is
+  bool only_literal_ = false;  // the glob is just the prefix
   mutable Bits masks_;         // by ASCII character, words_ each: the tokens that accept it
   mutable Bits stars_, optionals_;
-  mutable std::size_t words_ = 0;  // 0 until the tables are there
+  mutable std::size_t words_ = 0;  // 0 until the tables are built
 };
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// Identifiers of ASCII letters, digits and underscores, as Python and the formats of this program have them,
-// whatever the locale is.
+// Identifiers of ASCII letters, digits and underscores, as in Python and in fxtrace's formats, independent of
+// the locale.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// The one JSON reader: a text is parsed once into a flat array, walked by views.  Megabytes of nodes cost no
-// allocation each, what a hostile text may cost has limits, and every error has a place.
+// The JSON reader: a text is parsed once into a flat array, which views traverse, without an allocation per
+// node.  Time and memory for hostile texts are limited, and every error has a place.
 //
-// simdjson parses what is standard JSON within the limits; all else, and what people may have written, is for
-// nlohmann's parser, whose errors have places.
+// simdjson parses standard JSON within the limits; everything else, and text that people may have written, is
+// parsed by nlohmann's parser, whose errors have places.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@ namespace fxtrace {
 class JsonDocument;
 class JsonEmitter;
 
-// What a text may be, and how its errors are told.
+// Accepted syntax, limits, and the form of errors.
 struct JsonRules {
   ErrorKind error = ErrorKind::kInput;
   std::size_t max_depth = 4'000;  // nested arrays and objects
-  // Not strict: as Python's json module reads.  Of equal keys the last one counts, Infinity, -Infinity and
-  // NaN become strings, and errors name the path of a value ("graph.nodes[12].inputs[0]").  Strict, for what
-  // people may have written: neither is JSON, and errors are at "FILE:LINE:COLUMN" with a JSON pointer.
+  // Not strict: as in Python's json module, the last of equal keys counts; Infinity, -Infinity and NaN become
+  // strings; errors name the path of a value ("graph.nodes[12].inputs[0]").  Strict, for text that people may
+  // have written: duplicate keys and these numbers are errors, and errors are at "FILE:LINE:COLUMN" with a
+  // JSON pointer.
   bool strict = false;
-  std::size_t max_values = 40'000'000;  // keys included
+  std::size_t max_values = 40'000'000;  // including keys
 };
 
-// A view of one value; valid while its document lives.  Every accessor throws the Error of fail() when the
-// value is not what is asked for.
+// A view of one value, valid as long as its document.  Every accessor throws the Error of fail() when the
+// value is of another kind.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kInteger, kNumber, kString, kArray, kObject };
@@ -45,9 +46,9 @@ class JsonValue {
 
   bool boolean() const;
   std::int64_t integer() const;
-  double number() const;  // an integer too, and the strings "Infinity", "-Infinity" and "NaN"
+  double number() const;  // also for integers, and for the strings "Infinity", "-Infinity" and "NaN"
   std::string_view string() const;
-  std::string_view key() const;  // of a value that is an object's field
+  std::string_view key() const;  // the key of an object's field
 
   // Elements of an array, values of an object.
   class Iterator {
@@ -61,7 +62,7 @@ class JsonValue {
 
    private:
     const JsonDocument* document_;
-    std::uint32_t at_;  // of an object: of the key
+    std::uint32_t at_;  // for an object: of the key
     bool object_;
   };
   struct Range {
@@ -73,20 +74,22 @@ class JsonValue {
   Range items() const;   // of an array
   Range fields() const;  // of an object
 
-  // Field of an object; the last of that name, as Python reads it.  Absent, or null: nothing.
+  // Returns the field of an object, the last one of that name, as in Python; nothing when it is absent or
+  // null.
   std::optional<JsonValue> find(std::string_view key) const;
-  std::optional<JsonValue> find_or_null(std::string_view key) const;  // a null too
+  std::optional<JsonValue> find_or_null(std::string_view key) const;  // returns a null, too
   JsonValue at(std::string_view key) const;
-  // The one field of an object that has exactly one: how the schema of exported programs writes a union.
+  // The only field of an object with exactly one, by which the schema of exported programs represents a
+  // union.
   struct Alternative;
   Alternative alternative() const;
 
   void write(JsonEmitter& json) const;
 
-  // Whether both are the same text; fields of objects in the same order.
+  // Returns whether both have the same content, with the fields of objects in the same order.
   bool equals(const JsonValue& other) const;
 
-  // Throws `what` at this value's place, or at the place of its key.
+  // Throws an Error with the message `what` at the place of this value, or of its key.
   [[noreturn]] void fail(const std::string& what, std::vector<std::string> hints = {}) const;
   [[noreturn]] void fail_at_key(const std::string& what) const;
 
@@ -103,7 +106,7 @@ struct JsonValue::Alternative {
   JsonValue value;
 };
 
-// A text that the document may use up: parsed where it stands, and freed when that is done.
+// A text that the document takes over: it is parsed without a copy and freed afterwards.
 struct JsonText {
   std::string text;
 };
@@ -111,14 +114,14 @@ struct JsonText {
 class JsonDocument {
  public:
   static constexpr std::size_t kMaxText = 1'000'000'000;  // bytes
-  // What simdjson may read behind a text.  A JsonText with so much capacity to spare is not copied.
+  // Bytes that simdjson may read beyond a text.  A JsonText with that much spare capacity is not copied.
   static constexpr std::size_t kPadding = 64;
 
-  // `name` is the text's in errors.  Throws Error for what is no JSON and for what exceeds a limit.  A text
-  // that is read strictly must live as long as the document: errors look for their line there.
+  // `name` is the text's name in errors.  Throws Error for malformed JSON and beyond a limit.  In strict
+  // mode, the text must outlive the document, as errors find their line in it.
   JsonDocument(std::string_view text, std::string name, JsonRules rules = {});
   JsonDocument(JsonText text, std::string name, JsonRules rules = {});  // not strict
-  JsonDocument(const JsonDocument&) = delete;                           // views point here
+  JsonDocument(const JsonDocument&) = delete;                           // views point to the document
   JsonDocument& operator=(const JsonDocument&) = delete;
 
   JsonValue root() const { return {this, 1}; }
@@ -127,11 +130,11 @@ class JsonDocument {
   friend class JsonValue;
   friend class JsonParser;
 
-  // simdjson's tape: a word a value or key, of which the upper byte is its kind, and one more that is a
-  // number; what it holds follows, then a word that closes it.
+  // simdjson's tape: one word for each value or key, with the kind in the upper byte, and a second word for a
+  // number; the content of a container follows, and a closing word.
   static constexpr int kTagShift = 56;
   char tag(std::uint32_t at) const { return static_cast<char>(tape_[at] >> kTagShift); }
-  // Behind this value and all it holds.
+  // Returns the position after this value and its content.
   std::uint32_t next(std::uint32_t at) const {
     switch (tag(at)) {
       case '[':
@@ -154,14 +157,14 @@ class JsonDocument {
   std::string path(std::uint32_t at) const;
   std::size_t position(std::size_t values) const;
   std::string line_and_column(std::size_t position) const;
-  // The error with its place: the value or key `at`, said to be about the value `about`.
+  // Makes an error at the value or key `at`; its path is that of the value `about`.
   Error error(std::uint32_t at, std::uint32_t about, const std::string& what,
               std::vector<std::string> hints) const;
 
   std::string name_;
   JsonRules rules_;
-  std::string_view source_;  // of a strict document: its text, without a byte order mark
-  // The tape, and the strings, each behind its length: simdjson's, or ours.
+  std::string_view source_;  // text of a strict document, without byte order mark
+  // The tape, and the strings, each preceded by its length; owned by simdjson or by this.
   const std::uint64_t* tape_ = nullptr;
   const char* strings_ = nullptr;
   std::unique_ptr<std::uint64_t[]> fast_tape_;

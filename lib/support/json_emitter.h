@@ -1,4 +1,4 @@
-// JSON text as it is written, without a tree of values: collections are large.
+// Writes JSON as a stream, without building a tree of values, as collections are large.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace fxtrace {
 
-// How what open() opens stands; open_lines() has each item on a line of its own.
+// The layout of containers begun with open(); those of open_lines() have each item on its own line.
 enum class JsonLayout {
   kSpaced,   // on one line
   kCompact,  // likewise, without spaces
   kLines     // each item on a line of its own
 };
 
-// Appends JSON text to a buffer that goes to the stream piece by piece.
+// Appends JSON text to a buffer, which is flushed to the stream in pieces.
 class JsonEmitter {
  public:
   explicit JsonEmitter(std::ostream& out, JsonLayout layout = JsonLayout::kSpaced)
@@ -63,8 +63,8 @@ class JsonEmitter {
     buffer_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
   }
 
-  // The shortest text that reads back as the same number, and never as an integer; null for what is not
-  // finite.
+  // Writes the shortest text that reads back as the same number, and never as an integer; null for infinity
+  // and NaN.
   void real(double value) {
     if (!std::isfinite(value)) return null();
     char text[32];
@@ -76,8 +76,8 @@ class JsonEmitter {
   void boolean(bool value) { buffer_ += value ? "true" : "false"; }
   void null() { buffer_ += "null"; }
 
-  // Text, a number, a boolean, what an optional holds or null, a size as its number or its text, a list, or
-  // an object of what has pairs of names and values.  Of a function, what it writes.
+  // Writes a string, a number, a boolean, an optional (null when empty), a size as number or text, a list, or
+  // an object from pairs of names and values.  A function is called to write its value.
   template <class T>
   void value(const T& value) {
     if constexpr (std::same_as<T, bool>) {
@@ -104,9 +104,9 @@ class JsonEmitter {
     }
   }
 
-  // A container whose items stand on one line.
+  // Begins a container in the emitter's layout.
   void open(char bracket) { open(bracket, layout_ == JsonLayout::kLines); }
-  // A container with each item on its own line.
+  // Begins a container with each item on its own line.
   void open_lines(char bracket) { open(bracket, true); }
   void close(char bracket) {
     const Level level = levels_.back();
@@ -135,12 +135,12 @@ class JsonEmitter {
   void field(std::string_view name, const T& value) {
     key(name).value(value);
   }
-  // Null when it is empty: not known.
+  // Writes a field that is null when the text is empty (unknown).
   void text_or_null(std::string_view name, std::string_view text) {
     text.empty() ? key(name).null() : key(name).string(text);
   }
 
-  // An object of the fields that `write` writes, and a list of the items that `write(item)` writes.
+  // Writes an object whose fields `write` writes, or a list whose items `write(item)` writes.
   template <std::invocable F>
   void object(F&& write) {
     open('{');
@@ -163,7 +163,7 @@ class JsonEmitter {
     open_lines('[');
     write_items(items, write);
   }
-  // An object with lines as the whole text.
+  // Writes a whole document: an object with one field a line.
   template <std::invocable F>
   void document(F&& write) {
     object_lines(write);
@@ -205,7 +205,7 @@ class JsonEmitter {
     buffer_.append(indent_, ' ');
   }
 
-  // Of the characters in front, those that stand for themselves.
+  // Returns the number of leading characters that need no escape.
   static std::size_t count_plain(std::string_view text) {
     const auto is_plain = [](char character) {
       return character >= 0x20 && character < 0x7F && character != '"' && character != '\\';
@@ -239,7 +239,7 @@ class JsonEmitter {
   std::vector<Level> levels_;
 };
 
-// What write(emitter) writes.
+// Returns the text that write(emitter) writes.
 template <class F>
 std::string json_text(JsonLayout layout, F&& write) {
   std::ostringstream out;

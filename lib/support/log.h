@@ -1,4 +1,4 @@
-// Progress messages for people, on stderr.  Nothing of the product and no error goes through here.
+// Progress messages for people, on stderr.  Neither products nor errors are written here.
 #pragma once
 
 #include <iosfwd>
@@ -7,18 +7,18 @@
 namespace fxtrace::log {
 
 struct Settings {
-  bool enabled = false;  // the caller's choice: -v
-  bool colour = false;   // a terminal, and NO_COLOR is not set
+  bool enabled = false;  // -v
+  bool colour = false;   // stderr is a terminal and NO_COLOR is not set
   bool timings = false;  // --timings
 };
 
-// Where progress goes until the next set_up(); `err` must live as long.  Before the first call nothing is
-// written.
+// Sets where progress is written until the next set_up(); `err` must live as long.  Nothing is written before
+// the first call.
 void set_up(std::ostream& err, const Settings& settings);
 
-// One line of progress, printable.  Cheap when logging is off.
+// Writes one line of progress, with unprintable characters escaped.  Cheap when logging is off.
 void info(const std::string& message);
-// What --timings asks for.
+// Writes a line that --timings asks for.
 void timings(const std::string& message);
 
 }  // namespace fxtrace::log

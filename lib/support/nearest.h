@@ -7,7 +7,7 @@
 
 namespace fxtrace {
 
-// The candidate that `text` was most likely meant to be; empty when none is near.
+// Returns the candidate that `text` was most likely meant to be; empty when none is similar.
 std::string find_nearest(std::string_view text, const std::vector<std::string>& candidates);
 
 }  // namespace fxtrace

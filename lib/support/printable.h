@@ -1,4 +1,4 @@
-// Text of files, which may hold anything, in what people read.
+// Makes text of files, which may contain anything, safe for display.
 #pragma once
 
 #include <string>
@@ -6,20 +6,20 @@
 
 namespace fxtrace {
 
-// Whether the character would do something else than stand there: controls, marks that turn the direction of
-// text, line separators, and what nobody sees and no language needs (joiners and variation selectors are
-// part of ordinary text).
+// Returns whether the character has an effect beyond its glyph: controls, direction marks, line separators,
+// and invisible characters that no language needs (joiners and variation selectors are part of ordinary
+// text).
 bool is_unprintable(char32_t c);
 
-// The character as Python writes it in a string: "\n", "\x1b", "\u202e".  `backslash` is how the format at
-// hand writes one.
+// Returns the character as Python's escape sequence: "\n", "\x1b", "\u202e".  `backslash` is the target
+// format's spelling of a backslash.
 std::string escaped(char32_t c, std::string_view backslash = "\\");
 
-// `text` with every unprintable character escaped, so that different names stay different, and U+FFFD for
-// bytes that are no UTF-8.  Everything else, in any language, is as it was.
+// Returns `text` with every unprintable character escaped, so that different names stay different, and U+FFFD
+// for bytes that are not UTF-8.  All other characters, in any language, are unchanged.
 std::string printable(std::string_view text);
 
-// Of several lines, one.
+// Joins several lines into one.
 std::string one_line(std::string_view text);
 
 }  // namespace fxtrace

@@ -8,18 +8,18 @@
 
 namespace fxtrace {
 
-// Parts with dots between them; a dot behind a backslash belongs to a part: "a.b\.c" has the parts "a" and
-// "b\.c".  The root's name is empty and has none.  A view: the text must outlive it.
+// A name of parts separated by dots; a dot after a backslash belongs to a part: "a.b\.c" has the parts "a"
+// and "b\.c".  The root's name is empty and has no parts.  A view: the text must outlive it.
 class QualifiedName {
  public:
   explicit QualifiedName(std::string_view text) : text_(text) {}
 
-  // "a.b" of "a.b.c"; "" of a name of one part.
+  // Returns "a.b" for "a.b.c"; "" for a name of one part.
   std::string_view parent() const {
     const std::size_t dot = last_dot();
     return text_.substr(0, dot == kNone ? 0 : dot);
   }
-  // "c" of "a.b.c", and a name of one part itself.
+  // Returns "c" for "a.b.c"; a name of one part as it is.
   std::string_view last() const {
     const std::size_t dot = last_dot();
     return text_.substr(dot == kNone ? 0 : dot + 1);
@@ -42,12 +42,13 @@ class QualifiedName {
     }
     f(text_);
   }
-  // Whether `outer` is a name in which this one is, however deep; all names but the root's are in the root's.
+  // Returns whether this name is nested in `outer`, at any depth; all names but the root's are nested in the
+  // root's.
   bool is_below(std::string_view outer) const {
     if (outer.empty()) return !text_.empty();
     return text_.size() > outer.size() && text_[outer.size()] == '.' && text_.starts_with(outer);
   }
-  // What stands behind `outer`: "b.c" of "a.b.c" below "a".  All of it where it is not below.
+  // Returns the name relative to `outer`: "b.c" for "a.b.c" below "a"; the whole name when it is not below.
   std::string_view below(std::string_view outer) const {
     return outer.empty() || !is_below(outer) ? text_ : text_.substr(outer.size() + 1);
   }
@@ -66,15 +67,15 @@ class QualifiedName {
   std::string_view text_;
 };
 
-// The part for a name that may have dots: "b\.c" of "b.c".  Python's own modules have no such names; passes
-// that rewrite TorchScript archives make them.
+// Escapes the dots of a name to make it one part: "b\.c" for "b.c".  Python's own modules have no such names,
+// but passes that rewrite TorchScript archives make them.
 inline std::string part_of_name(std::string_view name) {
   std::string part;
   for (const char c : name) part += c == '.' ? std::string("\\.") : std::string(1, c);
   return part;
 }
 
-// The inverse.
+// The inverse of part_of_name().
 inline std::string name_of_part(std::string_view part) {
   std::string name;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -84,7 +85,7 @@ inline std::string name_of_part(std::string_view part) {
   return name;
 }
 
-// The path of a module for people: the root's is empty.
+// Returns a module's path for people; the root's path is empty.
 inline std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Counts of what a file claims, up to what 64 bits hold.
+// Saturating sums of counts that a file claims.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-// Neither is negative.
+// Adds non-negative counts, up to INT64_MAX.
 inline void add_saturated(std::int64_t& total, std::int64_t count) {
   if (__builtin_add_overflow(total, count, &total)) total = std::numeric_limits<std::int64_t>::max();
 }

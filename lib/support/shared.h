@@ -1,5 +1,4 @@
-// A value that copies share and nobody changes through another copy: what many nodes have alike, or not at
-// all, costs one pointer each.
+// A copy-on-write value.  Values that many nodes share, or that are empty, take one pointer each.
 #pragma once
 
 #include <memory>
@@ -33,7 +32,7 @@ class Shared {
     return **this;
   }
 
-  // For changes, which no other copy sees.
+  // Returns the value for changes, which other copies do not see.
   T& edit() {
     if (value_ == nullptr || value_.use_count() > 1) value_ = std::make_shared<T>(**this);
     return *value_;

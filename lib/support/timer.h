@@ -1,4 +1,4 @@
-// How long a step took, for -v.
+// Measures the time of a step, for -v.
 #pragma once
 
 #include <chrono>

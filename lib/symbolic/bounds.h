@@ -1,4 +1,4 @@
-// Bounds of expressions; for lib/symbolic alone.
+// Computes bounds of expressions.  Private to lib/symbolic.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace fxtrace::symbolic {
 
-// Whether every atom is a dimension.
+// Returns whether every atom is a dimension.
 bool has_symbols_only(const SymInt& value);
-// `value` with another expression in the place of an atom.  Atoms inside atoms stay as they are.
+// Returns `value` with an atom replaced by an expression.  Atoms nested in other atoms are not replaced.
 SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by);
 
-// `numerator / denominator` is the value, where every p//c is written as (p - p%c)/c and every q*(p//q) as
-// p - p%q.
+// A value as numerator / denominator, with every p//c written as (p - p%c)/c and every q*(p//q) as p - p%q.
 struct Fraction {
   SymInt numerator;
   std::int64_t denominator;
 };
 Fraction without_quotients(const SymInt& value);
-// Every p%q written as p - q*(p//q).
+// Returns the value with every p%q written as p - q*(p//q).
 SymInt without_remainders(const SymInt& value);
 
-// One question about bounds.  Interval arithmetic alone is too wide where a dimension occurs several times
-// (x - x//2), so the expression is also looked at in other forms; each form's bounds hold.
+// Answers one query about bounds.  Interval arithmetic alone gives bounds that are too wide when a dimension
+// occurs several times (x - x//2), so equivalent forms of the expression are evaluated too, and the bounds
+// are intersected.
 class BoundsFinder {
  public:
   explicit BoundsFinder(const Knowledge& knowledge, std::optional<Relation> goal = {})
@@ -37,13 +37,14 @@ class BoundsFinder {
  private:
   bool done(const Interval& interval) const { return goal_ && settled(*goal_, interval).has_value(); }
   Interval of_atom(const Atom& atom, int effort);
-  // Term by term.
+  // Interval arithmetic term by term.
   Interval plain(const SymInt& value, int effort);
-  // By dimensions counted from their lowest values: batch*seq - batch is batch*seq' with seq' = seq - 1 >= 0.
+  // Substitutes for each dimension its lowest value plus a non-negative rest: batch*seq - batch is batch*seq'
+  // with seq' = seq - 1 >= 0.
   Interval from_lowest(const SymInt& value, int effort);
-  // By the operands of the first minimum or maximum; nothing when there is none.
+  // Distinguishes cases by the operands of the first min() or max(); nothing when there is none.
   std::optional<Interval> by_cases(const SymInt& value, int effort);
-  // With what an atom cannot exceed in its place: p//q <= p, p%q <= q-1.
+  // Replaces atoms by their limits: p//q <= p, p%q <= q-1.
   Interval by_limits(const SymInt& value, int effort);
 
   const Knowledge& knowledge_;

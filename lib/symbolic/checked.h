@@ -1,4 +1,4 @@
-// Arithmetic of 64 bits that says when they are not enough; for lib/symbolic alone.
+// 64-bit arithmetic that detects overflow.  Private to lib/symbolic.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ inline std::int64_t multiply(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-// Rounded down, as Python does it.
+// Divides with rounding down, as Python does.
 inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) throw SymbolicError("division by zero");
   if (b == -1) return subtract(0, a);
   const std::int64_t quotient = a / b;
   return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
-// Has the divisor's sign.
+// Returns the remainder with the divisor's sign, as Python does.
 inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
   if (b == 0) throw SymbolicError("division by zero");
   if (b == -1) return 0;

@@ -1,7 +1,7 @@
-// Python expressions as data: sizes, comparisons of them, and what a trace assumes of the values of a graph.
+// Python expressions as data: sizes, their comparisons, and the guards of a graph.
 //
-// Every expression has one text.  Sizes in it are SymInts, so that what expands to the same polynomial is
-// written in the same way everywhere.
+// Every expression has one canonical text.  Sizes in it are SymInts, so equal polynomials are always written
+// in the same way.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace fxtrace {
 class Expression {
  public:
   enum class Kind : std::uint8_t {
-    kSize,        // a SymInt; a plain name is one too, whatever it stands for
+    kSize,        // a SymInt; any plain name is one, too
     kFloat,       // 1e-07
     kConstant,    // None, True, False
     kText,        // 'mean'
@@ -31,15 +31,15 @@ class Expression {
     kAnd,         // all parts hold
     kOr,          // a part holds
     kCall,        // parts[0](parts[1], ...)
-    kKeyword,     // name()=parts[0], among the parts of a call
+    kKeyword,     // name()=parts[0], a part of a call
     kAttribute,   // parts[0].name()
     kItem,        // parts[0][parts[1]]
-    kSlice,       // parts[0]:parts[1]:parts[2], as the second part of an item
+    kSlice,       // parts[0]:parts[1]:parts[2], the second part of an item
     kList,        // [x, y]
     kTuple,       // (x, y)
     kDict,        // {parts[0]: parts[1], ...}
     kBinding,     // (name() := parts[0])
-    kVerbatim     // a variable, or a text that is none of these, as it was
+    kVerbatim     // a variable, or a text that cannot be parsed, unchanged
   };
 
   Expression(SymInt size) : size_(std::move(size)) {}  // NOLINT: implicit on purpose, sizes read like numbers
@@ -48,28 +48,30 @@ class Expression {
   static Expression none();
   static Expression boolean(bool value);
   static Expression text_literal(std::string text);
-  // Of an integer; a Python identifier.  One that is too long for a dimension is a variable.
+  // Returns the name of an integer; it must be a Python identifier.  One that is too long for a dimension
+  // becomes a variable.
   static Expression name(std::string name);
-  static Expression variable(std::string name);  // of any value: nothing is calculated with it
+  static Expression variable(std::string name);  // a name of any value, without arithmetic
   static Expression negative(Expression value);
-  // Of == and != the other one; of `not x` x.  Other comparisons may be true of no number: not x < nan.
+  // Returns the negation: `==` becomes `!=` and vice versa, `not x` becomes x.  Order comparisons get a
+  // `not`, as both x < nan and x >= nan are false.
   static Expression negation(Expression value);
   static Expression binary(std::string symbol, Expression left, Expression right);
-  // Of two numbers the answer.
+  // Returns the comparison; for two numbers, its result.
   static Expression comparison(std::string symbol, Expression left, Expression right);
   static Expression comparison(Relation relation, Expression left, Expression right);
-  static Expression all(std::vector<Expression> parts);  // without True, parts of parts; one part: itself
+  static Expression all(std::vector<Expression> parts);  // `and`, flattened and without True
   static Expression any(std::vector<Expression> parts);
   static Expression call(Expression function, std::vector<Expression> arguments);
   static Expression keyword(std::string name, Expression value);
   static Expression attribute(Expression object, std::string name);
   static Expression method(Expression object, std::string name, std::vector<Expression> arguments = {});
   static Expression item(Expression object, Expression index);
-  // `parts` of a list, a tuple, a dict or a slice.
+  // Returns a list, tuple, dict or slice with these parts.
   static Expression sequence(Kind kind, std::vector<Expression> parts);
   static Expression binding(std::string name, Expression value);
 
-  // Reads a Python expression; a text that cannot be read becomes kVerbatim.
+  // Parses a Python expression; a text that cannot be parsed becomes kVerbatim.
   static Expression parse(std::string_view text);
 
   Kind kind() const { return node_ == nullptr ? Kind::kSize : node_->kind; }
@@ -77,22 +79,23 @@ class Expression {
   std::optional<std::int64_t> number() const { return node_ == nullptr ? size_.number() : std::nullopt; }
   const std::string& name() const;  // throws std::logic_error for a size
   const std::vector<Expression>& parts() const;
-  // Of a comparison of two sizes.
+  // Returns the relation of a comparison of two sizes; absent for others.
   std::optional<Relation> relation() const;
 
-  // Every size in it replaced.
+  // Returns the expression with every size replaced by f(size).
   Expression map_sizes(const std::function<SymInt(const SymInt&)>& f) const;
 
-  // As Python writes it: "batch*2", "2 <= s77 <= 64", "x.dim() == 2".  Sizes and arithmetic without spaces.
+  // Returns the Python text: "batch*2", "2 <= s77 <= 64", "x.dim() == 2".  Sizes and arithmetic have no
+  // spaces.
   std::string text() const;
 
-  // Same text.
+  // Compares the texts.
   bool operator==(const Expression& other) const;
 
  private:
   struct Node {
     Kind kind;
-    std::string name;  // see Kind; of a constant, a text, a verbatim text the text itself
+    std::string name;  // see Kind; the text itself for a constant, a string or a verbatim text
     double number = 0;
     std::vector<Expression> parts;
   };
@@ -103,9 +106,9 @@ class Expression {
   std::shared_ptr<const Node> node_;  // null for sizes
 };
 
-// A number as Python writes it; it reads back as the same number.
+// Returns Python's repr() of a float, which reads back as the same number.
 std::string python_float(double number);
-// A text as Python's repr() writes it: 'mean', "it's".
+// Returns Python's repr() of a string: 'mean', "it's".
 std::string python_text_literal(std::string_view text);
 
 }  // namespace fxtrace

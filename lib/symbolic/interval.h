@@ -1,4 +1,4 @@
-// Intervals of integers with saturating arithmetic; for lib/symbolic alone.
+// Integer intervals with saturating arithmetic.  Private to lib/symbolic.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace fxtrace::symbolic {
 
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): `using` takes no __extension__
 
-// Beyond every product of two ends.
+// Greater than every product of two finite ends.
 constexpr Wide kInfinity = static_cast<Wide>(1) << 126;
-// Ends beyond 64 bits are moved outward: to here or to infinity.
+// Ends beyond 64 bits are widened to this value or to infinity.
 constexpr Wide kFarthest = static_cast<Wide>(1) << 63;
 
 inline Wide saturated_low(Wide value) {
@@ -32,8 +32,8 @@ inline Wide wide_product(Wide a, Wide b) {
   return a * b;
 }
 
-// `by` is not zero.  An infinite end divided by a finite one stays infinite; all else by an infinite one is
-// 0.
+// Divides with rounding down; `by` is not zero.  Infinity divided by a finite number stays infinite; anything
+// divided by infinity is 0.
 inline Wide wide_floor_divide(Wide a, Wide by) {
   if (a == kInfinity || a == -kInfinity) return by > 0 ? a : -a;
   if (by == kInfinity || by == -kInfinity) return a != 0 && (a < 0) != (by < 0) ? -1 : 0;
@@ -42,7 +42,7 @@ inline Wide wide_floor_divide(Wide a, Wide by) {
 }
 inline Wide wide_ceil_divide(Wide a, Wide by) { return -wide_floor_divide(-a, by); }
 
-// Both ends included.
+// A closed interval.
 struct Interval {
   Wide low = -kInfinity;
   Wide high = kInfinity;
@@ -59,7 +59,7 @@ struct Interval {
     Range result;
     if (fits(low)) result.low = static_cast<std::int64_t>(low);
     if (fits(high)) result.high = static_cast<std::int64_t>(high);
-    // Where the end is known to be beyond 64 bits, the last number inside them is known too.
+    // An end that lies beyond 64 bits is replaced by the last 64-bit number.
     if (!fits(low) && low > 0) result.low = std::numeric_limits<std::int64_t>::max();
     if (!fits(high) && high < 0) result.high = std::numeric_limits<std::int64_t>::min();
     return result;
@@ -92,13 +92,13 @@ inline Interval power(const Interval& base, std::size_t times) {
 inline Interval hull(const Interval& a, const Interval& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
-// Of two intervals that hold the same value.
+// Returns the intersection of two intervals that contain the same value.
 inline Interval both(const Interval& a, const Interval& b) {
   const Interval result{std::max(a.low, b.low), std::min(a.high, b.high)};
-  return result.low > result.high ? a : result;  // there is no such value: whatever is said is right
+  return result.low > result.high ? a : result;  // empty: there is no such value, and any answer is right
 }
 
-// Of p // q for q that is not zero.
+// Returns the interval of p // q for nonzero q.
 inline Interval floor_divide(const Interval& p, const Interval& q) {
   Interval result{kInfinity, -kInfinity};
   const auto divide_by = [&](Wide low, Wide high) {  // all of one sign
@@ -111,7 +111,7 @@ inline Interval floor_divide(const Interval& p, const Interval& q) {
   };
   if (q.high >= 1) divide_by(std::max<Wide>(q.low, 1), q.high);
   if (q.low <= -1) divide_by(q.low, std::min<Wide>(q.high, -1));
-  return result.low > result.high ? Interval{} : result;  // a division by zero alone
+  return result.low > result.high ? Interval{} : result;  // every divisor is zero
 }
 
 }  // namespace fxtrace::symbolic

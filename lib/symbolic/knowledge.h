@@ -1,4 +1,4 @@
-// What is known of dimensions, and what follows from it; for lib/symbolic alone.
+// Facts about dimensions, and inference from them.  Private to lib/symbolic.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,40 @@
 
 namespace fxtrace::symbolic {
 
-// Whether `relation` holds between something in `difference` and zero.
+// Returns whether `relation` holds between a number in the interval `difference` and zero, when that is
+// certain.
 std::optional<bool> settled(Relation relation, const Interval& difference);
 
-// Functions that ask and learn may throw SymbolicError when an expression grows too large.  What was learned
-// until then holds all the same.
+// A set of facts.  Queries and updates may throw SymbolicError when an expression grows too large; facts
+// learned until then stay valid.
 class Knowledge {
  public:
-  // What a question may cost, in looks at an atom.  When that is used up, the rest is not known.
+  // Limits the work of a query, counted in visits of atoms.  When it is used up, the answer is "unknown".
   void allow(std::int64_t looks) const { looks_left_ = looks; }
   bool spend(std::size_t looks) const {
     looks_left_ -= static_cast<std::int64_t>(looks);
     return looks_left_ > 0;
   }
 
-  // Asking.
+  // Queries:
 
-  // Of the dimension's own; one that stands for another expression has that one's bounds too.
+  // Returns the dimension's own range; a dimension that was replaced by an expression also has the bounds of
+  // that.
   Interval range(const std::string& name) const;
   const std::map<std::string, Range>& ranges() const { return ranges_; }
-  // What takes the place of dimensions: numbers, and what they were said to be equal to.
+  // Substitutions for dimensions: numbers, and expressions to which they are equal.
   const std::map<std::string, SymInt>& values() const { return values_; }
   bool has_facts() const { return !at_least_zero_.empty() || !not_zero_.empty() || !remainders_.empty(); }
-  // Stops early where it is known whether `goal` holds between the value and zero.
+  // Returns bounds of the value.  Stops early when they decide whether `goal` holds between the value and
+  // zero.
   Interval bounds(const SymInt& value, std::optional<Relation> goal = {}, bool with_facts = true) const;
   SymInt simplify(const SymInt& value, bool with_facts = true) const;
-  // left - right is `difference`, simplified.
+  // `difference` is left - right, simplified.
   std::optional<bool> decide(Relation relation, const SymInt& difference) const;
-  // p % q where a fact tells it.
+  // Returns p % q when a fact gives it.
   std::optional<SymInt> known_remainder(const SymInt& p, const SymInt& q) const;
 
-  // Learning: false when it contradicts what is known.  The object is of no use then.
+  // Updates: each returns false when it contradicts the facts; the object must not be used any more then.
 
   bool learn_range(const std::string& name, const Range& range);
   bool learn(Relation relation, const SymInt& difference);
@@ -70,17 +73,17 @@ class Knowledge {
   bool learn_not_zero(const SymInt& value, int depth);
   bool learn_remainder(const SymInt& dividend, const SymInt& divisor, std::int64_t value);
   bool learn_from_term(const SymInt& value, const Term& term, int depth);
-  // Looks at all facts again until no range changes any more.
+  // Propagates facts to ranges until a fixed point is reached.
   bool propagate();
 
   std::map<std::string, Range> ranges_;
-  std::map<std::string, SymInt> values_;  // of dimensions that stand for others; has none of its own names
-  std::vector<SymInt> at_least_zero_;     // each is >= 0; those that ranges cannot say
-  std::vector<SymInt> not_zero_;          // by normalized()
+  std::map<std::string, SymInt> values_;  // substitutions; the expressions contain no substituted name
+  std::vector<SymInt> at_least_zero_;     // each is >= 0; facts that ranges cannot express
+  std::vector<SymInt> not_zero_;          // normalized()
   std::vector<Remainder> remainders_;
   std::set<std::string> fresh_;
   std::int64_t next_fresh_ = 0;
-  bool changed_ = false;  // since propagate() began its round
+  bool changed_ = false;  // since the current round of propagate() began
   mutable std::int64_t looks_left_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a SymInt is made of; for lib/symbolic alone.
+// The representation of SymInt.  Private to lib/symbolic.
 #pragma once
 
 #include <cstddef>
@@ -15,54 +15,56 @@ namespace fxtrace::symbolic {
 
 enum class AtomKind { kSymbol, kFloorDiv, kMod, kMin, kMax };
 
-// What a polynomial takes for a variable.  Two atoms are the same when their texts are.
+// A variable of a polynomial.  Atoms with equal texts are equal.
 struct Atom {
   AtomKind kind;
   std::string text;  // a symbol's name, or the operation as Python writes it
   std::vector<SymInt> operands = {};
-  std::size_t weight = 1;  // atoms in it, itself included, counted as often as they are written
+  std::size_t weight = 1;  // number of atoms in it, itself included, each occurrence counted
   int depth = 0;
-  // A bit for each symbol in it, by its name's hash: what has no bit in common has no symbol in common.
+  // A Bloom filter of its symbols, one bit for each by the hash of its name: values without a common bit have
+  // no common symbol.
   std::uint64_t symbols = 0;
-  bool repeats = false;  // perhaps there is a symbol in it twice
+  bool repeats = false;  // a symbol may occur in it twice
 };
 using AtomRef = std::shared_ptr<const Atom>;
 
-// coefficient * atoms[0] * atoms[1] * ..., the atoms in order; a square has its atom twice.
+// A monomial: coefficient * atoms[0] * atoms[1] * ..., with the atoms in order; a square has its atom twice.
 struct Term {
   std::vector<AtomRef> atoms;
   std::int64_t coefficient = 0;
 };
 
-bool is_keyword(std::string_view word);  // of Python: it is no name
+bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be a name
 
 bool same(const AtomRef& a, const AtomRef& b);
-// Symbols first, then by their texts.
+// Orders symbols first, then by text.
 bool before(const AtomRef& a, const AtomRef& b);
 
-// Higher degree first, then by the atoms.  This is an order in which polynomials can be divided: it is kept
-// when both sides are multiplied by the same atoms.
+// Orders by descending degree, then by atoms.  This is a monomial order, preserved by multiplication, as
+// polynomial division requires.
 bool before(const Term& a, const Term& b);
 bool same_atoms(const Term& a, const Term& b);
 
-// The terms of any SymInt in order: those of a number too, which is none for zero.  Valid as long as the
-// SymInt.
+// A view of the terms of any SymInt, plain numbers included (no term for zero), in order.  Valid as long as
+// the SymInt.
 class Terms;
 Terms terms_of(const SymInt& value);
-// The sum of terms in any order.  Throws SymbolicError.
+// Returns the sum of terms in any order.  Throws SymbolicError.
 SymInt sum(std::vector<Term> terms);
 SymInt product(const Term& term);
 SymInt from_atom(const AtomRef& atom);
-// The atom when the value is nothing else; else null.
+// Returns the atom when the value is just one; else null.
 AtomRef single_atom(const SymInt& value);
-// The operation of the atom, on other operands, in normal form.
+// Applies an atom's operation to operands; returns the normal form.
 SymInt operation(AtomKind kind, const std::vector<SymInt>& operands);
-// The atoms that are left of `whole` without those of `part`; false when it does not have them all.
+// Divides `whole` by `part`, both products of atoms; returns false when it is not divisible.
 bool divide_atoms(const std::vector<AtomRef>& whole, const std::vector<AtomRef>& part,
                   std::vector<AtomRef>& rest);
 
 std::int64_t constant_of(const SymInt& value);
-// The greatest number that divides all coefficients; without the constant unless it is asked for.
+// Returns the content of the polynomial: the GCD of its coefficients, without the constant term unless asked
+// for.
 std::int64_t content_of(const SymInt& value, bool with_constant);
 
 }  // namespace fxtrace::symbolic
@@ -70,11 +72,11 @@ std::int64_t content_of(const SymInt& value, bool with_constant);
 namespace fxtrace {
 
 struct SymInt::Polynomial {
-  // In order, none of them zero, at least one with an atom.
+  // In order; none is zero, and at least one has an atom.
   std::vector<symbolic::Term> terms;
   std::size_t weight = 0;
   int depth = 0;
-  std::uint64_t symbols = 0;  // as an atom's
+  std::uint64_t symbols = 0;  // as Atom::symbols
   bool repeats = false;
 
   static const Polynomial* of(const SymInt& value) { return value.poly_.get(); }
@@ -114,7 +116,7 @@ class Terms {
 
 inline Terms terms_of(const SymInt& value) { return Terms(value); }
 
-// Adds up many values at once.
+// Sums up many values.
 class Sum {
  public:
   void add(const SymInt& value) {
@@ -135,7 +137,7 @@ inline std::uint64_t symbol_bits(const SymInt& value) {
   const auto* polynomial = SymInt::Polynomial::of(value);
   return polynomial == nullptr ? 0 : polynomial->symbols;
 }
-// Whether a symbol may occur in it more than once.
+// Returns whether a symbol may occur in the value more than once.
 inline bool has_repeats(const SymInt& value) {
   const auto* polynomial = SymInt::Polynomial::of(value);
   return polynomial != nullptr && polynomial->repeats;

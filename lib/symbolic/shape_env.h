@@ -1,6 +1,6 @@
-// What is known of the named dimensions of a trace: their ranges, and what asserts said of them.
+// Facts about the named dimensions of a trace: their ranges, and assumed relations.
 //
-// Source of the method: interval arithmetic over polynomials, as in the value range analysis of
+// The method is interval arithmetic over polynomials, as in the value range analysis of
 // torch.fx.experimental.symbolic_shapes.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace symbolic {
 class Knowledge;
 }
 
-// Inclusive; a bound that is absent is not known.
+// A closed range; an absent bound is unknown.
 struct Range {
   std::optional<std::int64_t> low, high;
   bool operator==(const Range&) const = default;
@@ -30,35 +30,36 @@ enum class Relation { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEq
 const char* to_string(Relation relation);  // "=="
 Relation negated(Relation relation);
 
-// A value: copies are independent, which is how a trace undoes what a failed module assumed.  They share what
-// they know until one of them learns more, so a copy costs next to nothing.
+// The environment.  A value type: a trace restores a copy to undo what a failed module assumed.  Copies share
+// their facts until one is changed (copy on write), so they are cheap.
 //
-// Nothing here throws SymbolicError: what grows too large to be said is not known.
+// Never throws SymbolicError: the answer about an expression that grows too large is "unknown".
 class ShapeEnv {
  public:
   ShapeEnv();
 
-  // Gives a dimension its range, or narrows it.  False when nothing remains; then nothing changes.
+  // Declares a dimension with a range, or narrows its range.  Returns false, and changes nothing, when the
+  // result would be empty.
   bool narrow(const std::string& name, const Range& range);
-  // 0.. for a dimension that nothing was said about: it is a size.
+  // Returns the dimension's range; 0.. for an unknown dimension, as it is a size.
   Range range(const std::string& name) const;
-  // A dimension of unknown size, named u0, u1, ...: never one that `narrow` was called with.
+  // Returns a new dimension, named u0, u1, ..., but never by a name that narrow() was called with.
   SymInt fresh(const Range& range = {0, std::nullopt});
-  // Of all dimensions that are known by name, in the order of their names.
+  // Returns the ranges of all declared dimensions, sorted by name.
   std::vector<std::pair<std::string, Range>> ranges() const;
 
-  // Bounds of the expression over all values of its dimensions.  Never too narrow; may be too wide.
+  // Returns bounds of the expression over all values of its dimensions.  They are sound, but may be too wide.
   Range bounds(const SymInt& value) const;
-  // Whether the relation holds for all values (true), for none (false), or that is not known.
+  // Returns true when the relation holds for all values, false when for none, nothing when that is unknown.
   std::optional<bool> decide(Relation relation, const SymInt& left, const SymInt& right) const;
-  // From now on the relation holds.  False when it cannot hold; then nothing changes.
+  // Adds the relation as a fact.  Returns false, and changes nothing, when it cannot hold.
   bool assume(Relation relation, const SymInt& left, const SymInt& right);
-  // The same value in fewer words, given what is known: a dimension with one value is that number, max(1,n)
-  // of n in 1.. is n, a//8*8 is a where 8 is known to divide a.
+  // Simplifies the value by the known facts: a dimension with one possible value becomes that number,
+  // max(1,n) becomes n for n in 1.., a//8*8 becomes a when 8 is known to divide a.
   SymInt simplify(const SymInt& value) const;
 
  private:
-  std::shared_ptr<symbolic::Knowledge> known_;  // never null; shared with copies, so cloned before it changes
+  std::shared_ptr<symbolic::Knowledge> known_;  // never null; shared with copies, cloned before a change
 };
 
 }  // namespace fxtrace

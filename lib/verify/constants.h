@@ -1,4 +1,4 @@
-// Constants of a graph as values.
+// Reads constants of a graph as values of LibTorch.
 #pragma once
 
 #include <complex>
@@ -15,17 +15,17 @@
 
 namespace fxtrace::verify {
 
-// An FxtraceRead; the context is a ModelFile.
+// Implements FxtraceRead; the context is a ModelFile.
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size);
 
-// Reads what constants stand in, and keeps it as long as anything may use it.
+// Reads constants from the model's file, and owns their memory: values are valid as long as this.
 class ConstantReader {
  public:
   ConstantReader(const Engine& engine, ModelFile file, std::string root)
       : engine_(engine), file_(std::move(file)), root_(std::move(root)) {}
 
-  // The graph's constant of that name; nothing where it has none.  Throws RunError where the file does not
-  // have what it stands for.
+  // Returns the graph's constant of that name; nothing when there is none.  Throws RunError when the file
+  // lacks its content.
   std::optional<RunValue> find(const std::string& name, const ModuleGraph& graph);
 
  private:
@@ -37,11 +37,11 @@ class ConstantReader {
   ModelFile file_;
   std::string root_;
   using ByName = std::unordered_map<std::string, const Constant*>;
-  std::unordered_map<const ModuleGraph*, ByName> known_;  // of graphs that were asked for
+  std::unordered_map<const ModuleGraph*, ByName> known_;  // constants already read, by graph
   std::unordered_map<const Constant*, RunValue> read_;
-  std::list<std::vector<std::complex<double>>> numbers_;  // of constants that are known by their elements
-  std::unordered_map<std::string, std::string> records_;  // what stands in them
-  RunValue all_;  // of the archive's constants, where an object among them was asked for
+  std::list<std::vector<std::complex<double>>> numbers_;  // of constants with known elements
+  std::unordered_map<std::string, std::string> records_;  // contents of records
+  RunValue all_;  // the archive's tuple of constants, read when an object in it is needed
 };
 
 }  // namespace fxtrace::verify

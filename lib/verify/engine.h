@@ -1,4 +1,4 @@
-// LibTorch's values and operators, through the plugin that runs them (execute/plugin.h).
+// C++ interface to the values and operators of LibTorch, through the plugin (execute/plugin.h).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace fxtrace::verify {
 
-// Something that LibTorch refuses to do, or that cannot be asked of it.
-// Names in a file may have any length: what it says does not.
+// Thrown for operations that LibTorch refuses, or that cannot be expressed.  Messages are cut, as names in a
+// file may have any length.
 class RunError : public std::runtime_error {
  public:
   explicit RunError(const std::string& what)
@@ -28,15 +28,15 @@ class RunError : public std::runtime_error {
   static constexpr std::size_t kLongest = 1000;
 };
 
-// A graph that has what cannot be run here, such as a function that only Python has: no fault of the graph.
+// Thrown for a correct graph that cannot be run here, such as one with a function that exists only in Python.
 class CannotRun : public RunError {
   using RunError::RunError;
 };
 
-// Copies share the value; the engine must outlive them.
+// A reference to a value of LibTorch.  Copies share the value; the engine must outlive them.
 class RunValue {
  public:
-  RunValue() = default;  // no value at all
+  RunValue() = default;  // holds no value
   RunValue(const FxtraceEngine& engine, FxtraceValue* value) : value_(value, engine.release) {}
 
   FxtraceValue* get() const { return value_.get(); }
@@ -51,7 +51,7 @@ struct RunArguments {
   std::vector<std::pair<std::string, RunValue>> named;
 };
 
-// Everything throws RunError with LibTorch's own words, and std::bad_alloc.
+// The engine.  All functions throw RunError, with LibTorch's message, and std::bad_alloc.
 class Engine {
  public:
   explicit Engine(const FxtraceEngine& api) : api_(api) {}
@@ -63,24 +63,24 @@ class Engine {
   RunValue list(const std::vector<RunValue>& items) const;
   RunValue tuple(const std::vector<RunValue>& items) const;
   RunValue dict(const std::vector<RunValue>& keys, const std::vector<RunValue>& values) const;
-  // `data` must live as long as the value.
+  // Wraps memory without a copy: `data` must outlive the value.
   RunValue tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes,
                   const std::vector<std::int64_t>& strides, std::int64_t offset, void* data,
                   std::size_t bytes) const;
   RunValue random_tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes, std::int64_t low,
                          std::int64_t high, std::uint64_t seed) const;
   RunValue copy(const RunValue& value) const { return take(api_.deep_copy(value.get())); }
-  // A plain value of a graph: no reference, graph or function.
+  // Converts an argument of a graph that holds no reference, graph or function.
   RunValue constant(const Argument& value) const {
     return evaluate(value, [](NodeId) -> RunValue { throw RunError("it uses a value that is not there"); });
   }
-  // Likewise, with value_of(Reference) for references.
+  // Converts an argument, with value_of(Reference) for references.
   template <class Reference, class F>
   RunValue evaluate(const BasicArgument<Reference>& argument, F&& value_of) const;
 
   FxtraceKind kind(const RunValue& value) const { return api_.kind(value.get()); }
   bool is_tensor(const RunValue& value) const { return kind(value) == kFxtraceTensor; }
-  // Lists, tuples and dicts; of a dict its values.
+  // The parts of lists and tuples, or the values of dicts.
   std::size_t size(const RunValue& value) const { return api_.size(value.get()); }
   RunValue item(const RunValue& value, std::size_t index) const {
     return take(api_.item(value.get(), index));
@@ -88,12 +88,12 @@ class Engine {
   RunValue key(const RunValue& value, std::size_t index) const { return take(api_.key(value.get(), index)); }
   std::vector<RunValue> items(const RunValue& value) const;
   std::optional<std::int64_t> integer_of(const RunValue& value) const;
-  bool truth(const RunValue& value) const;  // of a boolean, or a tensor with one element
+  bool truth(const RunValue& value) const;  // for a bool, or a tensor with one element
   std::string text_of(const RunValue& value) const { return api_.as_text(value.get()); }
   std::vector<std::int64_t> shape(const RunValue& tensor) const;
   std::string dtype(const RunValue& tensor) const { return api_.dtype_of(tensor.get()); }
 
-  // "aten::add"; without an overload the one that takes the arguments.
+  // Calls an operator such as "aten::add"; without an overload, the first that accepts the arguments.
   RunValue call(const std::string& name, const std::optional<std::string>& overload,
                 const RunArguments& arguments) const;
   RunValue attribute(const RunValue& object, const std::string& name) const {
@@ -103,17 +103,17 @@ class Engine {
   RunValue call_function(const RunValue& module, const std::string& name,
                          const RunArguments& arguments) const;
 
-  // A function that torch has in Python alone.
+  // Calls a function that torch implements in Python only.
   RunValue call_python(const std::string& name, const RunArguments& arguments) const;
 
-  RunValue take(FxtraceValue* value) const;  // throws where it is null
+  RunValue take(FxtraceValue* value) const;  // throws when it is null
   void check(bool done) const;
 
  private:
   const FxtraceEngine& api_;
 };
 
-// Vmaps and regions of autocast that are entered while this lives end with it.
+// A scope: vmaps and autocast regions entered during its lifetime are left at its end.
 class OwnModes {
  public:
   explicit OwnModes(const Engine& engine) : engine_(engine) {}

@@ -1,4 +1,4 @@
-// Parts of a file in memory.
+// Parts of a file mapped into memory, copy-on-write.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace fxtrace::verify {
 
-// What is written to the memory stays there.  It lives as long as this.
+// Owns the mappings.  Writes to the memory do not reach the file.
 class FileMappings {
  public:
   explicit FileMappings(ModelFile file) : file_(std::move(file)) {}
@@ -17,8 +17,8 @@ class FileMappings {
   FileMappings(const FileMappings&) = delete;
   FileMappings& operator=(const FileMappings&) = delete;
 
-  // Null where the file ends before, or the system maps no such file.  Throws std::bad_alloc where there is
-  // no room for what could be written.
+  // Returns null when the range exceeds the file, or the system cannot map the file.  Throws std::bad_alloc
+  // when there is not enough memory for all possible writes.
   void* map(std::uint64_t offset, std::uint64_t size);
 
  private:

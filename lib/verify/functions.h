@@ -1,4 +1,4 @@
-// What the targets of call_function nodes do.
+// Runs the targets of call_function nodes.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace fxtrace::verify {
 
-// A subgraph among the arguments: it is called with the values of its inputs.
+// A subgraph among the arguments, called with the values of its inputs.
 using Body = std::function<RunValue(const std::vector<RunValue>&)>;
 using CallOperand = std::variant<RunValue, Body>;
 
@@ -20,13 +20,14 @@ struct FunctionCall {
   std::vector<CallOperand> args;
   std::vector<std::pair<std::string, RunValue>> kwargs;
   std::optional<std::vector<RunValue>>
-      slice;  // of operator.getitem: the parts of a slice, its second argument
+      slice;  // for operator.getitem: the parts of a slice, its second argument
 };
 
-// Of torch, in Python alone: vmap and autocast, which change how operators run, and tolist.
+// Returns whether the target is a function that torch implements in Python only: those of vmap and autocast,
+// which change how operators run, and tolist.
 bool is_torch_function(const std::string& target);
 
-// Throws RunError for what LibTorch cannot do, and CannotRun for what it has nothing for.
+// Throws RunError when LibTorch fails, and CannotRun for a function that LibTorch does not have.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 
 }  // namespace fxtrace::verify

@@ -1,4 +1,4 @@
-// Inputs that somebody has: files of values, and the sample inputs that exported programs are saved with.
+// Reads given inputs: files of values, and the example inputs that exported programs are saved with.
 #pragma once
 
 #include <map>
@@ -16,28 +16,28 @@ class ExportedProgram;
 
 namespace fxtrace::verify {
 
-// As a call has them.
+// The arguments of a call.
 struct CallInputs {
   std::vector<RunValue> positional;
   std::vector<std::pair<std::string, RunValue>> named;
 };
 
-// What a file holds: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which is one
-// value, a list or tuple of positional ones, a dict by name, or a pair of both.  Throws RunError.
+// Reads a file: a NumPy array (.npy), several by name (.npz), or a file of torch.save with one value, a list
+// or tuple of positional arguments, a dict by name, or a pair of both.  Throws RunError.
 CallInputs read_inputs(const Engine& engine, const ModelFile& file);
 
-// By placeholder of the graph.
+// Values by placeholder of the graph.
 using GivenValues = std::map<std::string, RunValue>;
 
-// Positional ones in the order of the graph's placeholders.  Throws RunError for those that it does not have,
-// unless they are among `fixed`.
+// Assigns arguments to placeholders; positional ones in the order of the placeholders.  Throws RunError for
+// an argument without a placeholder, unless its name is in `fixed`.
 GivenValues values_for_graph(const CallInputs& inputs, const ModuleGraph& graph,
                              const std::vector<std::string>& fixed);
-// The tensors inside of the values, as the program takes them apart.  Throws RunError where they are not
-// nested so.
+// Flattens the arguments as the program does.  Throws RunError when they have another structure.
 GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
                                const ExportedProgram& program);
-// With which the program was exported; none where the archive has none that LibTorch can read without Python.
+// Returns the example inputs of the export; empty when the archive has none that LibTorch can read without
+// Python.
 GivenValues sample_values(const Engine& engine, const ExportedProgram& program);
 
 }  // namespace fxtrace::verify

@@ -16,22 +16,22 @@ struct ModuleCall {
   const Node& node;
   const ModuleGraph& graph;
   RunArguments arguments;
-  std::vector<RunValue> inputs;  // the values among them, in the order of for_each_input()
+  std::vector<RunValue> inputs;  // the node's input values, in the order of for_each_input()
 };
 
-// Where the graph's modules, parameters and functions are.
+// Provides the graph's modules, parameters and functions.
 class ModelParts {
  public:
   virtual ~ModelParts() = default;
-  // Of a get_attr node; `graph` has the constants.
+  // Returns the value of a get_attr node; `graph` has the constants.
   virtual RunValue attribute(const std::string& target, const ModuleGraph& graph) = 0;
   virtual RunValue call_module(const ModuleCall& call) = 0;
-  // A function of the model's own code.  Nothing where the model has none of that name.
+  // Calls a function of the model's own code.  Nothing when the model has none of that name.
   virtual std::optional<RunValue> call_model_function(const std::string& target,
                                                       const RunArguments& arguments) = 0;
 };
 
-// Throws RunError that names the node.
+// A RunError at a node.
 struct NodeError : RunError {
   NodeError(const ModuleGraph& in, const Node& at, const std::string& what)
       : RunError(what), graph(&in), node(at.id) {}
@@ -46,15 +46,16 @@ void for_each_placeholder(const Graph& graph, F&& f) {
   }
 }
 
-// The values by the placeholders that take them, in their order.
+// Pairs the values with the names of the placeholders, in order.
 std::vector<std::pair<std::string, RunValue>> named_inputs(const Graph& graph,
                                                            const std::vector<RunValue>& inputs);
 
-// Is told each value as it is made; placeholders too.  `subgraph` is not the one that the run began with
-// where control flow runs another.
+// Called for each value that is made, placeholders included.  `graph` is a subgraph when control flow runs
+// one.
 using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, const RunValue& value)>;
 
-// What the graph gives for the values of its placeholders, in their order.  Values live until their last use.
+// Returns the graph's output for `inputs`, the values of its placeholders in order.  Values are released
+// after their last use.  Throws NodeError.
 RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
                    ModelParts& parts, const Watcher& watcher);
 

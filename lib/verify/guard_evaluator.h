@@ -1,4 +1,4 @@
-// What expressions of a graph are for given inputs.
+// Evaluates guards of a graph for given inputs.
 #pragma once
 
 #include <map>
@@ -11,14 +11,15 @@
 
 namespace fxtrace::verify {
 
-// Guards are Python over the graph's inputs: LibTorch's operators answer them.
+// Guards are Python expressions over the graph's inputs; LibTorch's operators evaluate them.
 class GuardEvaluator {
  public:
-  // The values of named dimensions, and of inputs by the names that guards have for them.
+  // `sizes` are the values of named dimensions; `inputs` the graph's inputs by their names in guards.
   GuardEvaluator(const Engine& engine, std::map<std::string, std::int64_t> sizes,
                  std::map<std::string, RunValue> inputs);
 
-  // Nothing where it speaks of something else: of modules, parameters, functions of the model's own.
+  // Returns whether the condition holds; nothing when it mentions modules, parameters or functions of the
+  // model.
   std::optional<bool> holds(const Expression& condition) const;
 
  private:

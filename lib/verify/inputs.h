@@ -1,4 +1,4 @@
-// Values for the placeholders of a graph.
+// Makes values for the placeholders of a graph.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@ namespace fxtrace::verify {
 
 using Sizes = std::map<std::string, std::int64_t>;  // of named dimensions
 
-// An input that nothing says the value of.
+// Thrown for an input whose value nothing determines.
 struct MissingInput : RunError {
   explicit MissingInput(const std::string& input)
       : RunError("nothing says what the input " + input + " is"), name(input) {}
   std::string name;
 };
 
-// Where the values of a run come from.
+// The source of the values of a run.
 enum class InputOrigin { kRandom, kSample, kFile };
 const char* to_string(InputOrigin origin);  // "random"
 
-// Values that need not be drawn.
+// Values that are given instead of drawn.
 struct GivenInputs {
   GivenValues values;
-  InputOrigin origin = InputOrigin::kRandom;  // of these
+  InputOrigin origin = InputOrigin::kRandom;  // source of the values
 };
 
-// One set of inputs for each run.  What a file gives is the same in each.  Samples are the first run's, where
-// they are what the graph takes.  All else is drawn: a tensor's numbers are normally distributed; integers
-// are 0 and 1, or rows of the embedding that they are looked up in; all that follows from the seed.
+// Makes one set of inputs for each run.  Values from a file are the same in each run.  Example inputs are
+// used in the first run, if they fit the graph.  All others are drawn, determined by the seed: floats are
+// normally distributed; integers are 0 and 1, or valid rows of the embedding that they index.
 class InputMaker {
  public:
-  // `collection`'s first graph is the one that takes them.
+  // The inputs are for the first graph of `collection`.
   InputMaker(const Engine& engine, const GraphCollection& collection, const TraceOptions& options,
              std::uint64_t seed, GivenInputs given);
 
@@ -46,16 +46,15 @@ class InputMaker {
     Sizes sizes;
     InputOrigin origin = InputOrigin::kRandom;
   };
-  // The run's sizes of named dimensions are those of what is given, or drawn from their ranges, and such that
-  // the graph's guards hold as far as they speak of sizes.  Throws MissingInput, and RunError where a file
-  // gives what the graph does not take.
+  // Sizes of named dimensions are those of given values, or drawn from their ranges so that guards about
+  // sizes hold.  Throws MissingInput, and RunError for values of a file that the graph cannot take.
   Inputs make(std::int64_t run) const;
 
  private:
   bool gives_all() const;
   Sizes given_sizes() const;
   void bind(const Expression& said, std::int64_t actual, Sizes& sizes) const;
-  Sizes draw(std::uint64_t seed, int tries) const;  // after so many that did not fit
+  Sizes draw(std::uint64_t seed, int tries) const;  // `tries`: failed attempts so far
   bool fits(const Sizes& sizes) const;
   RunValue make_value(const Node& node, std::size_t position, const Sizes& sizes, std::uint64_t seed) const;
   RunValue make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
@@ -70,7 +69,7 @@ class InputMaker {
   const TraceOptions& options_;
   std::uint64_t seed_;
   GivenInputs given_;
-  std::map<std::string, DimensionRange> ranges_;  // of all named dimensions
+  std::map<std::string, DimensionRange> ranges_;  // ranges of all named dimensions
 };
 
 }  // namespace fxtrace::verify

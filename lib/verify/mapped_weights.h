@@ -1,4 +1,4 @@
-// The tensors of an exported program's archive.
+// Loads the tensors of an exported program's archive.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace fxtrace::verify {
 
-// Maps records into memory, each once; what is written there stays there.  Tensors live as long as this.
+// Maps each record into memory once, copy-on-write.  Tensors are valid as long as this.
 class MappedWeights {
  public:
   MappedWeights(const Engine& engine, ModelFile file, const ExportedArchive& archive)
@@ -25,7 +25,7 @@ class MappedWeights {
   struct Storage {
     void* data = nullptr;
     std::size_t size = 0;
-    std::string content;  // of one that was compressed
+    std::string content;  // of a compressed record
   };
   const Storage& storage(const TensorRecord& record);
 

@@ -1,4 +1,4 @@
-// Lists, tuples and dicts from their parts.
+// Builds lists, tuples and dicts from their parts.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 namespace fxtrace::verify {
 
 struct Part {
-  const std::vector<Argument>* path;  // places and keys that lead to it, the outermost first
+  const std::vector<Argument>* path;  // indices and keys that lead to it, the outermost first
   RunValue value;
 };
 
-// What has these parts, behind the first `depth` keys of their paths, which all share.  One part whose path
-// ends there is it itself.  Throws RunError.
+// Returns the value with these parts, below the first `depth` keys of their paths, which all share.  A single
+// part whose path ends there is the value itself.  Throws RunError.
 RunValue nested(const Engine& engine, const std::vector<Part>& parts, std::size_t depth);
 
 }  // namespace fxtrace::verify

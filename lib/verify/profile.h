@@ -1,4 +1,4 @@
-// What running a graph takes, module by module.
+// Measures time and memory of running a graph, module by module.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 namespace fxtrace::verify {
 
 struct Profile {
-  std::int64_t runs = 0;                    // that were measured
-  std::map<std::string, Measured> modules;  // by path; submodules are in those above them.  Of one run
+  std::int64_t runs = 0;                    // measured runs
+  std::map<std::string, Measured> modules;  // by path, submodules included; for one run
   Sizes sizes;                              // of named dimensions
 };
 
-// Runs the graph until it has run often enough, after one run that is not counted, and gives the run whose
-// time is the median.  A module that stays one node is measured as one.  Throws RunError.
+// Runs the graph once for warm-up, then until there are enough runs, and returns the run with the median
+// time.  A leaf is measured as a whole.  Throws RunError.
 Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts& parts,
                       const std::function<std::vector<RunValue>()>& inputs);
 
-// What the collection's modules cost, as numbers for the profile's sizes, and what they took.
+// Returns the costs of the collection's modules, as numbers for the profile's sizes, with the measurements.
 ModelSummary measured_summary(const GraphCollection& collection, const Profile& profile);
 
 }  // namespace fxtrace::verify

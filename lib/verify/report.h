@@ -1,4 +1,4 @@
-// A verification for people, and as JSON (schemas/verification.schema.json).
+// Writes a verification as text and as JSON (schemas/verification.schema.json).
 #pragma once
 
 #include <ostream>
@@ -9,14 +9,14 @@
 
 namespace fxtrace::verify {
 
-// What was verified, and how.
+// The subject of a verification, and its settings.
 struct Subject {
   std::string model;  // name of the file
   VerifyOptions options;
-  const ModelSummary* measured = nullptr;  // measured_summary(), where there is a profile
+  const ModelSummary* measured = nullptr;  // measured_summary(), if there is a profile
 };
 
-// Without the profile.
+// Writes the text, without the profile.
 void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
 

@@ -1,4 +1,4 @@
-// A model that can run: as its file has it, and as the parts of a traced graph.
+// A model that can run, both as its file defines it and through the parts of a traced graph.
 #pragma once
 
 #include <memory>
@@ -18,30 +18,31 @@ class ExportedProgram;
 
 namespace fxtrace::verify {
 
-// One state of the model: what runs may change its buffers.
+// A loaded model with its state: runs may change its buffers.
 class RunnableModel : public ModelParts {
  public:
-  // The file's own forward, without any of the traced graph.  `inputs` are those of the graph's placeholders,
-  // in their order.
+  // Runs the file's own forward, independently of the traced graph.  `inputs` are the values of the graph's
+  // placeholders, in order.
   virtual RunValue run_file(const std::vector<RunValue>& inputs) = 0;
-  // The buffers of the file, with what was written to them since.
+  // Returns the file's buffers in their current state.
   virtual std::vector<std::pair<std::string, RunValue>> buffers() = 0;
 };
 
-// What a model is made from; it outlives the model.
+// The source of a model, which must outlive it.
 struct ModelSource {
   const Engine& engine;
   ModelFile file;
   std::string root;  // FileInfo::root
   const GraphCollection& collection;
-  TraceOptions options;  // that it was traced with
+  TraceOptions options;  // options of the trace
 };
 
-// Of an exported program: its own flat graph, operator by operator.  Leaves run the operators that they stand
-// for.  `program` is what was traced, and `traced` the graph of that trace, which tells what enters leaves.
+// Loads an exported program, whose flat graph is run operator by operator; leaves run the operators that they
+// stand for.  `program` is the traced program, `traced` the graph of the trace, which gives the inputs of
+// leaves.
 std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program,
                                                   const ModuleGraph& traced);
-// Of a TorchScript archive: torch::jit::load(), and LibTorch's interpreter.
+// Loads a TorchScript archive with torch::jit::load(), to be run by LibTorch's interpreter.
 std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source);
 
 }  // namespace fxtrace::verify

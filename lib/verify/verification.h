@@ -1,4 +1,4 @@
-// Whether a traced graph computes what its model computes: both run on the same inputs.
+// Verifies that a traced graph computes the same as its model, by running both on the same inputs.
 #pragma once
 
 #include <cstdint>
@@ -18,44 +18,44 @@ namespace fxtrace::verify {
 struct VerifyOptions {
   std::int64_t runs = 1;
   std::uint64_t seed = 0;
-  double absolute = 0, relative = 0;  // tolerance; 0 and 0: bit for bit
+  double absolute = 0, relative = 0;  // tolerances; both 0: bit for bit
   bool profiles = false;
 };
 
-// What is not as it should be.
+// A difference.
 struct Fault {
   enum class Kind {
-    kValue,  // other numbers, or another shape or dtype than the model's
-    kMeta,   // another shape or dtype than the graph says
+    kValue,  // elements, shape or dtype differ from the model's
+    kMeta,   // shape or dtype differ from the graph's metadata
     kGuard,  // a guard of the graph does not hold for the inputs
     kFails   // the graph cannot be run
   };
   Kind kind = Kind::kValue;
   std::int64_t run = 0;
   std::string what;  // "float32[2,3] where the graph says float32[2,4]"
-  // The node where it begins.  Empty for guards, and where no node by itself differs.
+  // The first node that differs.  Empty for guards, and when no single node differs.
   std::string graph, node, text, module, source;
-  std::string place;  // in the result, "[0]['logits']"; of a buffer its name; empty for nodes
+  std::string place;  // path in the result, "[0]['logits']", or a buffer's name; empty for nodes
   std::optional<FxtraceStatistics> ours, theirs;
   std::optional<FxtraceDifference> difference;
-  std::int64_t more = 0;  // nodes after it that differ too
+  std::int64_t more = 0;  // number of later nodes that differ
 };
 const char* to_string(Fault::Kind kind);  // "value"
 
 struct Verification {
-  std::int64_t runs = 0;                            // that were compared
-  std::int64_t nodes = 0, tensors = 0, guards = 0;  // looked at in one run, and guards that inputs decide
-  std::vector<std::string> sizes;                   // of each run, "batch=3, seq=8"
-  std::vector<InputOrigin> origins;                 // of each run
+  std::int64_t runs = 0;                            // compared runs
+  std::int64_t nodes = 0, tensors = 0, guards = 0;  // compared in one run; guards that inputs decide
+  std::vector<std::string> sizes;                   // by run: "batch=3, seq=8"
+  std::vector<InputOrigin> origins;                 // by run
   std::optional<Fault> fault;
-  std::optional<Profile> profile;  // of the graph on the inputs of the first run, where that was asked for
+  std::optional<Profile> profile;  // of the first run's inputs, if asked for
 };
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
-// Of the collection's first graph, that of the model's root.  `load` makes the model anew.  A profile is made
-// of what is equal.  Throws RunError where the model itself cannot be run, CannotRun where the
-// graph cannot, for what LibTorch has not, and MissingInput.
+// Verifies the collection's first graph, that of the model's root.  `load` returns a freshly loaded model.  A
+// profile is only made when nothing differs.  Throws RunError when the model itself cannot be run, CannotRun
+// when the graph uses something that LibTorch does not have, and MissingInput.
 Verification verify_graph(const Engine& engine, const GraphCollection& collection,
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
                           const GivenInputs& given);

@@ -1,6 +1,5 @@
-// Graphviz's two ways to write text.  Both take any bytes: what is no UTF-8 becomes U+FFFD, and characters
-// without a mark of their own (controls, direction marks, ...) are written as in a string literal (\n, \x01,
-// \u200b).
+// Text for Graphviz in its two syntaxes.  Both take any bytes: malformed UTF-8 becomes U+FFFD, and
+// unprintable characters (controls, direction marks, ...) are written as escapes (\n, \x01, \u200b).
 #pragma once
 
 #include <string>
@@ -8,10 +7,11 @@
 
 namespace fxtrace {
 
-// For HTML-like labels.  Never empty and never blank: Graphviz refuses a font without text.
+// Returns text for HTML-like labels.  It is never empty or blank, as Graphviz rejects a font element without
+// text.
 std::string dot_html(std::string_view text);
 
-// A quoted string with its quotes, for attributes.
+// Returns a string in quotes, for attributes.
 std::string dot_quoted(std::string_view text);
 
 }  // namespace fxtrace

@@ -1,7 +1,7 @@
-// A collection as one Graphviz graph, for looking at: dot -Tsvg.
+// Writes a collection as one Graphviz graph, to be rendered by dot -Tsvg.
 //
-// Draws a Picture (pictures/picture.h): open boxes are clusters, closed ones nodes with a double border. Tool
-// tips (in SVG) carry what a short label leaves out: the whole target, the type, the source line.
+// Draws a Picture (pictures/picture.h): open boxes are clusters, closed ones nodes with a double border.
+// Tooltips (in SVG) show what a short label leaves out: the whole target, the type, the source line.
 #pragma once
 
 #include <ostream>

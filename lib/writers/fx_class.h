@@ -1,5 +1,5 @@
-// One graph of a collection as a class of Python, and what the classes of a file have in common.  fx_writer.h
-// says what the source is like.
+// Writes one graph of a collection as a Python class, in the form that fx_writer.h describes; and the data
+// shared by the classes of a file.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 namespace fxtrace {
 
 struct FxFile {
-  explicit FxFile(const GraphCollection& collection);  // which must live as long
+  explicit FxFile(const GraphCollection& collection);  // `collection` must live as long
 
   bool is_torchscript() const { return model.kind == "torchscript"; }
 
@@ -24,20 +24,20 @@ struct FxFile {
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
   std::vector<const ModuleRecord*> aliases;
 
-  // Known before the classes are written.
-  PythonNames names;                                       // of the whole file
-  std::unordered_map<std::string, std::string> functions;  // the text for each target
-  // Functions that the file cannot name, by target: the name of what raises in their place.
+  // Computed before the classes are written:
+  PythonNames names;                                       // names of the whole file
+  std::unordered_map<std::string, std::string> functions;  // the Python text of each target
+  // Functions that the file cannot name, by target, with the name of the function that raises in their place.
   std::vector<std::pair<std::string, std::string>> missing;
-  // Functions of the model's own, by qualified name: the parameter of __init__ that gives each.
+  // Functions of the model's own, by qualified name, with the parameter of __init__ that provides each.
   std::map<std::string, std::string> model_functions;
 
-  // What the classes turn out to need: Python modules, and helpers that the file defines.
+  // Collected while classes are written: Python modules, and helpers that the file defines.
   std::set<std::string> imports{"torch"};
   std::set<std::string> helpers;
 };
 
-// The lines of the class.
+// Returns the source of the class.
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file);
 
 }  // namespace fxtrace

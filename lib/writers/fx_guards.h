@@ -1,4 +1,4 @@
-// Guards as statements of Python source.
+// Converts guards to Python source.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace fxtrace {
 
-// The guard as Python has it, with what its names are called there: inputs and dimensions.  Nothing for one
-// that is over anything else, or has more in it than arithmetic, comparisons and what a tensor says of
-// itself: guards of a collection may say anything.
+// Returns the guard as a Python expression, with its names (inputs and dimensions) replaced by those of the
+// source.  Nothing when it contains anything but inputs, dimensions, arithmetic, comparisons and attributes
+// of tensors, as guards of a collection are untrusted.
 std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names);
 

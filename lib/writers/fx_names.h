@@ -1,5 +1,5 @@
-// What Python source of a graph may name of torch and of Python.  These are lists of what is allowed: a
-// collection may come from anyone, and its source is made to be run.
+// Allow lists of the names of torch and Python that generated source may use: a collection is untrusted, and
+// its source is meant to be run.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,21 @@
 
 namespace fxtrace {
 
-// The function that a call_function calls, as Python writes it.  Nothing for what no graph of torch.fx calls.
+// Returns the Python text of a call_function's target.  Nothing for a function that no graph of torch.fx
+// calls.
 std::optional<std::string> fx_function(std::string_view target);
 
-// What every torch.nn.Module has: no module or tensor in it can have these names.
+// Attributes of every torch.nn.Module, whose names no submodule or tensor can have.
 std::span<const std::string_view> torch_module_names();
 
-// Of a tensor, and a value whatever it is read from: "shape".
+// Returns whether the name is a tensor attribute without side effects: "shape".
 bool is_tensor_attribute(std::string_view name);
 
-// Whether torch itself registers the operators of the namespace.
+// Returns whether torch itself registers operators in the namespace.
 bool is_torch_operator_space(std::string_view space);
 
-// "strided", "channels_last", ... as attributes of torch.
+// Returns whether the name is a layout or memory format that is an attribute of torch: "strided",
+// "channels_last".
 bool is_torch_layout(std::string_view name);
 bool is_torch_memory_format(std::string_view name);
 

@@ -1,5 +1,5 @@
-// A collection as Python source: what torch.fx's generated code does for each graph, to be read and to be
-// run.
+// Writes a collection as Python source that can be read and run, like the code that torch.fx generates for a
+// graph.
 //
 //   class Net(torch.nn.Module):
 //       def __init__(self, model):
@@ -12,19 +12,20 @@
 //           relu = torch.ops.aten.relu.default(conv1)  # float32[1, 64, 112, 112]
 //           return relu
 //
-// A class for each graph, the root's first; bodies of control flow are further methods.  A line is a node,
-// with its name as in the JSON, and what is known of its value behind it.  As in torch.fx's print_readable(),
-// a line of the source stands before the first of the nodes that come from it; so does the module when
-// another one's forward goes on.  torch.fx sets every variable to None behind its last use, which frees
-// memory early; that is left out here, because it stands in the reader's way.
+// There is a class for each graph, the root's first; bodies of control flow are further methods.  Each node
+// is a line, with its name as in the JSON, followed by the type and shape of its value as a comment.  As in
+// torch.fx's print_readable(), a line of the source precedes the first of the nodes that come from it, and
+// the module is named when another one's forward continues.  torch.fx also sets variables to None after their
+// last use, to free memory early; that is left out for readability.
 //
-// The file imports nothing but torch and Python's own modules.  Modules and attributes are taken from a live
-// model by their qualified names.  Constants stand in the file; those whose values are not in the collection
-// are read from the model's file (TorchScript) or taken from the model (exported programs).
+// The file imports only torch and Python's own modules.  Modules and attributes are taken from a live model
+// by their qualified names.  Constants are literals; those whose values are not in the collection are read
+// from the model's file (TorchScript) or taken from the model (exported programs).
 //
-// Text of the model is never code: it is a name that was checked, a quoted literal or one line of a comment.
-// What graphs of torch.fx would not call (functions of no known module, methods as __reduce__, names that are
-// no names) becomes a function or a statement that raises NotImplementedError and says what is missing.
+// Text of the model never becomes code: it is written only as a checked name, a quoted literal or one line of
+// a comment.  Anything that graphs of torch.fx would not call (functions of unknown modules, methods like
+// __reduce__, invalid names) becomes a function or statement that raises NotImplementedError, which says what
+// is missing.
 #pragma once
 
 #include <ostream>

@@ -1,10 +1,9 @@
-// What the HTML page knows of a collection: JSON that web/src/data.js reads, made small for many nodes.
+// Writes the data of the HTML page: a compact JSON form of a collection, read by web/src/data.js.
 //
-// Texts stand once, in `texts`, and everything else names them by their place there; 0 is the empty one.
-// Items of the outline stand in columns, boxes before what is in them, so that `depth` tells who is in whom
-// and everything in a box is a range.  A row of `costs` is [MACs, bytes of parameters, bytes of activations,
-// whether something is not known, a number to compare with]; MACs and bytes are numbers, or texts of
-// expressions.
+// Strings are stored once, in `texts`, and referred to by index; 0 is the empty string.  Items of the outline
+// are stored by column in pre-order, so that `depth` gives the nesting and the content of a box is a range.
+// A row of `costs` is [MACs, bytes of parameters, bytes of activations, whether something is unknown, a
+// number for comparisons]; MACs and bytes are numbers, or expressions as text.
 #pragma once
 
 #include <ostream>
@@ -14,7 +13,7 @@
 
 namespace fxtrace {
 
-// The JSON without a newline; safe between <script> tags.
+// Writes the JSON without a newline; it is safe inside <script> tags.
 void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

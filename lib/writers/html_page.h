@@ -1,4 +1,4 @@
-// The page of web/ as the build has put it together; cmake/WebPage.cmake writes the texts.
+// The page of web/ as strings, which cmake/WebPage.cmake generates.
 #pragma once
 
 #include <string_view>

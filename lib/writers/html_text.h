@@ -1,6 +1,6 @@
-// The two ways to write text into an HTML page.  Both take any bytes: what is no UTF-8 becomes U+FFFD, and
-// characters that do more than stand there (controls, direction marks, line separators) are written as in a
-// string literal (\n, \u202e), so that the reader sees them.
+// Text for an HTML page in its two contexts.  Both take any bytes: malformed UTF-8 becomes U+FFFD, and
+// unprintable characters (controls, direction marks, line separators) are written as visible escapes (\n,
+// \u202e).
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace fxtrace {
 
-// Text between tags.
+// Returns text for use between tags.
 std::string html_text(std::string_view text);
 
-// A JSON string with its quotes, for a data block: no '<' in it, so nothing in it can end the block.
+// Returns a JSON string with quotes for a data block; it contains no '<', so it cannot end the block.
 std::string html_json(std::string_view text);
 
 }  // namespace fxtrace

@@ -1,4 +1,5 @@
-// A collection as JSON, format "fxtrace.graph_collection", version 1: schemas/graph_collection.schema.json.
+// Writes a collection as JSON, format "fxtrace.graph_collection", version 1:
+// schemas/graph_collection.schema.json.
 #pragma once
 
 #include <ostream>
@@ -8,9 +9,9 @@
 namespace fxtrace {
 
 // Writes the document and a newline.  The same collection gives the same bytes: UTF-8, keys in a fixed order,
-// one node, module and parameter a line.  What is no UTF-8 in the collection's strings becomes U+FFFD, what
-// is not known is null.  `options_json` is inserted as it is.  Throws Error(kInternal) when a constant's
-// elements do not match its shape; the stream's state is the caller's to look at.
+// one node, module and parameter a line.  Malformed UTF-8 in strings becomes U+FFFD; unknown values are null.
+// `options_json` is inserted unchanged.  Throws Error(kInternal) when a constant's elements do not match its
+// shape; the caller must check the stream.
 void write_json(const GraphCollection& collection, std::ostream& out);
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// Text as Python source has it.  Names and strings of a model may hold anything; nothing that is written
-// through these functions can end a literal, a name or a comment early.
+// Writes text into Python source.  Names and strings of a model may contain anything; text written by these
+// functions cannot end a literal, a name or a comment early.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace fxtrace {
 
-// A string literal in double quotes.  What would not stand there as it is (controls, direction marks) is
-// escaped; bytes that are no UTF-8 become U+FFFD.
+// Returns a string literal in double quotes.  Unprintable characters (controls, direction marks) are escaped;
+// malformed UTF-8 becomes U+FFFD.
 std::string python_string(std::string_view text);
 
-// Whether the text is a name in ASCII that Python takes everywhere: no keyword, and no two underscores in
-// front, which mean something else in a class.
+// Returns whether the text is an ASCII identifier that is valid everywhere in Python: not a keyword, and
+// without two leading underscores, which are mangled in a class.
 bool is_python_name(std::string_view text);
 
-// Unique names for one scope of Python.
+// Makes unique names for one Python scope.
 class PythonNames {
  public:
-  // `outer`: the scope around it, whose names are taken here too; it must live as long.
+  // `outer` is the enclosing scope, whose names are taken here too; it must live as long.
   explicit PythonNames(const PythonNames* outer = nullptr) : outer_(outer) {}
 
-  // A name that create() never gives.
+  // Reserves a name, which create() then never returns.
   void reserve(std::string_view name) { taken_.emplace(name); }
 
-  // `candidate` when it is a name and not taken; else one made of it: characters that no name has become "_",
-  // and a number follows.  The time does not depend on how many names are taken.
+  // Returns `candidate` if it is a valid name and not taken; otherwise a name made from it: invalid
+  // characters become "_", and a number is appended.  Takes constant time, however many names are taken.
   std::string create(std::string_view candidate);
 
  private:
@@ -38,7 +38,7 @@ class PythonNames {
 
   const PythonNames* outer_;
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, std::int64_t> count_;  // numbers that are used up, by what stands before
+  std::unordered_map<std::string, std::int64_t> count_;  // last number used, by the name's prefix
 };
 
 }  // namespace fxtrace

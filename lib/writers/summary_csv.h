@@ -1,7 +1,7 @@
-// A summary as a table of RFC 4180, one row a module, for spreadsheets and data frames.
+// Writes a summary as CSV (RFC 4180), one row for each module, for spreadsheets and data frames.
 //
-// A text that a spreadsheet would take for a formula (it begins with = + - or @, also behind ; or |) gets an
-// apostrophe in front.
+// A text that a spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is
+// prefixed by an apostrophe.
 #pragma once
 
 #include <ostream>

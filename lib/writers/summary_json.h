@@ -1,4 +1,5 @@
-// A summary as JSON (schemas/summary.schema.json): all numbers exact, expressions of dimensions as text.
+// Writes a summary as JSON (schemas/summary.schema.json): numbers are exact, expressions of dimensions are
+// strings.
 #pragma once
 
 #include <ostream>

@@ -1,4 +1,4 @@
-// A summary as GitHub's Markdown.
+// Writes a summary as GitHub-flavoured Markdown.
 #pragma once
 
 #include <ostream>
@@ -7,7 +7,8 @@
 
 namespace fxtrace {
 
-// No text of the file can be markup: names stand in code spans, or with every special character as an entity.
+// Text of the file cannot become markup: names are written in code spans, or with special characters as
+// entities.
 void write_summary_markdown(const ModelSummary& summary, std::ostream& out);
 
 }  // namespace fxtrace
