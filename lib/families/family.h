@@ -3,7 +3,6 @@
 // and torch's own tags say.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "families/identities.h"
 #include "families/shape_rules.h"
 #include "families/traits.h"
+#include "support/words.h"
 
 namespace fxtrace {
 
@@ -111,11 +111,7 @@ template <class Visit>
 void for_each_row(const Visit& visit) {
   for (const Family family : families()) {
     for (const OperatorRow& row : family) {
-      for (std::string_view rest = row.names; !rest.empty();) {
-        const std::string_view name = rest.substr(0, rest.find(' '));
-        visit(name, row.facts);
-        rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-      }
+      for_each_word(row.names, [&](std::string_view name) { visit(name, row.facts); });
     }
   }
 }
