@@ -51,7 +51,7 @@ class LeafModule {
       : type(of), dims(over), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
 
   const std::string_view type;            // "Conv2d"
-  const std::size_t dims;                 // that it works on: 2; 0 where it says nothing
+  const std::size_t dims;                 // that it works on; 2 where its name does not say
   const std::span<const LeafSite> sites;  // its own operations, in the order of the program
 
   // Of a parameter or buffer of the module itself; null when there is none.
