@@ -32,12 +32,12 @@ struct Refusal {
 
 using Arguments = std::span<const Value>;
 
-// A row of the table.
 struct PlainOperator {
   std::string_view
       name;  // "aten::pow.int_to_int"; or "aten::add": all overloads that have no row of their own
   // Adds what it gives to the results.  Throws Raised (plain_call.h).
   void (*run)(Arguments arguments, std::vector<Value>& results);
+  bool narrows;  // what it gives becomes a number of 32 bits, as LibTorch's overloads for any number do
 };
 
 // By Operator::name.  Null where there is none: that of a tensor, or one that is no plain operator.
