@@ -2,12 +2,13 @@
 // what is kept for archives of old.  Where one is called its code takes the call's place.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace fxtrace::script {
 
 // Their code, in the order in which they are tried behind the registered overloads; empty for most names.
-std::vector<std::string_view> builtin_functions(std::string_view name);
+std::vector<std::string> builtin_functions(std::string_view name);
 
 }  // namespace fxtrace::script
