@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,8 +11,8 @@ namespace fxtrace {
 // The function that a call_function calls, as Python writes it.  Nothing for what no graph of torch.fx calls.
 std::optional<std::string> fx_function(std::string_view target);
 
-// What every torch.nn.Module has: no module or tensor in it can have these names.
-std::span<const std::string_view> torch_module_names();
+// What every torch.nn.Module has: no module or tensor in it can have these names, which spaces set apart.
+std::string_view torch_module_names();
 
 // Of a tensor, and a value whatever it is read from: "shape".
 bool is_tensor_attribute(std::string_view name);
