@@ -8,6 +8,7 @@
 #include "app/table.h"
 #include "support/columns.h"
 #include "support/printable.h"
+#include "support/words.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -53,12 +54,9 @@ void add_platform(const CompiledModel& model, std::vector<TableRow>& rows) {
 }
 
 std::string type_text(const CompiledModel::Constant& constant) {
-  std::string text = constant.dtype.empty() ? "?" : constant.dtype;
   if (!constant.shape) return constant.dtype;
-  text += "[";
-  for (const std::int64_t size : *constant.shape)
-    text += (text.ends_with('[') ? "" : ", ") + std::to_string(size);
-  return text + "]";
+  const auto size_text = [](std::int64_t size) { return std::to_string(size); };
+  return (constant.dtype.empty() ? "?" : constant.dtype) + "[" + joined(*constant.shape, size_text) + "]";
 }
 
 void write_constants_of(const CompiledModel& model, std::ostream& out) {

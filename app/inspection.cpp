@@ -9,6 +9,7 @@
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 #include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
@@ -72,18 +73,7 @@ std::string signature_text(const MethodInfo& method) {
   }
   text += ") -> ";
   if (method.outputs.size() == 1) return text + port_text(method.outputs.front());
-  text += "(";
-  for (const auto& output : method.outputs) {
-    if (!text.ends_with('(')) text += ", ";
-    text += port_text(output);
-  }
-  return text + ")";
-}
-
-std::string joined(const std::set<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+  return text + "(" + joined(method.outputs, port_text) + ")";
 }
 
 // "parameters: 1,024 elements in 2 tensors, 4,096 bytes (float32 on cpu)"
@@ -174,10 +164,8 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
         module.path.empty() ? path_text(module.path) : name_of_part(QualifiedName(module.path).last());
     std::string status = status_text(module);
     const auto& methods = inspection.module_methods[i];
-    if (!methods.empty() && std::find(methods.begin(), methods.end(), "forward") == methods.end()) {
-      status += "; methods: ";
-      for (const auto& method : methods) status += (&method == methods.data() ? "" : ", ") + method;
-    }
+    if (!methods.empty() && std::find(methods.begin(), methods.end(), "forward") == methods.end())
+      status += "; methods: " + joined(methods);
     // Indentation stops where a tree gets too deep to be read as one.
     rows.push_back(
         {std::string(2 * static_cast<std::size_t>(std::min<std::ptrdiff_t>(depth, 30)), ' ') + name,

@@ -37,6 +37,7 @@ REASONS = {
     "lib/verify": "what verify has LibTorch do: tensors made, copied, stacked",
 }
 QUOTED = re.compile(r'"((?:aten|prim)::\w+|\w+)["._]')
+LIST = re.compile(r'"([\w:.]+(?: [\w:.]+)* ?)"')  # names with spaces between them (support/words.h)
 
 
 def operators(root):
@@ -60,7 +61,9 @@ def main():
         found = set()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             code = line.split("//")[0]
-            found.update(f"{place}:{number}: {name}" for name in QUOTED.findall(code) if "::" in name or name in names)
+            listed = [word.split(".")[0] for text in LIST.findall(code) for word in text.split() if not word.endswith("::")]
+            quoted = [name for name in QUOTED.findall(code) + listed if name.startswith(("aten::", "prim::")) or name in names]
+            found.update(f"{place}:{number}: {name}" for name in quoted)
         reason = next((key for key in REASONS if place == key or place.startswith(key + "/")), None)
         if found and reason:
             used.add(reason)

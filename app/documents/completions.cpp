@@ -4,16 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "support/words.h"
+
 namespace fxtrace::cli {
 namespace {
 
 constexpr char kCommandOfFiles[] = "summary";
-
-std::string joined(const std::vector<std::string>& words, const std::string& separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
-}
 
 // A few words of a help text: up to the first stop.
 std::string brief(const OptionText& option) {
@@ -61,14 +57,14 @@ void write_bash_values(const CommandText& command, std::ostream& out) {
       for (const std::string& name : option.names) list.push_back(name);
       continue;
     }
-    out << "        " << joined(option.names, "|") << ")\n"
-        << "          COMPREPLY=($(compgen -W '" << joined(option.choices, " ") << "' -- \"$word\"))\n"
+    out << "        " << joined(option.names, {}, "|") << ")\n"
+        << "          COMPREPLY=($(compgen -W '" << joined(option.choices, {}, " ") << "' -- \"$word\"))\n"
         << "          return ;;\n";
   }
-  if (!files.empty()) out << "        " << joined(files, "|") << ")\n          return ;;\n";
+  if (!files.empty()) out << "        " << joined(files, {}, "|") << ")\n          return ;;\n";
   // What these take nobody can guess, and it is no file.
   if (!others.empty()) {
-    out << "        " << joined(others, "|") << ")\n"
+    out << "        " << joined(others, {}, "|") << ")\n"
         << "          compopt +o default 2>/dev/null\n          return ;;\n";
   }
 }
@@ -78,7 +74,7 @@ std::string bash_options(const CommandText& command) {
   for (const OptionText& option : options_of(command)) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
-  return joined(names, " ");
+  return joined(names, {}, " ");
 }
 
 // --- zsh ---
@@ -90,7 +86,7 @@ std::string zsh_quoted(const std::string& text, const std::string& special = "")
 std::string zsh_value(const OptionText& option) {
   std::string action = " ";  // a value that nobody can guess
   if (option.is_file) action = "_files";
-  if (!option.choices.empty()) action = "(" + joined(option.choices, " ") + ")";
+  if (!option.choices.empty()) action = "(" + joined(option.choices, {}, " ") + ")";
   std::string name = option.value;
   std::ranges::replace(name, '|', ' ');
   return ":" + name + ":" + action;
@@ -114,9 +110,9 @@ void write_zsh_option(const OptionText& option, std::ostream& out) {
   if (option.is_repeatable) {
     out << "'*'";
   } else {
-    out << "'(" << joined(option.names, " ") << ")'";
+    out << "'(" << joined(option.names, {}, " ") << ")'";
   }
-  out << (names.size() > 1 ? "{" + joined(names, ",") + "}" : names.front()) << text;
+  out << (names.size() > 1 ? "{" + joined(names, {}, ",") + "}" : names.front()) << text;
   if (!option.value.empty()) out << zsh_quoted(zsh_value(option));
   out << " \\\n";
 }
@@ -133,7 +129,7 @@ void write_fish_option(const OptionText& option, const std::string& condition, s
   if (option.is_file) {
     out << " -r -F";
   } else if (!option.choices.empty()) {
-    out << " -x -a " << fish_quoted(joined(option.choices, " "));
+    out << " -x -a " << fish_quoted(joined(option.choices, {}, " "));
   } else if (!option.value.empty()) {
     out << " -x";
   }
@@ -143,7 +139,7 @@ void write_fish_option(const OptionText& option, const std::string& condition, s
 }  // namespace
 
 void write_bash_completion(const CommandText& program, std::ostream& out) {
-  const std::string words = joined(command_words(program), "|");
+  const std::string words = joined(command_words(program), {}, "|");
   out << "# bash completion for fxtrace, made from the command line's own table\n"
          "_fxtrace() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
@@ -161,7 +157,7 @@ void write_bash_completion(const CommandText& program, std::ostream& out) {
       << "' -- \"$word\"))\n"
          "    else  # files are the default where none of these fits\n"
          "      COMPREPLY=($(compgen -W '"
-      << joined(command_words(program), " ")
+      << joined(command_words(program), {}, " ")
       << "' -- \"$word\"))\n"
          "    fi\n"
          "    return\n"
@@ -204,7 +200,7 @@ void write_zsh_completion(const CommandText& program, std::ostream& out) {
          "    others)\n"
          "      case $words[1] in\n"
          "        "
-      << joined(command_words(program), "|") << ") _fxtrace_$words[1] ;;\n        *) _fxtrace_"
+      << joined(command_words(program), {}, "|") << ") _fxtrace_$words[1] ;;\n        *) _fxtrace_"
       << kCommandOfFiles << " ;;\n      esac ;;\n  esac\n}\n\n_fxtrace \"$@\"\n";
 }
 
@@ -221,7 +217,7 @@ void write_fish_completion(const CommandText& program, std::ostream& out) {
     if (command.word == kCommandOfFiles) {
       auto others = command_words(program);
       std::erase(others, command.word);
-      condition = "not " + begins + "; and not __fish_seen_subcommand_from " + joined(others, " ");
+      condition = "not " + begins + "; and not __fish_seen_subcommand_from " + joined(others, {}, " ");
     }
     for (const OptionText& option : options_of(command)) write_fish_option(option, condition, out);
   }

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "support/words.h"
+
 namespace fxtrace::cli {
 namespace {
 
@@ -67,12 +69,10 @@ std::string page_name(std::string command) {
 void write_options(const std::vector<OptionText>& options, std::ostream& out) {
   for (const OptionText& option : options) {
     out << ".TP\n";
-    std::string names;
-    for (const std::string& name : option.names) {
-      if (!names.empty()) names += ", ";
-      names += name.starts_with('-') ? bold(name) : italic(name);
-    }
-    out << names << (option.value.empty() ? "" : " " + italic(option.value)) << "\n";
+    const auto styled = [](const std::string& name) {
+      return name.starts_with('-') ? bold(name) : italic(name);
+    };
+    out << joined(option.names, styled) << (option.value.empty() ? "" : " " + italic(option.value)) << "\n";
     write_text(option.help, out);
   }
 }

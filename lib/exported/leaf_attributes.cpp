@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "exported/leaf_module.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -116,29 +118,27 @@ enum class Form : std::uint8_t {
   kReduction  // of losses: "none", "mean", "sum"
 };
 struct Told {
-  std::string_view attribute, argument;
-  Form form;
+  std::string_view attribute;
+  Form form = Form::kInteger;
+  std::string_view argument = {};  // empty: named as the attribute
 };
 
 using Look = void (*)(const LeafModule&, Found&);
 using LookAt = void (*)(const LeafModule&, const LeafSite&, Found&);
 
-struct Family {
-  std::span<const std::string_view>
-      operators;  // that do the module's work, without the "_" of those in place
-  std::span<const Told> told;
+constexpr std::size_t kMostTold = 6;
+
+// What the operators of some modules tell.  Names are set apart by spaces.
+struct Row {
+  std::string_view modules;
+  std::string_view operators = {};  // that do the module's work, without the "_" of those in place
+  Told told[kMostTold] = {};
   Look look = nullptr;       // at the module, first
   LookAt look_at = nullptr;  // at each of its operators, before what is told
 };
 
-struct Row {
-  std::string_view module;
-  const Family* family;
-  std::size_t dims = 0;
-};
-
 std::optional<Argument> told_value(const LeafModule& module, const LeafSite& site, const Told& told) {
-  auto value = site.plain(told.argument);
+  auto value = site.plain(told.argument.empty() ? told.attribute : told.argument);
   if (!value) return std::nullopt;
   const bool is_none = value->is<Argument::None>();
   switch (told.form) {
@@ -184,7 +184,6 @@ void look_at_linear(const LeafModule& module, Found& found) {
   found.add("in_features", (*weight)[1]);
   found.add("out_features", (*weight)[0]);
 }
-constexpr Family kLinear{{}, {}, look_at_linear};
 
 void look_at_bilinear(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
@@ -193,7 +192,6 @@ void look_at_bilinear(const LeafModule& module, Found& found) {
   found.add("in2_features", (*weight)[2]);
   found.add("out_features", (*weight)[0]);
 }
-constexpr Family kBilinear{{}, {}, look_at_bilinear};
 
 // --- convolutions ---
 
@@ -266,9 +264,6 @@ void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& 
   if (transposed) add_sizes("output_padding");
   if (groups && *groups > 0) found.add("groups", *groups);
 }
-constexpr std::array<std::string_view, 7> kConvolutions{
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"};
-constexpr Family kConvolution{kConvolutions, {}, nullptr, look_at_convolution};
 
 // --- embeddings ---
 
@@ -295,16 +290,6 @@ void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
   const auto mode = site.integer("mode");
   if (mode && *mode >= 0 && *mode < 3) found.add("mode", kModes[static_cast<std::size_t>(*mode)]);
 }
-constexpr std::array<std::string_view, 1> kEmbeddings{"embedding"};
-constexpr std::array<Told, 2> kEmbeddingTold{
-    {{"scale_grad_by_freq", "scale_grad_by_freq", Form::kFlag}, {"sparse", "sparse", Form::kFlag}}};
-constexpr Family kEmbedding{kEmbeddings, kEmbeddingTold, look_at_embedding, add_padding_index};
-constexpr std::array<std::string_view, 3> kBags{"embedding_bag", "_embedding_bag",
-                                                "_embedding_bag_forward_only"};
-constexpr std::array<Told, 3> kBagTold{{{"scale_grad_by_freq", "scale_grad_by_freq", Form::kFlag},
-                                        {"sparse", "sparse", Form::kFlag},
-                                        {"include_last_offset", "include_last_offset", Form::kFlag}}};
-constexpr Family kBag{kBags, kBagTold, look_at_embedding, look_at_bag};
 
 // --- norms ---
 
@@ -326,24 +311,12 @@ void look_at_features(const LeafModule& module, Found& found) {
   if (one != nullptr && one->size() == 1) found.add("num_features", one->front());
 }
 void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& found) {
-  if (const auto eps = told_value(module, site, {"eps", "eps", Form::kNumber})) found.add("eps", *eps);
+  if (const auto eps = told_value(module, site, {"eps", Form::kNumber})) found.add("eps", *eps);
   // With momentum=None it is 0, or varies.
-  const auto momentum = told_value(module, site, {"momentum", "momentum", Form::kNumber});
+  const auto momentum = told_value(module, site, {"momentum", Form::kNumber});
   if (momentum && *momentum != Argument(0.0)) found.add("momentum", *momentum);
   add_affine(module, site, "affine", found);
 }
-constexpr std::array<std::string_view, 7> kBatchNorms{"batch_norm",
-                                                      "native_batch_norm",
-                                                      "_native_batch_norm_legit",
-                                                      "_native_batch_norm_legit_functional",
-                                                      "cudnn_batch_norm",
-                                                      "miopen_batch_norm",
-                                                      "_native_batch_norm_legit_no_training"};
-constexpr Family kBatchNorm{kBatchNorms, {}, look_at_features, look_at_batch_norm};
-constexpr std::array<std::string_view, 4> kInstanceNorms{"instance_norm", "_native_batch_norm_legit",
-                                                         "_native_batch_norm_legit_functional",
-                                                         "_native_batch_norm_legit_no_training"};
-constexpr Family kInstanceNorm{kInstanceNorms, {}, look_at_features, look_at_batch_norm};
 
 void look_at_channels(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
@@ -352,11 +325,6 @@ void look_at_channels(const LeafModule& module, Found& found) {
 void look_at_group_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   add_affine(module, site, "affine", found);
 }
-constexpr std::array<std::string_view, 2> kGroupNorms{"group_norm", "native_group_norm"};
-constexpr std::array<Told, 3> kGroupNormTold{{{"num_groups", "num_groups", Form::kInteger},
-                                              {"num_groups", "group", Form::kInteger},
-                                              {"eps", "eps", Form::kNumber}}};
-constexpr Family kGroupNorm{kGroupNorms, kGroupNormTold, look_at_channels, look_at_group_norm};
 
 void look_at_normalized(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
@@ -365,18 +333,10 @@ void look_at_normalized(const LeafModule& module, Found& found) {
 void look_at_layer_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   add_affine(module, site, "elementwise_affine", found);
 }
-constexpr std::array<std::string_view, 2> kLayerNorms{"layer_norm", "native_layer_norm"};
-constexpr std::array<Told, 2> kLayerNormTold{
-    {{"normalized_shape", "normalized_shape", Form::kList}, {"eps", "eps", Form::kNumber}}};
-constexpr Family kLayerNorm{kLayerNorms, kLayerNormTold, look_at_normalized, look_at_layer_norm};
-constexpr std::array<std::string_view, 2> kRmsNorms{"rms_norm", "_fused_rms_norm"};
-constexpr std::array<Told, 2> kRmsNormTold{
-    {{"normalized_shape", "normalized_shape", Form::kList}, {"eps", "eps", Form::kOptionalNumber}}};
-constexpr Family kRmsNorm{kRmsNorms, kRmsNormTold, look_at_normalized, look_at_layer_norm};
 
 // Of an operation on a tensor and a number, the number.
 std::optional<Argument> number_of(const LeafModule& module, const LeafSite& site, std::string_view argument) {
-  return told_value(module, site, {argument, argument, Form::kNumber});
+  return told_value(module, site, {argument, Form::kNumber});
 }
 
 // x / (k + alpha * avg_pool(x * x)) ** beta
@@ -393,33 +353,8 @@ void look_at_local_norm(const LeafModule& module, Found& found) {
     if (site.name() == "add") found.add_if("k", number_of(module, site, "other"));
   }
 }
-constexpr Family kLocalNorm{{}, {}, look_at_local_norm};
 
 // --- pooling ---
-
-constexpr std::array<std::string_view, 6> kMaxPools{"max_pool1d",
-                                                    "max_pool2d",
-                                                    "max_pool3d",
-                                                    "max_pool1d_with_indices",
-                                                    "max_pool2d_with_indices",
-                                                    "max_pool3d_with_indices"};
-constexpr std::array<Told, 5> kMaxPoolTold{{{"kernel_size", "kernel_size", Form::kSizes},
-                                            {"stride", "stride", Form::kSizes},
-                                            {"padding", "padding", Form::kSizes},
-                                            {"dilation", "dilation", Form::kSizes},
-                                            {"ceil_mode", "ceil_mode", Form::kFlag}}};
-constexpr Family kMaxPool{kMaxPools, kMaxPoolTold};
-
-constexpr std::array<std::string_view, 3> kAvgPools{"avg_pool1d", "avg_pool2d", "avg_pool3d"};
-constexpr std::array<Told, 6> kAvgPoolTold{
-    {{"kernel_size", "kernel_size", Form::kSizes},
-     {"stride", "stride", Form::kSizes},
-     {"padding", "padding", Form::kSizes},
-     {"ceil_mode", "ceil_mode", Form::kFlag},
-     {"count_include_pad", "count_include_pad", Form::kFlag},
-     {"divisor_override", "divisor_override", Form::kOptionalInteger}}};
-constexpr Family kAvgPool{kAvgPools, kAvgPoolTold};
-constexpr Family kAvgPool1d{kAvgPools, std::span(kAvgPoolTold).first(5)};
 
 // sum(x ** norm_type) ** (1 / norm_type), by way of a mean
 void look_at_power(const LeafModule& module, Found& found) {
@@ -429,21 +364,13 @@ void look_at_power(const LeafModule& module, Found& found) {
   }
 }
 void look_at_power_pool(const LeafModule& module, const LeafSite& site, Found& found) {
-  constexpr Told kKernel{"kernel_size", "kernel_size", Form::kSizes};
-  constexpr Told kStride{"stride", "stride", Form::kSizes};
-  auto kernel = told_value(module, site, kKernel);
-  auto stride = told_value(module, site, kStride);
+  auto kernel = told_value(module, site, {"kernel_size", Form::kSizes});
+  auto stride = told_value(module, site, {"stride", Form::kSizes});
   // A stride that is None is the kernel's size when decomposed.
   const bool is_told = kernel && stride && *kernel != *stride;
   found.add_if("kernel_size", std::move(kernel));
   if (is_told) found.add_if("stride", std::move(stride));
 }
-constexpr std::array<Told, 1> kPowerPoolTold{{{"ceil_mode", "ceil_mode", Form::kFlag}}};
-constexpr Family kPowerPool{kAvgPools, kPowerPoolTold, look_at_power, look_at_power_pool};
-
-constexpr std::array<std::string_view, 2> kFractionalPools{"fractional_max_pool2d", "fractional_max_pool3d"};
-constexpr std::array<Told, 1> kFractionalPoolTold{{{"kernel_size", "kernel_size", Form::kSizes}}};
-constexpr Family kFractionalPool{kFractionalPools, kFractionalPoolTold};
 
 // Where a size is the input's, the module may have None there.
 void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found& found) {
@@ -470,13 +397,6 @@ void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found
   }
   found.add("output_size", list_of(*sizes));
 }
-constexpr std::array<std::string_view, 6> kAdaptiveAvgPools{"adaptive_avg_pool1d",  "adaptive_avg_pool2d",
-                                                            "adaptive_avg_pool3d",  "_adaptive_avg_pool2d",
-                                                            "_adaptive_avg_pool3d", "mean"};
-constexpr Family kAdaptiveAvgPool{kAdaptiveAvgPools, {}, nullptr, look_at_adaptive_pool};
-constexpr std::array<std::string_view, 3> kAdaptiveMaxPools{"adaptive_max_pool1d", "adaptive_max_pool2d",
-                                                            "adaptive_max_pool3d"};
-constexpr Family kAdaptiveMaxPool{kAdaptiveMaxPools, {}, nullptr, look_at_adaptive_pool};
 
 // --- activations ---
 
@@ -489,90 +409,13 @@ void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   const std::int64_t implicit = rank == 0 || rank == 1 || rank == 3 ? 0 : 1;
   if (*dim != implicit) found.add("dim", *dim);
 }
-constexpr std::array<std::string_view, 4> kSoftmaxes{"softmax", "_softmax", "log_softmax", "_log_softmax"};
-constexpr Family kSoftmax{kSoftmaxes, {}, nullptr, look_at_softmax};
 
 void look_at_prelu(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr && weight->size() == 1) found.add("num_parameters", weight->front());
 }
-constexpr Family kPRelu{{}, {}, look_at_prelu};
-
-constexpr std::array<std::string_view, 1> kLeakyReluOperators{"leaky_relu"};
-constexpr std::array<Told, 1> kLeakyReluTold{{{"negative_slope", "negative_slope", Form::kNumber}}};
-constexpr Family kLeakyRelu{kLeakyReluOperators, kLeakyReluTold};
-constexpr std::array<Told, 1> kAlphaTold{{{"alpha", "alpha", Form::kNumber}}};
-constexpr std::array<std::string_view, 1> kEluOperators{"elu"};
-constexpr Family kElu{kEluOperators, kAlphaTold};
-constexpr std::array<std::string_view, 1> kCeluOperators{"celu"};
-constexpr Family kCelu{kCeluOperators, kAlphaTold};
-constexpr std::array<std::string_view, 1> kGeluOperators{"gelu"};
-constexpr std::array<Told, 1> kGeluTold{{{"approximate", "approximate", Form::kText}}};
-constexpr Family kGelu{kGeluOperators, kGeluTold};
-constexpr std::array<std::string_view, 1> kGluOperators{"glu"};
-constexpr std::array<Told, 1> kGluTold{{{"dim", "dim", Form::kInteger}}};
-constexpr Family kGlu{kGluOperators, kGluTold};
-constexpr std::array<std::string_view, 1> kHardtanhOperators{"hardtanh"};
-constexpr std::array<Told, 2> kHardtanhTold{
-    {{"min_val", "min_val", Form::kNumber}, {"max_val", "max_val", Form::kNumber}}};
-constexpr Family kHardtanh{kHardtanhOperators, kHardtanhTold};
-constexpr std::array<std::string_view, 2> kShrinkOperators{"hardshrink", "softshrink"};
-constexpr std::array<Told, 1> kShrinkTold{{{"lambd", "lambd", Form::kNumber}}};
-constexpr Family kShrink{kShrinkOperators, kShrinkTold};
-constexpr std::array<std::string_view, 1> kSoftplusOperators{"softplus"};
-constexpr std::array<Told, 2> kSoftplusTold{
-    {{"beta", "beta", Form::kNumber}, {"threshold", "threshold", Form::kNumber}}};
-constexpr Family kSoftplus{kSoftplusOperators, kSoftplusTold};
-constexpr std::array<std::string_view, 1> kThresholdOperators{"threshold"};
-constexpr std::array<Told, 2> kThresholdTold{
-    {{"threshold", "threshold", Form::kNumber}, {"value", "value", Form::kNumber}}};
-constexpr Family kThreshold{kThresholdOperators, kThresholdTold};
-constexpr std::array<std::string_view, 3> kRReluOperators{"rrelu", "rrelu_with_noise",
-                                                          "rrelu_with_noise_functional"};
-constexpr std::array<Told, 2> kRReluTold{
-    {{"lower", "lower", Form::kNumber}, {"upper", "upper", Form::kNumber}}};
-constexpr Family kRRelu{kRReluOperators, kRReluTold};
-
-constexpr std::array<std::string_view, 5> kDropoutOperators{"dropout", "native_dropout", "feature_dropout",
-                                                            "alpha_dropout", "feature_alpha_dropout"};
-constexpr std::array<Told, 1> kDropoutTold{{{"p", "p", Form::kNumber}}};
-constexpr Family kDropout{kDropoutOperators, kDropoutTold};
 
 // --- sizes ---
-
-constexpr std::array<std::string_view, 1> kFlattenOperators{"flatten"};
-constexpr std::array<Told, 2> kFlattenTold{
-    {{"start_dim", "start_dim", Form::kInteger}, {"end_dim", "end_dim", Form::kInteger}}};
-constexpr Family kFlatten{kFlattenOperators, kFlattenTold};
-constexpr std::array<std::string_view, 1> kUnflattenOperators{"unflatten"};
-constexpr std::array<Told, 2> kUnflattenTold{
-    {{"dim", "dim", Form::kInteger}, {"unflattened_size", "sizes", Form::kList}}};
-constexpr Family kUnflatten{kUnflattenOperators, kUnflattenTold};
-constexpr std::array<std::string_view, 1> kPixelShuffleOperators{"pixel_shuffle"};
-constexpr std::array<Told, 1> kPixelShuffleTold{{{"upscale_factor", "upscale_factor", Form::kInteger}}};
-constexpr Family kPixelShuffle{kPixelShuffleOperators, kPixelShuffleTold};
-constexpr std::array<std::string_view, 1> kPixelUnshuffleOperators{"pixel_unshuffle"};
-constexpr std::array<Told, 1> kPixelUnshuffleTold{{{"downscale_factor", "downscale_factor", Form::kInteger}}};
-constexpr Family kPixelUnshuffle{kPixelUnshuffleOperators, kPixelUnshuffleTold};
-constexpr std::array<std::string_view, 2> kChannelShuffleOperators{"channel_shuffle",
-                                                                   "native_channel_shuffle"};
-constexpr std::array<Told, 1> kChannelShuffleTold{{{"groups", "groups", Form::kInteger}}};
-constexpr Family kChannelShuffle{kChannelShuffleOperators, kChannelShuffleTold};
-constexpr std::array<std::string_view, 1> kFoldOperators{"col2im"};
-constexpr std::array<std::string_view, 1> kUnfoldOperators{"im2col"};
-constexpr std::array<Told, 5> kFoldTold{{{"output_size", "output_size", Form::kSizes},
-                                         {"kernel_size", "kernel_size", Form::kSizes},
-                                         {"dilation", "dilation", Form::kSizes},
-                                         {"padding", "padding", Form::kSizes},
-                                         {"stride", "stride", Form::kSizes}}};
-constexpr Family kFold{kFoldOperators, kFoldTold};
-constexpr Family kUnfold{kUnfoldOperators, std::span(kFoldTold).last(4)};
-
-constexpr std::array<std::string_view, 2> kPads{"pad", "constant_pad_nd"};
-constexpr std::array<Told, 1> kPadTold{{{"padding", "pad", Form::kList}}};
-constexpr std::array<Told, 2> kConstantPadTold{{kPadTold[0], {"value", "value", Form::kNumber}}};
-constexpr Family kConstantPad{kPads, kConstantPadTold};
-constexpr Family kPad{std::span(kPads).first(1), kPadTold};
 
 // The size may be the input's times the factor: with recompute_scale_factor.
 void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& found) {
@@ -594,12 +437,6 @@ void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& fou
   found.add("mode", mode == "nearest_exact" ? "nearest-exact" : std::string(mode));
   if (site.plain("align_corners") == Argument(true)) found.add("align_corners", true);  // None is False
 }
-constexpr std::array<std::string_view, 10> kUpsamples{
-    "upsample_nearest1d",        "upsample_nearest2d",        "upsample_nearest3d",
-    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
-    "upsample_linear1d",         "upsample_bilinear2d",       "upsample_trilinear3d",
-    "upsample_bicubic2d"};
-constexpr Family kUpsample{kUpsamples, {}, nullptr, look_at_upsample};
 
 // --- recurrent modules ---
 
@@ -615,9 +452,6 @@ void look_at_nonlinearity(const LeafModule&, const LeafSite& site, Found& found)
   const bool is_relu = site.name().find("relu") != std::string_view::npos;
   found.add("nonlinearity", is_relu ? "relu" : "tanh");
 }
-constexpr Family kCell{{}, {}, look_at_cell};
-constexpr std::array<std::string_view, 4> kRnnCellOperators{"rnn_tanh_cell", "rnn_relu_cell", "tanh", "relu"};
-constexpr Family kRnnCell{kRnnCellOperators, {}, look_at_cell, look_at_nonlinearity};
 
 void look_at_recurrent(const LeafModule& module, Found& found) {
   const std::int64_t gates = module.type == "LSTM" ? 4 : module.type == "GRU" ? 3 : 1;
@@ -640,14 +474,6 @@ void look_at_recurrent(const LeafModule& module, Found& found) {
   const bool is_matrix = projection != nullptr && projection->size() == 2;
   found.add("proj_size", is_matrix ? (*projection)[0] : std::int64_t{0});
 }
-constexpr std::array<Told, 2> kRecurrentTold{
-    {{"batch_first", "batch_first", Form::kFlag}, {"dropout", "dropout", Form::kNumber}}};
-constexpr std::array<std::string_view, 1> kLstmOperators{"lstm"};
-constexpr Family kLstm{kLstmOperators, kRecurrentTold, look_at_recurrent};
-constexpr std::array<std::string_view, 1> kGruOperators{"gru"};
-constexpr Family kGru{kGruOperators, kRecurrentTold, look_at_recurrent};
-constexpr std::array<std::string_view, 4> kRnnOperators{"rnn_tanh", "rnn_relu", "tanh", "relu"};
-constexpr Family kRnn{kRnnOperators, kRecurrentTold, look_at_recurrent, look_at_nonlinearity};
 
 // --- attention ---
 
@@ -694,166 +520,227 @@ void look_at_attention(const LeafModule& module, Found& found) {
     found.add("head_dim", *of_head);
   }
 }
-constexpr Family kAttention{{}, {}, look_at_attention};
 
 // --- distances and losses ---
 
-constexpr std::array<std::string_view, 1> kCosineOperators{"cosine_similarity"};
-constexpr std::array<Told, 2> kCosineTold{{{"dim", "dim", Form::kInteger}, {"eps", "eps", Form::kNumber}}};
-constexpr Family kCosine{kCosineOperators, kCosineTold};
-constexpr std::array<std::string_view, 1> kDistanceOperators{"pairwise_distance"};
-constexpr std::array<Told, 3> kDistanceTold{
-    {{"norm", "p", Form::kNumber}, {"eps", "eps", Form::kNumber}, {"keepdim", "keepdim", Form::kFlag}}};
-constexpr Family kDistance{kDistanceOperators, kDistanceTold};
+constexpr Row kRows[] = {
+    {.modules = "Linear NonDynamicallyQuantizableLinear", .look = look_at_linear},
+    {.modules = "Bilinear", .look = look_at_bilinear},
+    {.modules = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+     .operators = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
+     .look_at = look_at_convolution},
+    {.modules = "Embedding",
+     .operators = "embedding",
+     .told = {{"scale_grad_by_freq", Form::kFlag}, {"sparse", Form::kFlag}},
+     .look = look_at_embedding,
+     .look_at = add_padding_index},
+    {.modules = "EmbeddingBag",
+     .operators = "embedding_bag _embedding_bag _embedding_bag_forward_only",
+     .told = {{"scale_grad_by_freq", Form::kFlag},
+              {"sparse", Form::kFlag},
+              {"include_last_offset", Form::kFlag}},
+     .look = look_at_embedding,
+     .look_at = look_at_bag},
+    {.modules = "BatchNorm1d BatchNorm2d BatchNorm3d",
+     .operators = "batch_norm native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+                  "cudnn_batch_norm miopen_batch_norm _native_batch_norm_legit_no_training",
+     .look = look_at_features,
+     .look_at = look_at_batch_norm},
+    {.modules = "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+     .operators = "instance_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+                  "_native_batch_norm_legit_no_training",
+     .look = look_at_features,
+     .look_at = look_at_batch_norm},
+    {.modules = "GroupNorm",
+     .operators = "group_norm native_group_norm",
+     .told = {{"num_groups", Form::kInteger},
+              {"num_groups", Form::kInteger, "group"},
+              {"eps", Form::kNumber}},
+     .look = look_at_channels,
+     .look_at = look_at_group_norm},
+    {.modules = "LayerNorm",
+     .operators = "layer_norm native_layer_norm",
+     .told = {{"normalized_shape", Form::kList}, {"eps", Form::kNumber}},
+     .look = look_at_normalized,
+     .look_at = look_at_layer_norm},
+    {.modules = "RMSNorm",
+     .operators = "rms_norm _fused_rms_norm",
+     .told = {{"normalized_shape", Form::kList}, {"eps", Form::kOptionalNumber}},
+     .look = look_at_normalized,
+     .look_at = look_at_layer_norm},
+    {.modules = "LocalResponseNorm", .look = look_at_local_norm},
+    {.modules = "MaxPool1d MaxPool2d MaxPool3d",
+     .operators = "max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices "
+                  "max_pool3d_with_indices",
+     .told = {{"kernel_size", Form::kSizes},
+              {"stride", Form::kSizes},
+              {"padding", Form::kSizes},
+              {"dilation", Form::kSizes},
+              {"ceil_mode", Form::kFlag}}},
+    {.modules = "AvgPool2d AvgPool3d",
+     .operators = "avg_pool1d avg_pool2d avg_pool3d",
+     .told = {{"kernel_size", Form::kSizes},
+              {"stride", Form::kSizes},
+              {"padding", Form::kSizes},
+              {"ceil_mode", Form::kFlag},
+              {"count_include_pad", Form::kFlag},
+              {"divisor_override", Form::kOptionalInteger}}},
+    {.modules = "AvgPool1d",
+     .operators = "avg_pool1d avg_pool2d avg_pool3d",
+     .told = {{"kernel_size", Form::kSizes},
+              {"stride", Form::kSizes},
+              {"padding", Form::kSizes},
+              {"ceil_mode", Form::kFlag},
+              {"count_include_pad", Form::kFlag}}},
+    {.modules = "LPPool1d LPPool2d LPPool3d",
+     .operators = "avg_pool1d avg_pool2d avg_pool3d",
+     .told = {{"ceil_mode", Form::kFlag}},
+     .look = look_at_power,
+     .look_at = look_at_power_pool},
+    {.modules = "FractionalMaxPool2d FractionalMaxPool3d",
+     .operators = "fractional_max_pool2d fractional_max_pool3d",
+     .told = {{"kernel_size", Form::kSizes}}},
+    {.modules = "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d",
+     .operators = "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d "
+                  "_adaptive_avg_pool3d mean",
+     .look_at = look_at_adaptive_pool},
+    {.modules = "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d",
+     .operators = "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d",
+     .look_at = look_at_adaptive_pool},
+    {.modules = "LogSoftmax Softmax Softmin",
+     .operators = "softmax _softmax log_softmax _log_softmax",
+     .look_at = look_at_softmax},
+    {.modules = "PReLU", .look = look_at_prelu},
+    {.modules = "LeakyReLU", .operators = "leaky_relu", .told = {{"negative_slope", Form::kNumber}}},
+    {.modules = "ELU", .operators = "elu", .told = {{"alpha", Form::kNumber}}},
+    {.modules = "CELU", .operators = "celu", .told = {{"alpha", Form::kNumber}}},
+    {.modules = "GELU", .operators = "gelu", .told = {{"approximate", Form::kText}}},
+    {.modules = "GLU", .operators = "glu", .told = {{"dim", Form::kInteger}}},
+    {.modules = "Hardtanh ReLU6",
+     .operators = "hardtanh",
+     .told = {{"min_val", Form::kNumber}, {"max_val", Form::kNumber}}},
+    {.modules = "Hardshrink Softshrink",
+     .operators = "hardshrink softshrink",
+     .told = {{"lambd", Form::kNumber}}},
+    {.modules = "Softplus",
+     .operators = "softplus",
+     .told = {{"beta", Form::kNumber}, {"threshold", Form::kNumber}}},
+    {.modules = "Threshold",
+     .operators = "threshold",
+     .told = {{"threshold", Form::kNumber}, {"value", Form::kNumber}}},
+    {.modules = "RReLU",
+     .operators = "rrelu rrelu_with_noise rrelu_with_noise_functional",
+     .told = {{"lower", Form::kNumber}, {"upper", Form::kNumber}}},
+    {.modules = "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+     .operators = "dropout native_dropout feature_dropout alpha_dropout feature_alpha_dropout",
+     .told = {{"p", Form::kNumber}}},
+    {.modules = "Flatten",
+     .operators = "flatten",
+     .told = {{"start_dim", Form::kInteger}, {"end_dim", Form::kInteger}}},
+    {.modules = "Unflatten",
+     .operators = "unflatten",
+     .told = {{"dim", Form::kInteger}, {"unflattened_size", Form::kList, "sizes"}}},
+    {.modules = "PixelShuffle", .operators = "pixel_shuffle", .told = {{"upscale_factor", Form::kInteger}}},
+    {.modules = "PixelUnshuffle",
+     .operators = "pixel_unshuffle",
+     .told = {{"downscale_factor", Form::kInteger}}},
+    {.modules = "ChannelShuffle",
+     .operators = "channel_shuffle native_channel_shuffle",
+     .told = {{"groups", Form::kInteger}}},
+    {.modules = "Fold",
+     .operators = "col2im",
+     .told = {{"output_size", Form::kSizes},
+              {"kernel_size", Form::kSizes},
+              {"dilation", Form::kSizes},
+              {"padding", Form::kSizes},
+              {"stride", Form::kSizes}}},
+    {.modules = "Unfold",
+     .operators = "im2col",
+     .told = {{"kernel_size", Form::kSizes},
+              {"dilation", Form::kSizes},
+              {"padding", Form::kSizes},
+              {"stride", Form::kSizes}}},
+    {.modules = "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+     .operators = "pad constant_pad_nd",
+     .told = {{"padding", Form::kList, "pad"}, {"value", Form::kNumber}}},
+    {.modules = "CircularPad1d CircularPad2d CircularPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d "
+                "ReplicationPad1d ReplicationPad2d ReplicationPad3d",
+     .operators = "pad",
+     .told = {{"padding", Form::kList, "pad"}}},
+    {.modules = "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+     .operators = "upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d "
+                  "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d "
+                  "upsample_trilinear3d upsample_bicubic2d",
+     .look_at = look_at_upsample},
+    {.modules = "GRUCell LSTMCell", .look = look_at_cell},
+    {.modules = "RNNCell",
+     .operators = "rnn_tanh_cell rnn_relu_cell tanh relu",
+     .look = look_at_cell,
+     .look_at = look_at_nonlinearity},
+    {.modules = "LSTM GRU",
+     .operators = "lstm gru",
+     .told = {{"batch_first", Form::kFlag}, {"dropout", Form::kNumber}},
+     .look = look_at_recurrent},
+    {.modules = "RNN",
+     .operators = "rnn_tanh rnn_relu tanh relu",
+     .told = {{"batch_first", Form::kFlag}, {"dropout", Form::kNumber}},
+     .look = look_at_recurrent,
+     .look_at = look_at_nonlinearity},
+    {.modules = "MultiheadAttention", .look = look_at_attention},
+    {.modules = "CosineSimilarity",
+     .operators = "cosine_similarity",
+     .told = {{"dim", Form::kInteger}, {"eps", Form::kNumber}}},
+    {.modules = "PairwiseDistance",
+     .operators = "pairwise_distance",
+     .told = {{"norm", Form::kNumber, "p"}, {"eps", Form::kNumber}, {"keepdim", Form::kFlag}}},
+    {.modules = "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss HuberLoss "
+                "L1Loss MSELoss MarginRankingLoss NLLLoss SmoothL1Loss SoftMarginLoss",
+     .operators =
+         "l1_loss mse_loss smooth_l1_loss huber_loss soft_margin_loss binary_cross_entropy nll_loss_nd "
+         "binary_cross_entropy_with_logits cross_entropy_loss hinge_embedding_loss margin_ranking_loss "
+         "cosine_embedding_loss",
+     .told = {{"reduction", Form::kReduction},
+              {"beta", Form::kNumber},
+              {"delta", Form::kNumber},
+              {"margin", Form::kNumber},
+              {"ignore_index", Form::kInteger},
+              {"label_smoothing", Form::kNumber}}},
+};
 
-constexpr std::array<std::string_view, 12> kLosses{"l1_loss",
-                                                   "mse_loss",
-                                                   "smooth_l1_loss",
-                                                   "huber_loss",
-                                                   "soft_margin_loss",
-                                                   "binary_cross_entropy",
-                                                   "nll_loss_nd",
-                                                   "binary_cross_entropy_with_logits",
-                                                   "cross_entropy_loss",
-                                                   "hinge_embedding_loss",
-                                                   "margin_ranking_loss",
-                                                   "cosine_embedding_loss"};
-constexpr std::array<Told, 6> kLossTold{{{"reduction", "reduction", Form::kReduction},
-                                         {"beta", "beta", Form::kNumber},
-                                         {"delta", "delta", Form::kNumber},
-                                         {"margin", "margin", Form::kNumber},
-                                         {"ignore_index", "ignore_index", Form::kInteger},
-                                         {"label_smoothing", "label_smoothing", Form::kNumber}}};
-constexpr Family kLoss{kLosses, kLossTold};
+// By the name of a type without its module: "Conv2d".
+const Row* find_row(std::string_view name) {
+  static const auto rows = [] {
+    std::unordered_map<std::string_view, const Row*> by_name;
+    for (const Row& row : kRows) {
+      for_each_word(row.modules, [&](std::string_view module) { by_name.emplace(module, &row); });
+    }
+    return by_name;
+  }();
+  const auto row = rows.find(name);
+  return row != rows.end() ? row->second : nullptr;
+}
 
-// In byte order of the names.
-constexpr auto kRows = std::to_array<Row>({
-    {"AdaptiveAvgPool1d", &kAdaptiveAvgPool, 1},
-    {"AdaptiveAvgPool2d", &kAdaptiveAvgPool, 2},
-    {"AdaptiveAvgPool3d", &kAdaptiveAvgPool, 3},
-    {"AdaptiveMaxPool1d", &kAdaptiveMaxPool, 1},
-    {"AdaptiveMaxPool2d", &kAdaptiveMaxPool, 2},
-    {"AdaptiveMaxPool3d", &kAdaptiveMaxPool, 3},
-    {"AlphaDropout", &kDropout},
-    {"AvgPool1d", &kAvgPool1d, 1},
-    {"AvgPool2d", &kAvgPool, 2},
-    {"AvgPool3d", &kAvgPool, 3},
-    {"BCELoss", &kLoss},
-    {"BCEWithLogitsLoss", &kLoss},
-    {"BatchNorm1d", &kBatchNorm},
-    {"BatchNorm2d", &kBatchNorm},
-    {"BatchNorm3d", &kBatchNorm},
-    {"Bilinear", &kBilinear},
-    {"CELU", &kCelu},
-    {"ChannelShuffle", &kChannelShuffle},
-    {"CircularPad1d", &kPad},
-    {"CircularPad2d", &kPad},
-    {"CircularPad3d", &kPad},
-    {"ConstantPad1d", &kConstantPad},
-    {"ConstantPad2d", &kConstantPad},
-    {"ConstantPad3d", &kConstantPad},
-    {"Conv1d", &kConvolution, 1},
-    {"Conv2d", &kConvolution, 2},
-    {"Conv3d", &kConvolution, 3},
-    {"ConvTranspose1d", &kConvolution, 1},
-    {"ConvTranspose2d", &kConvolution, 2},
-    {"ConvTranspose3d", &kConvolution, 3},
-    {"CosineEmbeddingLoss", &kLoss},
-    {"CosineSimilarity", &kCosine},
-    {"CrossEntropyLoss", &kLoss},
-    {"Dropout", &kDropout},
-    {"Dropout1d", &kDropout},
-    {"Dropout2d", &kDropout},
-    {"Dropout3d", &kDropout},
-    {"ELU", &kElu},
-    {"Embedding", &kEmbedding},
-    {"EmbeddingBag", &kBag},
-    {"FeatureAlphaDropout", &kDropout},
-    {"Flatten", &kFlatten},
-    {"Fold", &kFold, 2},
-    {"FractionalMaxPool2d", &kFractionalPool, 2},
-    {"FractionalMaxPool3d", &kFractionalPool, 3},
-    {"GELU", &kGelu},
-    {"GLU", &kGlu},
-    {"GRU", &kGru},
-    {"GRUCell", &kCell},
-    {"GroupNorm", &kGroupNorm},
-    {"Hardshrink", &kShrink},
-    {"Hardtanh", &kHardtanh},
-    {"HingeEmbeddingLoss", &kLoss},
-    {"HuberLoss", &kLoss},
-    {"InstanceNorm1d", &kInstanceNorm},
-    {"InstanceNorm2d", &kInstanceNorm},
-    {"InstanceNorm3d", &kInstanceNorm},
-    {"L1Loss", &kLoss},
-    {"LPPool1d", &kPowerPool, 1},
-    {"LPPool2d", &kPowerPool, 2},
-    {"LPPool3d", &kPowerPool, 3},
-    {"LSTM", &kLstm},
-    {"LSTMCell", &kCell},
-    {"LayerNorm", &kLayerNorm},
-    {"LeakyReLU", &kLeakyRelu},
-    {"Linear", &kLinear},
-    {"LocalResponseNorm", &kLocalNorm},
-    {"LogSoftmax", &kSoftmax},
-    {"MSELoss", &kLoss},
-    {"MarginRankingLoss", &kLoss},
-    {"MaxPool1d", &kMaxPool, 1},
-    {"MaxPool2d", &kMaxPool, 2},
-    {"MaxPool3d", &kMaxPool, 3},
-    {"MultiheadAttention", &kAttention},
-    {"NLLLoss", &kLoss},
-    {"NonDynamicallyQuantizableLinear", &kLinear},
-    {"PReLU", &kPRelu},
-    {"PairwiseDistance", &kDistance},
-    {"PixelShuffle", &kPixelShuffle},
-    {"PixelUnshuffle", &kPixelUnshuffle},
-    {"RMSNorm", &kRmsNorm},
-    {"RNN", &kRnn},
-    {"RNNCell", &kRnnCell},
-    {"RReLU", &kRRelu},
-    {"ReLU6", &kHardtanh},
-    {"ReflectionPad1d", &kPad},
-    {"ReflectionPad2d", &kPad},
-    {"ReflectionPad3d", &kPad},
-    {"ReplicationPad1d", &kPad},
-    {"ReplicationPad2d", &kPad},
-    {"ReplicationPad3d", &kPad},
-    {"SmoothL1Loss", &kLoss},
-    {"SoftMarginLoss", &kLoss},
-    {"Softmax", &kSoftmax},
-    {"Softmin", &kSoftmax},
-    {"Softplus", &kSoftplus},
-    {"Softshrink", &kShrink},
-    {"Threshold", &kThreshold},
-    {"Unflatten", &kUnflatten},
-    {"Unfold", &kUnfold, 2},
-    {"Upsample", &kUpsample},
-    {"UpsamplingBilinear2d", &kUpsample},
-    {"UpsamplingNearest2d", &kUpsample},
-    {"ZeroPad1d", &kConstantPad},
-    {"ZeroPad2d", &kConstantPad},
-    {"ZeroPad3d", &kConstantPad},
-});
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::module));
+bool is_of_torch(std::string_view type) {
+  return type.starts_with("torch.nn.modules.") || type.starts_with("torch.ao.nn.qat.");
+}
 
-const Row* find_row(std::string_view type) {
-  if (!type.starts_with("torch.nn.modules.") && !type.starts_with("torch.ao.nn.qat.")) return nullptr;
-  const std::string_view name = QualifiedName(type).last();
-  const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::module);
-  return row != kRows.end() && row->module == name ? &*row : nullptr;
+// How many dimensions a module works on, of those that ask; two where its name does not say (Fold, Unfold).
+std::size_t dims_of(std::string_view name) {
+  if (name.ends_with("1d")) return 1;
+  return name.ends_with("3d") ? 3 : 2;
 }
 
 ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
   Found found;
-  const Family& family = *row.family;
-  if (family.look != nullptr) family.look(module, found);
+  if (row.look != nullptr) row.look(module, found);
   for (const LeafSite& site : module.sites) {
     std::string_view name = site.name();
     if (name.ends_with('_')) name.remove_suffix(1);
-    if (std::ranges::find(family.operators, name) == family.operators.end()) continue;
-    if (family.look_at != nullptr) family.look_at(module, site, found);
-    for (const Told& told : family.told) found.add_if(told.attribute, told_value(module, site, told));
+    if (!has_word(row.operators, name)) continue;
+    if (row.look_at != nullptr) row.look_at(module, site, found);
+    for (const Told& told : row.told) {
+      if (!told.attribute.empty()) found.add_if(told.attribute, told_value(module, site, told));
+    }
   }
   return found.take();
 }
@@ -863,7 +750,7 @@ class Collector {
   Collector(const Hierarchy& hierarchy, std::size_t modules) : calls_(hierarchy.calls()), rows_(modules) {
     for (std::size_t i = 0; i < modules; ++i) {
       const ModuleInfo& info = hierarchy.modules()[i];
-      if (!info.alias_of) rows_[i] = find_row(info.type);
+      if (!info.alias_of && is_of_torch(info.type)) rows_[i] = find_row(QualifiedName(info.type).last());
     }
   }
 
@@ -895,9 +782,10 @@ std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, c
   std::vector<ModuleAttributes> attributes(modules.size());
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const Row* row = collector.row(i);
-    if (row != nullptr)
-      attributes[i] =
-          attributes_of(*row, LeafModule(row->module, row->dims, modules[i], modules, parameters, sites[i]));
+    if (row == nullptr) continue;
+    const std::string_view name = QualifiedName(modules[i].type).last();
+    attributes[i] =
+        attributes_of(*row, LeafModule(name, dims_of(name), modules[i], modules, parameters, sites[i]));
   }
   return attributes;
 }

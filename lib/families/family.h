@@ -16,7 +16,7 @@
 #include "families/identities.h"
 #include "families/shape_rules.h"
 #include "families/traits.h"
-#include "operators/name_rows.h"
+#include "support/words.h"
 
 namespace fxtrace {
 
@@ -112,8 +112,9 @@ std::span<const Family> families();
 template <class Visit>
 void for_each_row(const Visit& visit) {
   for (const Family family : families()) {
-    for (const OperatorRow& row : family)
-      for_each_name(row.names, [&](std::string_view name) { visit(name, row.facts); });
+    for (const OperatorRow& row : family) {
+      for_each_word(row.names, [&](std::string_view name) { visit(name, row.facts); });
+    }
   }
 }
 

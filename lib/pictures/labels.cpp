@@ -12,6 +12,7 @@
 #include "graph/text_form.h"
 #include "operators/operators.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -114,29 +115,12 @@ constexpr Detail kDetails[] = {
 constexpr const char* kFlags[] = {"bidirectional"};
 
 // Arguments whose name says no more than their place: x.view(size), x + other.
-constexpr std::string_view kUnnamed[] = {"size",
-                                         "shape",
-                                         "sizes",
-                                         "dims",
-                                         "dim0",
-                                         "dim1",
-                                         "other",
-                                         "exponent",
-                                         "repeats",
-                                         "split_size",
-                                         "split_sizes",
-                                         "chunks",
-                                         "normalized_shape",
-                                         "equation",
-                                         "value"};
+constexpr std::string_view kUnnamed =
+    "size shape sizes dims dim0 dim1 other exponent repeats split_size split_sizes chunks normalized_shape "
+    "equation value";
 // Where and how a result stands in memory.
-constexpr std::string_view kHidden[] = {"device", "pin_memory", "layout",   "memory_format", "non_blocking",
-                                        "copy",   "generator",  "implicit", "half_to_float"};
-
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
-  return std::ranges::find(names, name) != std::end(names);
-}
+constexpr std::string_view kHidden =
+    "device pin_memory layout memory_format non_blocking copy generator implicit half_to_float";
 
 const Argument* find(const ModuleRecord& module, std::string_view name) {
   for (const auto& [known, value] : module.attributes) {
@@ -213,10 +197,7 @@ bool Labels::is_shown(const Node& node) const { return shown_.contains(&node); }
 
 std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argument) const {
   const auto sequence = [&](const std::vector<Argument>& items, const char* open, const char* close) {
-    std::string text = open;
-    for (std::size_t i = 0; i < items.size(); ++i)
-      text += (i == 0 ? "" : ", ") + argument_text(graph, items[i]);
-    return text + close;
+    return open + joined(items, [&](const Argument& item) { return argument_text(graph, item); }) + close;
   };
   if (const auto* id = argument.get_if<NodeId>()) {
     const Node& node = graph.graph.node(*id);
@@ -298,8 +279,7 @@ std::string Labels::node_details(const Outline::Item& item) const {
   std::string text;
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
-    if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || is_one_of(name, kHidden))
-      return;
+    if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || has_word(kHidden, name)) return;
     // Edges and attributes tell of the others.
     const auto is_number = [&](const Argument& value) {
       const auto* id = value.get_if<NodeId>();
@@ -316,7 +296,7 @@ std::string Labels::node_details(const Outline::Item& item) const {
       return;  // to the end
     const std::string value = argument_text(*item.graph, argument);
     if (usual && *usual == value) return;
-    const bool is_named = !name.empty() && !is_one_of(name, kUnnamed);
+    const bool is_named = !name.empty() && !has_word(kUnnamed, name);
     append(text, is_named ? std::string(name) + "=" + value : value);
   };
   const auto declared = [&](std::size_t place, std::string_view name) -> const SchemaArgument* {

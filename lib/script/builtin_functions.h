@@ -2,6 +2,7 @@
 // tensors, and operators kept for old archives.  A call of one is inlined.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,6 @@ namespace fxtrace::script {
 
 // Returns their code, in the order in which they are tried after the registered overloads; empty for most
 // names.
-std::vector<std::string_view> builtin_functions(std::string_view name);
+std::vector<std::string> builtin_functions(std::string_view name);
 
 }  // namespace fxtrace::script

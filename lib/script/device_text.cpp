@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "support/words.h"
+
 namespace fxtrace::script {
 namespace {
 
@@ -41,10 +43,8 @@ DeviceText read_saved_device(std::string_view text) {
 DeviceText read_device(std::string_view text) {
   DeviceText read = read_saved_device(text);
   if (!read.device || std::ranges::find(kDevices, read.device->type) != kDevices.end()) return read;
-  std::string known;
-  for (const std::string_view name : kDevices) known.append(known.empty() ? "" : ", ").append(name);
-  return {std::nullopt,
-          "Expected one of " + known + " device type at start of device string: " + read.device->type};
+  return {std::nullopt, "Expected one of " + joined(kDevices) +
+                            " device type at start of device string: " + read.device->type};
 }
 
 }  // namespace fxtrace::script

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
@@ -24,16 +25,9 @@ constexpr OrderRow kOrders[] = {
 #include "script/overload_order.inc"
 };
 
+// Overloads that the order does not tell stand behind the others.
 std::size_t rank_in(std::string_view order, std::string_view overload) {
-  if (overload.empty()) overload = "-";
-  std::size_t rank = 0;
-  while (!order.empty()) {
-    const std::size_t end = std::min(order.find(' '), order.size());
-    if (order.substr(0, end) == overload) return rank;
-    order.remove_prefix(std::min(end + 1, order.size()));
-    ++rank;
-  }
-  return rank;
+  return find_word(order, overload.empty() ? "-" : overload).value_or(order.size());
 }
 
 // The class that an operator's schema names.  Classes are equal by their names, so a model's own is as good.

@@ -70,34 +70,27 @@ int unary_level(TokenKind kind) {
   }
 }
 
+struct Assigning {
+  TokenKind assignment, sign;
+};
+constexpr Assigning kAssigning[] = {
+    {TokenKind::kPlusAssign, TokenKind::kPlus},
+    {TokenKind::kMinusAssign, TokenKind::kMinus},
+    {TokenKind::kStarAssign, TokenKind::kStar},
+    {TokenKind::kSlashAssign, TokenKind::kSlash},
+    {TokenKind::kPercentAssign, TokenKind::kPercent},
+    {TokenKind::kBarAssign, TokenKind::kBar},
+    {TokenKind::kAmpersandAssign, TokenKind::kAmpersand},
+    {TokenKind::kCaretAssign, TokenKind::kCaret},
+    {TokenKind::kShiftLeftAssign, TokenKind::kShiftLeft},
+    {TokenKind::kShiftRightAssign, TokenKind::kShiftRight},
+    {TokenKind::kPowerAssign, TokenKind::kPower},
+};
+
 // "+" of "+=".
 TokenKind operator_of(TokenKind assignment) {
-  switch (assignment) {
-    case TokenKind::kPlusAssign:
-      return TokenKind::kPlus;
-    case TokenKind::kMinusAssign:
-      return TokenKind::kMinus;
-    case TokenKind::kStarAssign:
-      return TokenKind::kStar;
-    case TokenKind::kSlashAssign:
-      return TokenKind::kSlash;
-    case TokenKind::kPercentAssign:
-      return TokenKind::kPercent;
-    case TokenKind::kBarAssign:
-      return TokenKind::kBar;
-    case TokenKind::kAmpersandAssign:
-      return TokenKind::kAmpersand;
-    case TokenKind::kCaretAssign:
-      return TokenKind::kCaret;
-    case TokenKind::kShiftLeftAssign:
-      return TokenKind::kShiftLeft;
-    case TokenKind::kShiftRightAssign:
-      return TokenKind::kShiftRight;
-    case TokenKind::kPowerAssign:
-      return TokenKind::kPower;
-    default:
-      return TokenKind::kEnd;
-  }
+  const auto* const row = std::ranges::find(kAssigning, assignment, &Assigning::assignment);
+  return row != std::end(kAssigning) ? row->sign : TokenKind::kEnd;
 }
 
 class Parser {

@@ -9,57 +9,17 @@
 #include "script/device_text.h"
 #include "support/error.h"
 #include "support/printable.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
 
 // LibTorch's names of dtypes, in their order.
-constexpr std::array<std::string_view, kScalarTypes> kNames{"Byte",
-                                                            "Char",
-                                                            "Short",
-                                                            "Int",
-                                                            "Long",
-                                                            "Half",
-                                                            "Float",
-                                                            "Double",
-                                                            "ComplexHalf",
-                                                            "ComplexFloat",
-                                                            "ComplexDouble",
-                                                            "Bool",
-                                                            "QInt8",
-                                                            "QUInt8",
-                                                            "QInt32",
-                                                            "BFloat16",
-                                                            "QUInt4x2",
-                                                            "QUInt2x4",
-                                                            "Bits1x8",
-                                                            "Bits2x4",
-                                                            "Bits4x2",
-                                                            "Bits8",
-                                                            "Bits16",
-                                                            "Float8_e5m2",
-                                                            "Float8_e4m3fn",
-                                                            "Float8_e5m2fnuz",
-                                                            "Float8_e4m3fnuz",
-                                                            "UInt16",
-                                                            "UInt32",
-                                                            "UInt64",
-                                                            "UInt1",
-                                                            "UInt2",
-                                                            "UInt3",
-                                                            "UInt4",
-                                                            "UInt5",
-                                                            "UInt6",
-                                                            "UInt7",
-                                                            "Int1",
-                                                            "Int2",
-                                                            "Int3",
-                                                            "Int4",
-                                                            "Int5",
-                                                            "Int6",
-                                                            "Int7",
-                                                            "Float8_e8m0fnu",
-                                                            "Float4_e2m1fn_x2"};
+constexpr std::string_view kNames =
+    "Byte Char Short Int Long Half Float Double ComplexHalf ComplexFloat ComplexDouble Bool QInt8 QUInt8 "
+    "QInt32 BFloat16 QUInt4x2 QUInt2x4 Bits1x8 Bits2x4 Bits4x2 Bits8 Bits16 Float8_e5m2 Float8_e4m3fn "
+    "Float8_e5m2fnuz Float8_e4m3fnuz UInt16 UInt32 UInt64 UInt1 UInt2 UInt3 UInt4 UInt5 UInt6 UInt7 Int1 "
+    "Int2 Int3 Int4 Int5 Int6 Int7 Float8_e8m0fnu Float4_e2m1fn_x2";
 
 [[noreturn]] void damaged(const std::string& why) { throw input_error("its pickle is damaged: " + why); }
 
@@ -155,9 +115,8 @@ void set_bits(TensorValue& tensor, const Value& value) {
 std::optional<ScalarType> find_storage_type(std::string_view name) {
   constexpr std::string_view kEnd = "Storage";
   if (!name.ends_with(kEnd)) return std::nullopt;
-  const auto found = std::ranges::find(kNames, name.substr(0, name.size() - kEnd.size()));
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<ScalarType>(found - kNames.begin());
+  const auto place = find_word(kNames, name.substr(0, name.size() - kEnd.size()));
+  return place ? std::optional(static_cast<ScalarType>(*place)) : std::nullopt;
 }
 
 TensorRef PickleTensors::storage(const TupleValue& id) {

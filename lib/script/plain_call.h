@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,7 +28,19 @@ struct Raised : std::exception {
 [[noreturn]] void not_supported(const char* why);
 
 using Results = std::vector<Value>;
-using PlainTable = std::span<const PlainOperator>;
+
+// Operators that one function carries out.  Names are set apart by spaces.
+struct PlainRow {
+  std::string_view names;
+  void (*run)(Arguments arguments, Results& results);
+  std::string_view narrowed = {};  // a name whose results become numbers of 32 bits
+};
+using PlainTable = std::span<const PlainRow>;
+
+// Looked up only.
+using PlainIndex = std::unordered_map<std::string_view, PlainOperator>;
+PlainIndex index_by_name(std::initializer_list<PlainTable> tables);
+const PlainOperator* find_row(const PlainIndex& index, std::string_view name);
 
 // The tables, each in a file of its name: plain_numbers.cpp, ...
 PlainTable number_operators();     // arithmetic, comparisons and conversions
@@ -39,13 +53,6 @@ PlainTable other_operators();      // of sizes, dtypes, devices and enums
 template <Value (*Function)(Arguments)>
 void gives(Arguments arguments, Results& results) {
   results.push_back(Function(arguments));
-}
-
-// Narrows a result to 32 bits, as LibTorch's overloads for any number do.
-Value narrowed_result(const Value& result);
-template <Value (*Function)(Arguments)>
-void gives_scalar(Arguments arguments, Results& results) {
-  results.push_back(narrowed_result(Function(arguments)));
 }
 
 inline const Value& argument(Arguments arguments, std::size_t i) {

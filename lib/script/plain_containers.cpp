@@ -1,7 +1,6 @@
 #include "script/plain_call.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <locale>
 #include <sstream>
@@ -399,7 +398,7 @@ Value contains(Arguments arguments) {
   return find_in(list, argument(arguments, 1)) != list.items.size();
 }
 
-constexpr PlainOperator kContainerOperators[] = {
+constexpr PlainRow kContainerOperators[] = {
     {"aten::append.t", gives<append>},
     {"aten::insert.t", insert},
     {"aten::extend.t", extend},
@@ -408,16 +407,14 @@ constexpr PlainOperator kContainerOperators[] = {
     {"aten::reverse.t", reverse},
     {"aten::clear.t", clear},
     {"aten::clear", clear_dict},
-    {"aten::copy.t", gives<copy_list>},
+    {"aten::copy.t aten::list.t", gives<copy_list>},
     {"aten::copy", gives<copy_dict>},
-    {"aten::list.t", gives<copy_list>},
     {"aten::add", gives<add>},
     {"aten::add_.t", gives<add_in_place>},
     {"aten::mul", gives<multiply>},
     {"aten::mul_.t", gives<multiply_in_place>},
-    {"aten::__getitem__.t", gives<item_of_list>},
+    {"aten::__getitem__.t aten::select.t", gives<item_of_list>},
     {"aten::__getitem__", gives<item_of_dict>},
-    {"aten::select.t", gives<item_of_list>},
     {"aten::_set_item.t", gives<set_item_of_list>},
     {"aten::_set_item", set_item_of_dict},
     {"aten::Delete.t", delete_item},
@@ -425,10 +422,7 @@ constexpr PlainOperator kContainerOperators[] = {
     {"aten::slice.t", gives<slice>},
     {"aten::remove", remove},
     {"aten::index", gives<index>},
-    {"aten::count.bool", gives<count>},
-    {"aten::count.float", gives<count>},
-    {"aten::count.int", gives<count>},
-    {"aten::count.str", gives<count>},
+    {"aten::count.bool aten::count.float aten::count.int aten::count.str", gives<count>},
     {"aten::sort", sort},
     {"aten::sorted", gives<sorted>},
     {"aten::len", gives<size>},

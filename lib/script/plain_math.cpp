@@ -25,10 +25,6 @@ template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr
 void function(Arguments arguments, Results& results) {
   results.push_back(value_of<Real, Imaginary>(arguments));
 }
-template <double (*Real)(double), Complex (*Imaginary)(const Complex&) = nullptr>
-void scalar_function(Arguments arguments, Results& results) {
-  gives_scalar<value_of<Real, Imaginary>>(arguments, results);
-}
 
 template <bool (*Real)(double), bool Every>
 void question(Arguments arguments, Results& results) {
@@ -85,18 +81,13 @@ bool is_infinite(double x) { return std::isinf(x); }
 bool is_nan(double x) { return std::isnan(x); }
 
 // Of a float that fits; plain_checks.cpp sees to it.
-Value floor(Arguments arguments) {
+Value integer_of(double whole) {
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
-  const double rounded = std::floor(float_argument(arguments, 0));
-  if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
-  return static_cast<std::int64_t>(rounded);
+  if (!(whole >= -kLimit && whole < kLimit)) not_supported("an integer is beyond 64 bits");
+  return static_cast<std::int64_t>(whole);
 }
-Value scalar_ceil(Arguments arguments) {
-  const double rounded = std::ceil(float_argument(arguments, 0));
-  constexpr double kLimit = 9223372036854775808.0;  // 2^63
-  if (!(rounded >= -kLimit && rounded < kLimit)) not_supported("an integer is beyond 64 bits");
-  return static_cast<std::int64_t>(rounded);
-}
+Value floor(Arguments arguments) { return integer_of(std::floor(float_argument(arguments, 0))); }
+Value scalar_ceil(Arguments arguments) { return integer_of(std::ceil(float_argument(arguments, 0))); }
 Value ceil(Arguments arguments) {
   const Value& value = argument(arguments, 0);
   return value.is_int() ? value : Value(static_cast<std::int64_t>(std::ceil(float_argument(arguments, 0))));
@@ -162,75 +153,47 @@ Value log(Arguments arguments) {
   return complex_quotient(dividend, log_of(base));
 }
 
-constexpr PlainOperator kMathOperators[] = {
-    {"aten::acos", function<real_acos, complex_acos>},
-    {"aten::acos.Scalar", scalar_function<real_acos, complex_acos>},
-    {"aten::acosh", function<real_acosh, complex_acosh>},
-    {"aten::acosh.Scalar", scalar_function<real_acosh, complex_acosh>},
-    {"aten::angle", gives<angle>},
-    {"aten::angle.Scalar", gives_scalar<angle>},
-    {"aten::asin", function<real_asin, complex_asin>},
-    {"aten::asin.Scalar", scalar_function<real_asin, complex_asin>},
-    {"aten::asinh", function<real_asinh, complex_asinh>},
-    {"aten::asinh.Scalar", scalar_function<real_asinh, complex_asinh>},
-    {"aten::atan", function<real_atan, complex_atan>},
-    {"aten::atan.Scalar", scalar_function<real_atan, complex_atan>},
+constexpr PlainRow kMathOperators[] = {
+    {"aten::acos", function<real_acos, complex_acos>, "aten::acos.Scalar"},
+    {"aten::acosh", function<real_acosh, complex_acosh>, "aten::acosh.Scalar"},
+    {"aten::angle", gives<angle>, "aten::angle.Scalar"},
+    {"aten::asin", function<real_asin, complex_asin>, "aten::asin.Scalar"},
+    {"aten::asinh", function<real_asinh, complex_asinh>, "aten::asinh.Scalar"},
+    {"aten::atan", function<real_atan, complex_atan>, "aten::atan.Scalar"},
     {"aten::atan2", gives<atan2>},
-    {"aten::atanh", function<real_atanh, complex_atanh>},
-    {"aten::atanh.Scalar", scalar_function<real_atanh, complex_atanh>},
+    {"aten::atanh", function<real_atanh, complex_atanh>, "aten::atanh.Scalar"},
     {"aten::ceil", gives<ceil>},
-    {"aten::ceil.Scalar", gives_scalar<scalar_ceil>},
+    {"", gives<scalar_ceil>, "aten::ceil.Scalar"},
     {"aten::copysign", gives<copysign>},
-    {"aten::cos", function<real_cos, complex_cos>},
-    {"aten::cos.Scalar", scalar_function<real_cos, complex_cos>},
-    {"aten::cosh", function<real_cosh, complex_cosh>},
-    {"aten::cosh.Scalar", scalar_function<real_cosh, complex_cosh>},
-    {"aten::degrees", function<degrees>},
-    {"aten::degrees.Scalar", scalar_function<degrees>},
-    {"aten::erf", function<real_erf>},
-    {"aten::erf.Scalar", scalar_function<real_erf>},
-    {"aten::erfc", function<real_erfc>},
-    {"aten::erfc.Scalar", scalar_function<real_erfc>},
-    {"aten::exp", function<real_exp, complex_exp>},
-    {"aten::exp.Scalar", scalar_function<real_exp, complex_exp>},
-    {"aten::expm1", function<real_expm1>},
-    {"aten::expm1.Scalar", scalar_function<real_expm1>},
-    {"aten::fabs", function<real_fabs>},
-    {"aten::fabs.Scalar", scalar_function<real_fabs>},
-    {"aten::floor", gives<floor>},
-    {"aten::floor.Scalar", gives_scalar<floor>},
+    {"aten::cos", function<real_cos, complex_cos>, "aten::cos.Scalar"},
+    {"aten::cosh", function<real_cosh, complex_cosh>, "aten::cosh.Scalar"},
+    {"aten::degrees", function<degrees>, "aten::degrees.Scalar"},
+    {"aten::erf", function<real_erf>, "aten::erf.Scalar"},
+    {"aten::erfc", function<real_erfc>, "aten::erfc.Scalar"},
+    {"aten::exp", function<real_exp, complex_exp>, "aten::exp.Scalar"},
+    {"aten::expm1", function<real_expm1>, "aten::expm1.Scalar"},
+    {"aten::fabs", function<real_fabs>, "aten::fabs.Scalar"},
+    {"aten::floor", gives<floor>, "aten::floor.Scalar"},
     {"aten::frexp", frexp},
-    {"aten::gamma", function<real_tgamma>},
-    {"aten::gamma.Scalar", scalar_function<real_tgamma>},
+    {"aten::gamma", function<real_tgamma>, "aten::gamma.Scalar"},
     {"aten::isfinite", question<is_finite, true>},
     {"aten::isinf", question<is_infinite, false>},
     {"aten::isnan", question<is_nan, false>},
     {"aten::ldexp", gives<ldexp>},
-    {"aten::lgamma", function<real_lgamma>},
-    {"aten::lgamma.Scalar", scalar_function<real_lgamma>},
-    {"aten::log", gives<log>},
-    {"aten::log.Scalar", gives_scalar<log>},
+    {"aten::lgamma", function<real_lgamma>, "aten::lgamma.Scalar"},
+    {"aten::log", gives<log>, "aten::log.Scalar"},
     {"aten::log.Scalar_Scalar", gives<log_of_scalars>},
-    {"aten::log10", function<real_log10, complex_log10>},
-    {"aten::log10.Scalar", scalar_function<real_log10, complex_log10>},
-    {"aten::log1p", function<real_log1p>},
-    {"aten::log1p.Scalar", scalar_function<real_log1p>},
+    {"aten::log10", function<real_log10, complex_log10>, "aten::log10.Scalar"},
+    {"aten::log1p", function<real_log1p>, "aten::log1p.Scalar"},
     {"aten::modf", modf},
     {"aten::polar", gives<polar>},
-    {"aten::radians", function<radians>},
-    {"aten::radians.Scalar", scalar_function<radians>},
-    {"aten::round", function<round_to_even>},
-    {"aten::round.Scalar", scalar_function<round_to_even>},
-    {"aten::sin", function<real_sin, complex_sin>},
-    {"aten::sin.Scalar", scalar_function<real_sin, complex_sin>},
-    {"aten::sinh", function<real_sinh, complex_sinh>},
-    {"aten::sinh.Scalar", scalar_function<real_sinh, complex_sinh>},
-    {"aten::sqrt", function<real_sqrt, complex_sqrt>},
-    {"aten::sqrt.Scalar", scalar_function<real_sqrt, complex_sqrt>},
-    {"aten::tan", function<real_tan, complex_tan>},
-    {"aten::tan.Scalar", scalar_function<real_tan, complex_tan>},
-    {"aten::tanh", function<real_tanh, complex_tanh>},
-    {"aten::tanh.Scalar", scalar_function<real_tanh, complex_tanh>},
+    {"aten::radians", function<radians>, "aten::radians.Scalar"},
+    {"aten::round", function<round_to_even>, "aten::round.Scalar"},
+    {"aten::sin", function<real_sin, complex_sin>, "aten::sin.Scalar"},
+    {"aten::sinh", function<real_sinh, complex_sinh>, "aten::sinh.Scalar"},
+    {"aten::sqrt", function<real_sqrt, complex_sqrt>, "aten::sqrt.Scalar"},
+    {"aten::tan", function<real_tan, complex_tan>, "aten::tan.Scalar"},
+    {"aten::tanh", function<real_tanh, complex_tanh>, "aten::tanh.Scalar"},
 };
 
 }  // namespace

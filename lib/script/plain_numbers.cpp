@@ -406,7 +406,7 @@ Value derive_index(Arguments arguments) {
   return wrapped(bits(int_argument(arguments, 1)) + way);
 }
 
-constexpr PlainOperator kNumberOperators[] = {
+constexpr PlainRow kNumberOperators[] = {
     {"aten::sub", gives<subtract>},
     {"aten::div", gives<divide>},
     {"aten::div.complex", gives<divide_complex>},
@@ -419,10 +419,8 @@ constexpr PlainOperator kNumberOperators[] = {
     {"aten::pow", gives<power>},
     {"aten::pow.Scalar_Scalar", gives<power_of_scalars>},
     {"aten::pow.int_to_int", gives<integer_power>},
-    {"aten::neg", gives<negate>},
-    {"aten::neg.Scalar", gives_scalar<negate>},
-    {"prim::abs", gives<absolute>},
-    {"prim::abs.Scalar", gives_scalar<absolute>},
+    {"aten::neg", gives<negate>, "aten::neg.Scalar"},
+    {"prim::abs", gives<absolute>, "prim::abs.Scalar"},
     {"aten::gcd", gives<gcd>},
     {"aten::factorial", gives<factorial>},
     {"aten::__and__", gives<bit_and>},

@@ -8,6 +8,7 @@
 #include "script/plain_checks.h"
 #include "script/plain_numbers.h"
 #include "support/error.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 
@@ -15,9 +16,20 @@ namespace fxtrace::script {
 
 void not_supported(const char* why) { throw Raised(why, RefusalKind::kUnsupported); }
 
-Value narrowed_result(const Value& result) {
-  if (result.is_int()) return narrowed(result.to_int());
-  return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
+PlainIndex index_by_name(std::initializer_list<PlainTable> tables) {
+  PlainIndex index;
+  for (const PlainTable& table : tables) {
+    for (const PlainRow& row : table) {
+      for_each_word(row.names, [&](std::string_view name) { index[name] = {name, row.run, false}; });
+      for_each_word(row.narrowed, [&](std::string_view name) { index[name] = {name, row.run, true}; });
+    }
+  }
+  return index;
+}
+
+const PlainOperator* find_row(const PlainIndex& index, std::string_view name) {
+  const auto found = index.find(name);
+  return found != index.end() ? &found->second : nullptr;
 }
 
 std::int64_t int_argument(Arguments arguments, std::size_t i) {
@@ -67,20 +79,9 @@ namespace {
 
 constexpr std::size_t kCharactersInUnit = 16;
 
-std::vector<PlainOperator> make_table() {
-  std::vector<PlainOperator> rows;
-  for (const PlainTable& table :
-       {number_operators(), math_operators(), text_operators(), container_operators(), other_operators()}) {
-    rows.insert(rows.end(), table.begin(), table.end());
-  }
-  std::ranges::sort(rows, {}, &PlainOperator::name);
-  return rows;
-}
-
-const PlainOperator* find_row(std::string_view name) {
-  static const std::vector<PlainOperator> rows = make_table();
-  const auto found = std::ranges::lower_bound(rows, name, {}, &PlainOperator::name);
-  return found != rows.end() && found->name == name ? &*found : nullptr;
+Value narrowed_result(const Value& result) {
+  if (result.is_int()) return narrowed(result.to_int());
+  return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
 }
 
 std::string_view base_of(std::string_view name) { return name.substr(0, name.find('.')); }
@@ -88,8 +89,10 @@ std::string_view base_of(std::string_view name) { return name.substr(0, name.fin
 }  // namespace
 
 const PlainOperator* find_plain_operator(std::string_view name) {
-  const PlainOperator* row = find_row(name);
-  return row != nullptr ? row : find_row(base_of(name));
+  static const PlainIndex index = index_by_name(
+      {number_operators(), math_operators(), text_operators(), container_operators(), other_operators()});
+  const PlainOperator* row = find_row(index, name);
+  return row != nullptr ? row : find_row(index, base_of(name));
 }
 
 std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Arguments arguments,
@@ -98,6 +101,7 @@ std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Argumen
   const std::size_t before = results.size();
   try {
     op.run(arguments, results);
+    if (op.narrows) results.back() = narrowed_result(results.back());
   } catch (Raised& raised) {
     results.resize(before);
     return std::move(raised.refusal);

@@ -37,6 +37,7 @@ struct PlainOperator {
       name;  // "aten::pow.int_to_int"; or "aten::add": all overloads that have no row of their own
   // Appends the operator's results.  Throws Raised (plain_call.h).
   void (*run)(Arguments arguments, std::vector<Value>& results);
+  bool narrows;  // what it gives becomes a number of 32 bits, as LibTorch's overloads for any number do
 };
 
 // Returns the row by Operator::name; null for operators of tensors and others that are not plain.

@@ -177,9 +177,8 @@ Value hash(Arguments arguments) {
   return wrapped(hash_of(argument(arguments, 0), 0, looked));
 }
 
-constexpr PlainOperator kOtherOperators[] = {
-    {"aten::_infer_size", gives<broadcast>},
-    {"aten::broadcast_shapes", gives<broadcast>},
+constexpr PlainRow kOtherOperators[] = {
+    {"aten::_infer_size aten::broadcast_shapes", gives<broadcast>},
     {"aten::_size_if_not_equal", gives<size_if_not_equal>},
     {"aten::can_cast", gives<can_cast>},
     {"aten::promote_types", gives<promote_types>},
@@ -193,13 +192,11 @@ constexpr PlainOperator kOtherOperators[] = {
     {"aten::__is__", gives<is_same>},
     {"aten::__isnot__", gives<is_not_same>},
     {"aten::_unwrap_optional", gives<unwrapped>},
-    {"prim::unchecked_cast", gives<itself>},
-    {"prim::unchecked_unwrap_optional", gives<itself>},
+    {"prim::unchecked_cast prim::unchecked_unwrap_optional", gives<itself>},
     {"aten::is_scripting", gives<always<true>>},
-    {"aten::_get_tracing_state", gives<always<false>>},
-    {"aten::has_torch_function", gives<always<false>>},
-    {"aten::is_autocast_enabled", gives<always<false>>},
-    {"aten::is_autocast_cpu_enabled", gives<always<false>>},
+    {"aten::_get_tracing_state aten::has_torch_function aten::is_autocast_enabled "
+     "aten::is_autocast_cpu_enabled",
+     gives<always<false>>},
     {"aten::get_autocast_dtype", gives<autocast_dtype>},
     {"aten::hash", gives<hash>},
 };

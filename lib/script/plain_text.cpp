@@ -1,7 +1,6 @@
 #include "script/plain_call.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iomanip>
 #include <limits>
@@ -393,33 +392,27 @@ Value format(Arguments arguments) {
   return out.str();
 }
 
+struct Tag {
+  ValueKind kind;
+  const char* text;
+};
+constexpr Tag kTags[] = {
+    {ValueKind::kNone, "None"},
+    {ValueKind::kBool, "Bool"},
+    {ValueKind::kString, "String"},
+    {ValueKind::kList, "GenericList"},
+    {ValueKind::kDict, "GenericDict"},
+    {ValueKind::kTuple, "Tuple"},
+    {ValueKind::kDevice, "Device"},
+    {ValueKind::kEnum, "Enum"},
+    {ValueKind::kInt, "Int"},
+    {ValueKind::kDouble, "Double"},
+    {ValueKind::kComplex, "ComplexDouble"},
+};
+
 const char* tag_of(const Value& value) {
-  switch (value.kind()) {
-    case ValueKind::kNone:
-      return "None";
-    case ValueKind::kBool:
-      return "Bool";
-    case ValueKind::kString:
-      return "String";
-    case ValueKind::kList:
-      return "GenericList";
-    case ValueKind::kDict:
-      return "GenericDict";
-    case ValueKind::kTuple:
-      return "Tuple";
-    case ValueKind::kDevice:
-      return "Device";
-    case ValueKind::kEnum:
-      return "Enum";
-    case ValueKind::kInt:
-      return "Int";
-    case ValueKind::kDouble:
-      return "Double";
-    case ValueKind::kComplex:
-      return "ComplexDouble";
-    default:
-      return "Uninitialized";
-  }
+  const auto* const row = std::ranges::find(kTags, value.kind(), &Tag::kind);
+  return row != std::end(kTags) ? row->text : "Uninitialized";
 }
 
 // The stream keeps what one directive has set for those behind it, as in LibTorch.
@@ -500,12 +493,10 @@ Value percent_format(Arguments arguments) {
   return out.str();
 }
 
-constexpr PlainOperator kTextOperators[] = {
+constexpr PlainRow kTextOperators[] = {
     {"aten::isalnum", gives<all_are<is_alnum>>},
     {"aten::isalpha", gives<all_are<is_alpha>>},
-    {"aten::isdecimal", gives<all_are<is_digit>>},
-    {"aten::isdigit", gives<all_are<is_digit>>},
-    {"aten::isnumeric", gives<all_are<is_digit>>},
+    {"aten::isdecimal aten::isdigit aten::isnumeric", gives<all_are<is_digit>>},
     {"aten::isspace", gives<all_are<is_space>>},
     {"aten::isprintable", gives<all_are<is_printable, true>>},
     {"aten::isidentifier", gives<is_identifier>},
@@ -535,8 +526,7 @@ constexpr PlainOperator kTextOperators[] = {
     {"aten::rpartition", partition<true>},
     {"aten::join", gives<join>},
     {"aten::list", gives<characters>},
-    {"aten::__getitem__.str", gives<character_at>},
-    {"prim::StringIndex", gives<character_at>},
+    {"aten::__getitem__.str prim::StringIndex", gives<character_at>},
     {"aten::slice.str", gives<slice>},
     {"aten::ljust", gives<justify_left>},
     {"aten::rjust", gives<justify_right>},

@@ -236,8 +236,8 @@ const std::vector<Function*>& Program::builtin_functions(Symbol name) {
   if (is_new) {
     // Their own code calls operators of the name: those do not come back here.
     std::vector<Function*> functions;
-    for (const std::string_view code : script::builtin_functions(to_text(name)))
-      functions.push_back(define(std::string(to_text(name)), std::string(code)));
+    for (std::string& code : script::builtin_functions(to_text(name)))
+      functions.push_back(define(std::string(to_text(name)), std::move(code)));
     builtin_functions_[name] = std::move(functions);
   }
   return builtin_functions_[name];

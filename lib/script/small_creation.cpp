@@ -304,7 +304,7 @@ void result_type(Arguments arguments, Results& results) {
   results.emplace_back(static_cast<std::int64_t>(common_type(arrays)));
 }
 
-constexpr PlainOperator kCreation[] = {
+constexpr PlainRow kCreation[] = {
     {"aten::zeros", constant<0>},
     {"aten::ones", constant<1>},
     {"aten::full", full},
@@ -315,17 +315,11 @@ constexpr PlainOperator kCreation[] = {
     {"aten::new_ones", new_constant<1>},
     {"aten::new_full", new_full},
     {"aten::scalar_tensor", scalar_tensor},
-    {"prim::NumToTensor.Scalar", number_to_tensor},
-    {"prim::NumToTensor.bool", number_to_tensor},
-    {"aten::tensor", tensor},
-    {"aten::tensor.bool", tensor},
-    {"aten::tensor.float", tensor},
-    {"aten::tensor.int", tensor},
+    {"prim::NumToTensor.Scalar prim::NumToTensor.bool", number_to_tensor},
+    {"aten::tensor aten::tensor.bool aten::tensor.float aten::tensor.int aten::as_tensor.bool "
+     "aten::as_tensor.float aten::as_tensor.int aten::as_tensor.list",
+     tensor},
     {"aten::as_tensor", as_tensor},
-    {"aten::as_tensor.bool", tensor},
-    {"aten::as_tensor.float", tensor},
-    {"aten::as_tensor.int", tensor},
-    {"aten::as_tensor.list", tensor},
     {"aten::_list_to_tensor", list_to_tensor},
     {"aten::arange", arange},
     {"aten::arange.start", arange_from},
@@ -339,17 +333,14 @@ constexpr PlainOperator kCreation[] = {
     {"aten::IntImplicit", implicit_integer},
     {"aten::Float.Tensor", to_float},
     {"aten::FloatImplicit", implicit_float},
-    {"aten::Bool.Tensor", to_bool},
-    {"aten::is_nonzero", to_bool},
+    {"aten::Bool.Tensor aten::is_nonzero", to_bool},
     {"aten::dim", dim},
     {"aten::numel", numel},
     {"aten::size", sizes},
     {"aten::size.int", size},
     {"aten::len.Tensor", length},
     {"aten::equal", equal_tensors},
-    {"aten::result_type.Tensor", result_type},
-    {"aten::result_type.Scalar", result_type},
-    {"aten::result_type.Scalar_Tensor", result_type},
+    {"aten::result_type.Tensor aten::result_type.Scalar aten::result_type.Scalar_Tensor", result_type},
 };
 
 }  // namespace

@@ -464,7 +464,7 @@ void triangle(Arguments arguments, Results& results) {
   give(results, std::move(self));
 }
 
-constexpr PlainOperator kReductions[] = {
+constexpr PlainRow kReductions[] = {
     {"aten::sum", sum},
     {"aten::sum.dim_IntList", sum_dims},
     {"aten::mean", mean},

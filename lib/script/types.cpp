@@ -6,6 +6,7 @@
 #include "script/function_schema.h"
 #include "support/error.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
@@ -46,9 +47,7 @@ enum class Spelling : std::uint8_t { kSchema, kAnnotation, kIr };
 std::string text(const Type& type, Spelling spelling);
 
 std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
-  std::string result;
-  for (const TypePtr& type : types) result += (result.empty() ? "" : ", ") + text(*type, spelling);
-  return result;
+  return joined(types, [&](const TypePtr& type) { return text(*type, spelling); });
 }
 
 // Types without parts, as annotations have them.

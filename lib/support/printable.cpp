@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "support/utf8.h"
-
 namespace fxtrace {
 namespace {
 
@@ -51,16 +49,7 @@ std::string escaped(char32_t c, std::string_view backslash) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    const auto character = first_character(text);
-    text.remove_prefix(character.length);
-    const char32_t c = code_point(character.bytes);
-    if (is_unprintable(c)) {
-      out += escaped(c);
-    } else {
-      out += character.bytes;
-    }
-  }
+  for_each_printable(text, out, "\\", [&](std::string_view bytes, char32_t) { out += bytes; });
   return out;
 }
 

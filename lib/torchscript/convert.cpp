@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "shapes/scalar_type.h"
+#include "support/words.h"
 
 namespace fxtrace::torchscript {
 
@@ -76,12 +77,7 @@ std::string demangle(std::string_view name) {
 
 std::string type_name(const Type& type) {
   const auto join = [](const std::vector<TypePtr>& types) {
-    std::string text;
-    for (const auto& inner : types) {
-      if (!text.empty()) text += ", ";
-      text += type_name(*inner);
-    }
-    return text;
+    return joined(types, [](const TypePtr& inner) { return type_name(*inner); });
   };
   switch (type.kind()) {
     case TypeKind::kTensor:

@@ -14,6 +14,7 @@
 #include "script/parser.h"
 #include "script/type_parser.h"
 #include "support/error.h"
+#include "support/words.h"
 #include "torchscript/provided_operators.h"
 
 namespace fxtrace::torchscript {
@@ -534,9 +535,7 @@ class Code {
     }
     if (!calls.keywords.empty()) formals.emplace_back("*");
     for (const auto& [keyword, type] : calls.keywords) formals.push_back(argument(type) + " " + keyword);
-    text += "(";
-    for (std::size_t i = 0; i < formals.size(); ++i) text += (i == 0 ? "" : ", ") + formals[i];
-    text += ") -> ";
+    text += "(" + joined(formals) + ") -> ";
     const auto result = [&](std::size_t i) -> std::string {
       const auto known = calls.results.find(i);
       if (known != calls.results.end() && is_schema_type(known->second)) return known->second;

@@ -11,19 +11,13 @@
 #include "script/plain_call.h"
 #include "script/value_text.h"
 #include "support/error.h"
+#include "support/words.h"
 #include "symbolic/expression.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 
 namespace fxtrace::torchscript {
 namespace {
-
-template <class Items>
-std::string joined(const Items& items) {
-  std::string text;
-  for (const Value& item : items) text += (text.empty() ? "" : ", ") + python_text(item);
-  return text;
-}
 
 std::string tensor_text(const TensorValue& tensor, const std::vector<Argument>& elements) {
   std::string text;
@@ -42,9 +36,8 @@ std::string tensor_text(const TensorValue& tensor, const std::vector<Argument>& 
   }
   text = "torch.tensor([" + text + "], dtype=torch." + dtype_name(tensor.dtype) + ")";
   if (tensor.dim() == 1) return text;
-  std::string sizes;
-  for (const std::int64_t size : tensor.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return text + ".reshape([" + sizes + "])";
+  const auto size_text = [](std::int64_t size) { return std::to_string(size); };
+  return text + ".reshape([" + joined(tensor.sizes, size_text) + "])";
 }
 
 const char* json_kind(const Argument& value) {
@@ -64,17 +57,15 @@ std::string python_text(const Value& value, const TorchScriptArchive* archive) {
   if (value.is_double()) return python_float(value.to_double());
   if (value.is_string()) return python_text_literal(value.to_string());
   if (value.is_device()) return "torch.device(" + python_text_literal(value.to_device().text()) + ")";
-  if (value.is_list()) return "[" + joined(value.items()) + "]";
-  if (value.is_tuple()) {
-    const auto& items = value.items();
-    return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
-  }
+  const auto text_of = [](const Value& item) { return python_text(item); };
+  if (value.is_list()) return "[" + joined(value.items(), text_of) + "]";
+  if (value.is_tuple())
+    return "(" + joined(value.items(), text_of) + (value.items().size() == 1 ? ",)" : ")");
   if (value.is_dict()) {
-    std::string text;
-    for (const auto& entry : value.to_dict().entries()) {
-      text += (text.empty() ? "" : ", ") + python_text(entry.key) + ": " + python_text(entry.value);
-    }
-    return "{" + text + "}";
+    const auto entry_text = [&](const auto& entry) {
+      return text_of(entry.key) + ": " + text_of(entry.value);
+    };
+    return "{" + joined(value.to_dict().entries(), entry_text) + "}";
   }
   if (value.is_tensor() && archive != nullptr) {
     constexpr std::int64_t kMost = 1 << 16;

@@ -7,6 +7,7 @@
 
 #include "support/error.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/convert.h"
 #include "torchscript/input_guesses.h"
@@ -287,11 +288,9 @@ std::string TorchScriptProgram::method_to_trace(const std::string& asked) const 
     if (!function->name().starts_with("__")) methods.emplace_back(function->name());
   }
   if (asked == "forward" && methods.size() == 1) return methods.front();
-  std::string known;
-  for (const auto& method : methods) known += (known.empty() ? "" : ", ") + method;
-  throw usage_error(
-      "the root module has no method '" + asked + "'",
-      {known.empty() ? "it has no methods at all" : "--method NAME traces one of its methods: " + known});
+  throw usage_error("the root module has no method '" + asked + "'",
+                    {methods.empty() ? "it has no methods at all"
+                                     : "--method NAME traces one of its methods: " + joined(methods)});
 }
 
 bool TorchScriptProgram::has_method(const std::string& name) const {

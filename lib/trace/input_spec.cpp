@@ -10,59 +10,17 @@
 #include "support/error.h"
 #include "support/identifier.h"
 #include "support/nearest.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
 
 // As torch spells them, and torch's other names of some.
-constexpr std::array<std::string_view, 46> kDtypes = {
-    "float32",
-    "float64",
-    "float16",
-    "bfloat16",
-    "int64",
-    "int32",
-    "int16",
-    "int8",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-    "complex32",
-    "complex64",
-    "complex128",
-    "quint8",
-    "qint8",
-    "qint32",
-    "quint4x2",
-    "quint2x4",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e4m3fnuz",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "float4_e2m1fn_x2",
-    "bits1x8",
-    "bits2x4",
-    "bits4x2",
-    "bits8",
-    "bits16",
-    "int1",
-    "int2",
-    "int3",
-    "int4",
-    "int5",
-    "int6",
-    "int7",
-    "uint1",
-    "uint2",
-    "uint3",
-    "uint4",
-    "uint5",
-    "uint6",
-    "uint7",
-};
+constexpr std::string_view kDtypes =
+    "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex32 "
+    "complex64 complex128 quint8 qint8 qint32 quint4x2 quint2x4 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
+    "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 bits1x8 bits2x4 bits4x2 bits8 bits16 int1 int2 int3 "
+    "int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7";
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDtypeAliases = {{
     {"float", "float32"},
     {"double", "float64"},
@@ -98,7 +56,7 @@ std::string_view without_prefix(std::string_view text, std::string_view prefix) 
 
 std::optional<std::string> find_dtype(std::string_view name) {
   name = without_prefix(name, "torch.");
-  if (std::find(kDtypes.begin(), kDtypes.end(), name) != kDtypes.end()) return std::string(name);
+  if (has_word(kDtypes, name)) return std::string(name);
   const auto alias = std::find_if(kDtypeAliases.begin(), kDtypeAliases.end(),
                                   [&](const auto& item) { return item.first == name; });
   if (alias == kDtypeAliases.end()) return std::nullopt;
@@ -106,7 +64,8 @@ std::optional<std::string> find_dtype(std::string_view name) {
 }
 
 std::vector<std::string> dtype_names() {
-  std::vector<std::string> names(kDtypes.begin(), kDtypes.end());
+  std::vector<std::string> names;
+  for_each_word(kDtypes, [&](std::string_view name) { names.emplace_back(name); });
   for (const auto& [alias, name] : kDtypeAliases) names.emplace_back(alias);
   return names;
 }
@@ -306,12 +265,10 @@ std::vector<std::string> named_dimensions(const std::vector<InputSpec>& specs) {
 void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vector<std::string>& known) {
   for (const DimensionRange& range : ranges) {
     if (std::find(known.begin(), known.end(), range.name) != known.end()) continue;
-    std::string list;
-    for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
     throw usage_error(
         "--dim: no dimension named " + quoted(range.name),
-        {list.empty() ? "no dimension has a name; --input 'x=float32[" + range.name + ",3]' gives it one"
-                      : "named dimensions: " + list});
+        {known.empty() ? "no dimension has a name; --input 'x=float32[" + range.name + ",3]' gives it one"
+                       : "named dimensions: " + joined(known)});
   }
 }
 

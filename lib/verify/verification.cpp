@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/text_form.h"
+#include "support/words.h"
 #include "verify/guard_evaluator.h"
 #include "verify/inputs.h"
 
@@ -50,10 +51,7 @@ class Verifier {
 
  private:
   static std::string sizes_text(const Sizes& sizes) {
-    std::string text;
-    for (const auto& [name, size] : sizes)
-      text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(size);
-    return text;
+    return joined(sizes, [](const auto& size) { return size.first + "=" + std::to_string(size.second); });
   }
 
   std::vector<RunValue> copies(std::size_t run) const {

@@ -13,6 +13,7 @@
 #include "shapes/scalar_type.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 #include "symbolic/expression.h"
 #include "writers/fx_guards.h"
 #include "writers/fx_names.h"
@@ -26,15 +27,6 @@ constexpr std::size_t kNameRoom = 20;  // for the indentation and the name of a 
 constexpr int kMaxNesting = 50;
 // Modules around one that are looked at.
 constexpr int kMaxModules = 200;
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ") {
-  std::string out;
-  for (const std::string& part : parts) {
-    if (!out.empty()) out += separator;
-    out += part;
-  }
-  return out;
-}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
@@ -55,11 +47,6 @@ std::vector<std::string> path_parts(std::string_view path) {
   return names;
 }
 
-bool is_module_name(std::string_view name) {
-  const auto names = torch_module_names();
-  return std::ranges::find(names, name) != names.end();
-}
-
 // What is known of a value beyond that it is a tensor.
 std::string value_comment(const Meta& meta) {
   std::string text = known_value_text(meta);
@@ -70,7 +57,7 @@ std::string value_comment(const Meta& meta) {
 class ClassWriter {
  public:
   ClassWriter(const ModuleGraph& graph, FxFile& file) : root_(graph), file_(file) {
-    for (const std::string_view name : torch_module_names()) attributes_.reserve(name);
+    for_each_word(torch_module_names(), [&](std::string_view name) { attributes_.reserve(name); });
     attributes_.reserve("check");
   }
 
@@ -126,7 +113,7 @@ class ClassWriter {
     if (path.find("\\.") == std::string::npos) return "_find(model, " + python_string(path) + ")";
     for (const char* separator : {"/", "|", "\t", "\n"}) {
       if (path.find(separator) != std::string::npos) continue;
-      return "_find(model, " + python_string(joined(parts, separator)) + ", " + python_string(separator) +
+      return "_find(model, " + python_string(joined(parts, {}, separator)) + ", " + python_string(separator) +
              ")";
     }
     return std::nullopt;
@@ -193,7 +180,7 @@ class ClassWriter {
       const std::vector<std::string> parts =
           path_parts(std::string_view(target).substr(path.empty() ? 0 : path.size() + 1));
       for (const std::string& part : parts) {
-        if (!is_python_name(part) || is_module_name(part)) return std::nullopt;
+        if (!is_python_name(part) || has_word(torch_module_names(), part)) return std::nullopt;
         text = checked("_value", text, part);
       }
       return text;
@@ -271,9 +258,8 @@ class ClassWriter {
   }
 
   static std::string numbers_text(const std::vector<std::int64_t>& numbers) {
-    std::vector<std::string> texts;
-    for (const std::int64_t number : numbers) texts.push_back(std::to_string(number));
-    return texts.size() == 1 ? "(" + texts[0] + ",)" : "(" + joined(texts) + ")";
+    const std::string list = joined(numbers, [](std::int64_t number) { return std::to_string(number); });
+    return "(" + list + (numbers.size() == 1 ? ",)" : ")");
   }
 
   // Lines of an expression in parentheses, as far as a line is too short for them.
@@ -749,7 +735,7 @@ class ClassWriter {
     const std::string indent = "\n" + std::string(12, ' ');
     if (parts.empty() || before + line.size() < kColumns) return "(" + line + ")";
     const bool fits = indent.size() + line.size() < kColumns;
-    return "(" + indent + (fits ? line : joined(parts, "," + indent) + ",") + "\n" + std::string(8, ' ') +
+    return "(" + indent + (fits ? line : joined(parts, {}, "," + indent) + ",") + "\n" + std::string(8, ' ') +
            ")";
   }
 

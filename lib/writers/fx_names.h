@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,9 @@ namespace fxtrace {
 // calls.
 std::optional<std::string> fx_function(std::string_view target);
 
-// Attributes of every torch.nn.Module, whose names no submodule or tensor can have.
-std::span<const std::string_view> torch_module_names();
+// Returns the attributes of every torch.nn.Module, whose names no submodule or tensor can have. Spaces set
+// them apart.
+std::string_view torch_module_names();
 
 // Returns whether the name is a tensor attribute without side effects: "shape".
 bool is_tensor_attribute(std::string_view name);

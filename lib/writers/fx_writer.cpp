@@ -10,6 +10,7 @@
 #include "operators/target.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 #include "writers/fx_class.h"
 #include "writers/fx_names.h"
 #include "writers/python_text.h"
@@ -154,39 +155,18 @@ class _Overloaded(torch.nn.Module):
 )py"},
 }};
 
+// What the class and the helpers name.
+constexpr std::string_view kUsed =
+    "NotImplementedError TypeError ValueError bool bytearray callable complex float getattr hasattr io "
+    "isinstance len list math operator slice str super torch tuple type vars zip zipfile";
+
 class FileWriter {
  public:
   FileWriter(const GraphCollection& collection, std::ostream& out)
       : collection_(collection), out_(out), file_(collection) {}
 
   void write() {
-    for (const char* name : {"NotImplementedError",
-                             "TypeError",
-                             "ValueError",
-                             "bool",
-                             "bytearray",
-                             "callable",
-                             "complex",
-                             "float",
-                             "getattr",
-                             "hasattr",
-                             "io",
-                             "isinstance",
-                             "len",
-                             "list",
-                             "math",
-                             "operator",
-                             "slice",
-                             "str",
-                             "super",
-                             "torch",
-                             "tuple",
-                             "type",
-                             "vars",
-                             "zip",
-                             "zipfile"}) {
-      file_.names.reserve(name);
-    }
+    for_each_word(kUsed, [&](std::string_view name) { file_.names.reserve(name); });
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
     for (const ModuleGraph& graph : collection_.graphs) find_functions(graph);
     for (auto& [target, name] : file_.missing) name = file_.names.create(target);

@@ -1,7 +1,6 @@
 #include "writers/mermaid_text.h"
 
 #include "support/printable.h"
-#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {
@@ -25,28 +24,13 @@ bool is_plain(char32_t c) {
 // element behind the character is in the way then.
 bool is_read_later(char32_t c) { return c == '\\' || c == '$' || c == ':' || is_entity_mark(c); }
 
-// Calls write(character) for what is UTF-8 and printable and appends the others to `out`.
-template <class F>
-void for_each_character(std::string_view text, std::string& out, std::string_view backslash, F&& write) {
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
-    text.remove_prefix(character.length);
-    const char32_t c = code_point(character.bytes);
-    if (is_unprintable(c)) {
-      out += escaped(c, backslash);
-    } else {
-      write(character.bytes, c);
-    }
-  }
-}
-
 }  // namespace
 
 std::string mermaid_html(std::string_view text) {
   constexpr std::string_view kNothing = "<b></b>";
   const std::string backslash = entity('\\') + std::string(kNothing);
   std::string out;
-  for_each_character(text, out, backslash, [&](std::string_view bytes, char32_t c) {
+  for_each_printable(text, out, backslash, [&](std::string_view bytes, char32_t c) {
     if (c == ' ' && (out.empty() || out.back() == ' ')) {
       out += "#160;";  // HTML makes one of several
     } else if (is_plain(c)) {
@@ -61,7 +45,7 @@ std::string mermaid_html(std::string_view text) {
 
 std::string mermaid_title(std::string_view text) {
   std::string out = "\"";
-  for_each_character(text, out, "\\\\", [&](std::string_view bytes, char32_t c) {
+  for_each_printable(text, out, "\\\\", [&](std::string_view bytes, char32_t c) {
     if (is_plain(c) || c == '/' || c == ':' || c == '[' || c == ']') {
       out += bytes;
     } else if (c < 0x80) {

@@ -20,17 +20,10 @@ constexpr std::array<std::string_view, 35> kKeywords{
 
 std::string python_string(std::string_view text) {
   std::string out = "\"";
-  while (!text.empty()) {
-    const auto character = first_character(text);
-    text.remove_prefix(character.length);
-    const char32_t c = code_point(character.bytes);
-    if (is_unprintable(c)) {
-      out += escaped(c);
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += character.bytes;
-    }
-  }
+  for_each_printable(text, out, "\\", [&](std::string_view bytes, char32_t c) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += bytes;
+  });
   return out += '"';
 }
 

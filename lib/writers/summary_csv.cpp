@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "support/printable.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -63,34 +64,14 @@ class Csv {
   bool is_first_ = true;
 };
 
-constexpr const char* kColumns[] = {"path",
-                                    "last_path",
-                                    "modules",
-                                    "depth",
-                                    "type",
-                                    "status",
-                                    "alias_of",
-                                    "calls",
-                                    "output_dtype",
-                                    "output_shape",
-                                    "own_parameters",
-                                    "parameters",
-                                    "parameter_bytes",
-                                    "shared_parameters",
-                                    "shared_parameter_bytes",
-                                    "buffers",
-                                    "buffer_bytes",
-                                    "macs",
-                                    "activation_bytes",
-                                    "unknown_calls",
-                                    "unsized_calls",
-                                    "failed_modules"};
+constexpr std::string_view kColumns =
+    "path last_path modules depth type status alias_of calls output_dtype output_shape own_parameters "
+    "parameters parameter_bytes shared_parameters shared_parameter_bytes buffers buffer_bytes macs "
+    "activation_bytes unknown_calls unsized_calls failed_modules";
 
 std::string shape_text(const Meta& meta) {
   if (!meta.shape) return "?";
-  std::string text = "[";
-  for (std::size_t i = 0; i < meta.shape->size(); ++i) text += (i == 0 ? "" : ", ") + (*meta.shape)[i].text();
-  return text + "]";
+  return "[" + joined(*meta.shape, &Meta::Dim::text) + "]";
 }
 
 void write_row(const SummaryRow& row, Csv& csv) {
@@ -129,7 +110,7 @@ void write_row(const SummaryRow& row, Csv& csv) {
 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
   Csv csv(out);
-  for (const char* column : kColumns) csv.cell(std::string_view(column));
+  for_each_word(kColumns, [&](std::string_view column) { csv.cell(column); });
   csv.end_row();
   for (const SummaryRow& row : summary.rows) write_row(row, csv);
 }

@@ -12,6 +12,7 @@
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
+#include "support/words.h"
 
 namespace fxtrace::summary_words {
 namespace {
@@ -138,10 +139,7 @@ std::string outputs(const SummaryRow& row, const std::string& usual_dtype) {
   std::string text = first.shape ? "" : "?";
   if (first.shape) {
     if (shown.dtype) text += *shown.dtype;
-    text += "[";
-    for (std::size_t i = 0; i < first.shape->size(); ++i)
-      text += (i == 0 ? "" : ", ") + (*first.shape)[i].text();
-    text += "]";
+    text += "[" + joined(*first.shape, &Meta::Dim::text) + "]";
   }
   if (row.outputs->size() > 1) text += " +" + std::to_string(row.outputs->size() - 1);
   return one_line(text);
@@ -220,9 +218,8 @@ std::vector<Line> totals(const ModelSummary& summary) {
   if (!dtypes.empty()) lines.emplace_back("Dtypes", one_line(dtypes));
   auto devices = summary.parameters.devices;
   devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());
-  std::string on;
-  for (const auto& device : devices) on += (on.empty() ? "" : ", ") + device;
-  if (!on.empty()) lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
+  if (const std::string on = joined(devices); !on.empty())
+    lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
   if (!summary.producer.empty()) lines.emplace_back("Saved by", one_line(summary.producer));
   const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || summary.has_closed();
   if (summary.has_costs() && summary.macs) {

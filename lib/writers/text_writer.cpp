@@ -8,6 +8,7 @@
 #include "graph/text_form.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -16,19 +17,8 @@ std::string known(const std::string& text) { return text.empty() ? "?" : text; }
 
 std::string plain_text(const Argument& value) { return print_argument(Graph(), value); }
 
-template <class Items, class F>
-std::string joined(const Items& items, F&& text_of) {
-  std::string out;
-  for (const auto& item : items) out += (out.empty() ? "" : ", ") + text_of(item);
-  return out;
-}
-
 std::string numbers_text(const std::vector<std::int64_t>& numbers) {
   return "[" + joined(numbers, [](std::int64_t number) { return std::to_string(number); }) + "]";
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  return joined(names, [](const std::string& name) { return name; });
 }
 
 std::string source_text(const SourceLocation& source) {
@@ -142,7 +132,7 @@ class Writer {
       if (!node.method->empty()) text += ", method " + *node.method;
       if (node.model_function)
         text += node.is_recorded ? ", recorded function of the model" : ", function of the model";
-      if (!node.program_nodes->empty()) text += ", program nodes " + names_text(node.program_nodes);
+      if (!node.program_nodes->empty()) text += ", program nodes " + joined(*node.program_nodes);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);
     }
@@ -182,8 +172,7 @@ class Writer {
     section("module_param_usage", execution.module_param_usage, [this](const Execution::ModuleUses& module) {
       line(path_text(module.module));
       ++depth_;
-      for (const Execution::Use& use : module.uses)
-        line(path_text(use.module) + ": " + names_text(use.params));
+      for (const Execution::Use& use : module.uses) line(path_text(use.module) + ": " + joined(use.params));
       --depth_;
     });
   }

@@ -1,0 +1,56 @@
+// Several names in one text.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace fxtrace {
+
+// Of names that single spaces set apart: "conv1d conv2d".
+template <class Visit>
+void for_each_word(std::string_view words, const Visit& visit) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    visit(word);
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+}
+
+inline std::unordered_set<std::string_view> words_of(std::string_view words) {
+  std::unordered_set<std::string_view> set;
+  for_each_word(words, [&](std::string_view word) { set.insert(word); });
+  return set;
+}
+
+// How many words stand in front of it.
+inline std::optional<std::size_t> find_word(std::string_view words, std::string_view word) {
+  std::optional<std::size_t> found;
+  std::size_t place = 0;
+  for_each_word(words, [&](std::string_view one) {
+    if (!found && one == word) found = place;
+    ++place;
+  });
+  return found;
+}
+
+inline bool has_word(std::string_view words, std::string_view word) {
+  return find_word(words, word).has_value();
+}
+
+// "a, b" of what `text_of` makes of each item, where none of it is empty.
+template <class Items, class Text = std::identity>
+std::string joined(const Items& items, const Text& text_of = {}, std::string_view between = ", ") {
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += between;
+    text += std::invoke(text_of, item);
+  }
+  return text;
+}
+
+}  // namespace fxtrace
