@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "shapes/scalar_type.h"
 #include "support/words.h"
@@ -134,9 +136,10 @@ Refused check_dtypes(Arguments arguments) {
   return std::nullopt;
 }
 
+using Check = Refused (*)(Arguments);
 struct CheckRow {
   std::string_view names;  // with spaces between them
-  Refused (*check)(Arguments);
+  Check check;
 };
 
 constexpr CheckRow kChecks[] = {
@@ -198,10 +201,15 @@ std::optional<Refusal> find_refusal(std::string_view base_name, Traits traits, A
   if ((traits & traits::kDivides) != 0) {
     if (auto refusal = check_division(arguments)) return refusal;
   }
-  for (const CheckRow& row : kChecks) {
-    if (has_word(row.names, base_name)) return row.check(arguments);
-  }
-  return std::nullopt;
+  static const auto checks = [] {
+    std::unordered_map<std::string_view, Check> by_name;
+    for (const CheckRow& row : kChecks) {
+      for_each_word(row.names, [&](std::string_view name) { by_name.emplace(name, row.check); });
+    }
+    return by_name;
+  }();
+  const auto found = checks.find(base_name);
+  return found != checks.end() ? found->second(arguments) : std::nullopt;
 }
 
 }  // namespace fxtrace::script
