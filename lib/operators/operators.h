@@ -48,8 +48,7 @@ inline constexpr Traits kMayBeArgument =
     Traits{1} << 19;  // the result may be an argument itself; see Alias::may_be_same
 inline constexpr Traits kMayCopy = Traits{1} << 20;  // an alias in the schema may be a copy instead
 inline constexpr Traits kTensorMethod =
-    Traits{1}
-    << 21;  // a method of torch.Tensor with the same arguments; set only for those used in conditions
+    Traits{1} << 21;  // a method of torch.Tensor with the same arguments; set for those in conditions
 inline constexpr Traits kKeepsRank =
     Traits{1} << 22;  // the result has the rank of the first argument, as for pointwise operators
 inline constexpr Traits kKeepsDtype = Traits{1} << 23;   // ... and its dtype, whatever the others have; in
