@@ -51,7 +51,7 @@ class LeafModule {
       : type(of), dims(over), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
 
   const std::string_view type;            // "Conv2d"
-  const std::size_t dims;                 // number in the type's name: 2; 0 when there is none
+  const std::size_t dims;                 // spatial dimensions of the module, 2; 0 when its row has none
   const std::span<const LeafSite> sites;  // the module's operations, in program order
 
   // Returns the shape of a parameter or buffer of the module itself; null when there is none.
