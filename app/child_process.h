@@ -1,5 +1,4 @@
-// What it takes to run a process that is not trusted: what it may keep open, what it says, and how long it
-// may take.
+// Tools to run an untrusted child process: its open descriptors, its messages, and its time limit.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +12,23 @@
 
 namespace fxtrace::cli {
 
-// Of this process: closes all but stderr and `kept`; stdin and stdout become /dev/null unless they are among
-// them.
+// Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless
+// kept.
 void close_others(std::vector<int> kept);
 
-// What a child says on stderr, which is a pipe: a terminal could be read there, and a log sought back in.
+// Relays a child's stderr through a pipe, as the child could read from a terminal, or overwrite a log file.
 class Messages {
  public:
-  // Text of the child may have these colours (as Console and log write them) where `colour` is set.  Throws
-  // Error(kInput).
+  // With `colour`, colour sequences as Console and log write them are passed on.  Throws Error(kInput).
   explicit Messages(bool colour);
 
   void become_stderr();  // in the child
-  void begin();          // in the parent, when there is a child
+  void begin();          // in the parent, once there is a child
   int number() const { return read_.number(); }
-  // Copies what has come to stderr, printable, up to kMaxBytes in all.  False when nothing more can come.
+  // Copies available text to stderr, with unprintable characters escaped, up to kMaxBytes in total.  Returns
+  // false at the end.
   bool copy();
-  void end();  // what is left, a line that does not end too
+  void end();  // copies the rest, including an unfinished line
 
   static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
 
@@ -38,12 +37,12 @@ class Messages {
 
   bool colour_;
   Descriptor read_, write_;
-  std::string line_;  // that does not end yet
+  std::string line_;  // unfinished line
   std::size_t said_ = 0;
 };
 
-// Its status when it has ended; nothing, and the child is killed, when it took longer than `seconds` (0: any
-// time) by the clock.  `messages` may be null.
+// Waits for the child and returns its status.  After `seconds` of wall-clock time (0: no limit), kills the
+// child and returns nothing.  `messages` may be null.
 std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages);
 
 }  // namespace fxtrace::cli

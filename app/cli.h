@@ -1,4 +1,4 @@
-// The command line as a function, so that tests can call it.
+// The command line as a function, for tests.
 #pragma once
 
 #include <iosfwd>
@@ -7,9 +7,9 @@
 
 namespace fxtrace::cli {
 
-// Runs fxtrace with `args` (without the program's name) and returns its exit code.  Never throws; what goes
-// wrong is said on `err`.  `out` may throw std::system_error where it fails (descriptor_stream.h).  Files
-// named in `args` are read and written; nothing else of the process is changed.
+// Runs fxtrace with `args` (without the program's name) and returns its exit code.  Never throws; errors are
+// written to `err`.  Writing to `out` may throw std::system_error (descriptor_stream.h).  Reads and writes
+// the files named in `args`, and changes nothing else of the process.
 int run(const std::vector<std::string>& args, std::istream& in, std::ostream& out, std::ostream& err);
 
 }  // namespace fxtrace::cli

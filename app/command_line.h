@@ -1,4 +1,4 @@
-// The commands and their options, and finding the one that was meant.
+// The commands and their options, and the choice of the command.
 #pragma once
 
 #include <string>
@@ -18,18 +18,19 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // For what describes it: --help, man pages, completions.
+  // For descriptions: --help, man pages, completions.
   const CLI::App& app() const { return app_; }
 
-  // Once.  Returns the exit code or throws Error.
+  // May be called once.  Returns the exit code or throws Error.
   int run(std::vector<std::string> args, Console& console);
 
  private:
   void check_command(const std::vector<std::string>& args) const;
   std::vector<std::string> command_names() const;
-  // `fxtrace FILE` is `fxtrace summary FILE`: whether the first word is a file, or could be no command.
+  // Returns whether the first word is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
+  // FILE`.
   bool is_file_without_command(const std::vector<std::string>& args) const;
-  // The command whose name was seen, or fxtrace itself.
+  // Returns the command whose name was parsed, or fxtrace itself.
   const CLI::App* chosen() const;
   Error wrong_usage(const CLI::ParseError& error) const;
   Error unknown_option(const std::string& name, const CLI::App* app, const std::string& hint) const;

@@ -1,4 +1,4 @@
-// What there is to say of a command, for whoever says it: --help, man pages, completions of shells.
+// Descriptions of commands, for --help, man pages and shell completions.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ class App;
 namespace fxtrace::cli {
 
 struct OptionText {
-  std::vector<std::string> names;  // "-o", "--output"; of an argument its name alone: "MODEL"
+  std::vector<std::string> names;  // "-o", "--output"; for an argument just its name: "MODEL"
   std::string value;               // "NAME=SPEC"; empty: a flag
   std::string help;
-  // Of the value.
+  // Possible values.
   std::vector<std::string> choices;
   bool is_file = false;
   bool is_repeatable = false;
@@ -29,10 +29,10 @@ struct CommandText {
   std::string name;      // "fxtrace trace"
   std::string word;      // "trace"
   std::string help;      // whole sentences
-  std::string headline;  // the first of them, without its full stop
+  std::string headline;  // the first sentence, without its full stop
   std::string examples;  // lines that begin with two spaces
   std::vector<OptionText> arguments;
-  std::vector<OptionGroupText> groups;  // as --help has them
+  std::vector<OptionGroupText> groups;  // in the order of --help
   std::vector<CommandText> commands;
 
   std::string usage() const;  // "fxtrace trace [OPTIONS] MODEL"

@@ -1,4 +1,4 @@
-// What `fxtrace inspect` shows of models that AOTInductor compiled, and its two forms.
+// Output of `fxtrace inspect` about models compiled by AOTInductor, as text and as JSON.
 #pragma once
 
 #include <ostream>
@@ -9,9 +9,9 @@
 
 namespace fxtrace::cli {
 
-// A paragraph for each, with an empty line before it.
+// Writes a paragraph for each model, preceded by an empty line.
 void write_compiled_models(const std::vector<CompiledModel>& models, std::ostream& out);
-// A field `compiled_models` when there are any.
+// Writes a field `compiled_models` if there are any.
 void write_compiled_models(const std::vector<CompiledModel>& models, JsonEmitter& json);
 
 }  // namespace fxtrace::cli

@@ -1,4 +1,4 @@
-// The streams of one run, and the form of what fxtrace says on stderr.
+// The streams of one run, and the format of messages on stderr.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ class Console {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
-  // Of stdout: a terminal, on which NO_COLOR does not forbid colour; how many columns it has, and 100 where
-  // it is none.
+  // For stdout: whether it is a terminal and NO_COLOR is not set; and its number of columns, 100 if it is not
+  // a terminal.
   bool out_colour() const { return out_colour_; }
   std::size_t out_width() const { return out_width_; }
-  // The streams are those of the process, which is fxtrace and nothing else.
+  // Whether this process is fxtrace itself, and the streams are those of the process.
   bool owns_process() const { return owns_process_; }
 
-  // Each is one line, "fxtrace: ...", whatever names of files it has (support/printable.h).
+  // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/printable.h).
   void note(const std::string& message);
-  // Of what the user can do about it: "note: ...", "hint: ...".
+  // Writes advice for the user: "note: ...", "hint: ...".
   void remark(const char* kind, const std::string& message);
   void warning(const std::string& message);
   void error(const Error& error);

@@ -1,4 +1,4 @@
-// An output stream over a file descriptor whose failures keep their reason.
+// An output stream over a file descriptor that reports the reason of failures.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace fxtrace::cli {
 
-// Writes to an open descriptor, which it does not own.  A failed write throws std::system_error with the
-// reason, out of whatever wrote to the stream; what was not written is dropped.
+// Writes to an open descriptor, which it does not own.  A failed write throws std::system_error from the
+// function that wrote to the stream; unwritten data is dropped.
 class DescriptorStream : public std::ostream {
  public:
   explicit DescriptorStream(int descriptor) : std::ostream(nullptr), buffer_(descriptor) {

@@ -1,5 +1,5 @@
-// Whether DOT is such as write_dot() writes.  It comes from the process that read the model, and what
-// Graphviz does with other attributes reaches further: `image` and `shapefile` read files, `href` makes
+// Checks that DOT contains only what write_dot() writes.  The text comes from the untrusted process that read
+// the model, and other attributes of Graphviz are dangerous: `image` and `shapefile` read files, `href` makes
 // links.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace fxtrace::cli {
 
-// What is not, for people: "the attribute 'image'"; empty when all of it is.
+// Describes the first foreign part: "the attribute 'image'"; empty when there is none.
 std::string find_foreign_dot(std::string_view text);
 
 }  // namespace fxtrace::cli

@@ -12,15 +12,15 @@
 
 namespace fxtrace::cli {
 
-// What tells files apart, however they are spelled or linked.
+// Identifies a file independently of paths and links.
 struct FileIdentity {
   dev_t device;
   ino_t inode;
   bool operator==(const FileIdentity&) const = default;
 };
 
-// A model, open for reading.  What comes from a pipe ("-", a named pipe) is kept in a temporary file that
-// disappears with this object, or with the process however it ends.
+// A model opened for reading.  Input from a pipe ("-", a named pipe) is stored in a temporary file that
+// disappears with this object, or when the process ends in any way.
 class InputFile {
  public:
   // Throws Error(kInput, at the name).
@@ -29,10 +29,10 @@ class InputFile {
   const ModelFile& file() const { return *file_; }
   const std::string& display() const { return display_; }  // for messages
   std::string base_name() const;                           // "model.pt"; "-" for stdin
-  // Of the file that the user named; absent where there is none.
+  // The identity of the named file; absent for a pipe.
   const std::optional<FileIdentity>& identity() const { return identity_; }
 
-  // The error at the name that the user gave, in the place of the temporary file's.
+  // Returns the error with the user's name of the file in place of the temporary file's.
   Error with_display(const Error& error) const;
 
  private:
@@ -43,10 +43,10 @@ class InputFile {
   std::optional<FileIdentity> identity_;
 };
 
-// The whole of a small file.  Throws Error(kUsage, at the file).
+// Reads a small file.  Throws Error(kUsage, at the file).
 std::string read_small_file(const std::string& path);
 
-// Runs f; errors get the input's name for their place.
+// Runs f; errors get the input's name as place.
 template <class F>
 auto with_input(const InputFile& input, F&& f) {
   try {

@@ -1,4 +1,4 @@
-// The formats of a collection, and the options that choose one: shared by the commands that write
+// The output formats of a collection and the options that select one, shared by commands that write
 // collections.
 #pragma once
 
@@ -19,25 +19,26 @@ class App;
 namespace fxtrace::cli {
 
 struct Format {
-  const char* name;    // as -f has it
-  const char* suffix;  // of -o; empty: only -f chooses it
-  bool is_picture;     // leaves out what no picture shows; the options of pictures are for these
+  const char* name;    // for -f
+  const char* suffix;  // for -o; empty: selected by -f only
+  bool is_picture;     // shows only a part of the collection, and takes the options of pictures
   void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
-  const char* graphviz = nullptr;    // what is written is DOT, from which `dot` makes this
-  bool is_opened_by_reader = false;  // it holds all boxes, and who reads it opens and closes them
+  const char* graphviz = nullptr;    // if set, DOT is written and converted by `dot` to this format
+  bool is_opened_by_reader = false;  // has all boxes, which the reader opens and closes
 };
 
-// What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
 class FormatArguments {
  public:
   void add_to(CLI::App& app);
 
   const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
-  // The format of -f, else what the suffix of -o says, else JSON.  Throws Error(kUsage) for a suffix of no
-  // format, and for options that do not apply to it.
+  // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
+  // suffix, and for options that do not apply to the format.
   const Format& format() const;
-  // Lets Graphviz draw what is written, where the format needs it.  Throws Error(kInput) where that is not
-  // installed.  `isolation` must live as long as `output`.
+  // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
+  // `isolation` must outlive `output`.
   void connect(Output& output, const IsolationArguments& isolation) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 

@@ -1,4 +1,4 @@
-// Graphviz, where it is installed: DOT to a picture.
+// Runs an installed Graphviz to convert DOT to a picture.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace fxtrace::cli {
 
 class Graphviz {
  public:
-  // Looks for `dot` in PATH.  Throws Error(kInput) that says what to do where there is none.
+  // Searches `dot` in PATH.  Throws Error(kInput), with advice, when there is none.
   Graphviz();
 
-  // Reads DOT from one descriptor, from its beginning, and writes the picture to the other.  `format` is that
-  // of dot's -T: "svg", "png".  Throws Error(kInput) when dot fails, or takes more memory or processor time
-  // than the isolation allows, which also takes all rights from it but to read files.
+  // Reads DOT from the start of one descriptor and writes the picture to the other.  `format` is dot's -T:
+  // "svg", "png".  dot runs with the memory and processor time of `isolation`, and may do nothing else but
+  // read files.  Throws Error(kInput) when it fails or exceeds a limit.
   void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation) const;
 
  private:

@@ -1,4 +1,4 @@
-// How --help looks: an example first, then usage, then options in aligned columns.
+// The layout of --help: an example first, then usage, then options in aligned columns.
 #pragma once
 
 #include <string>

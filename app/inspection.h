@@ -1,4 +1,4 @@
-// What `fxtrace inspect` shows of a model, and its two forms.
+// Output of `fxtrace inspect` about a model, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,25 @@ namespace fxtrace::cli {
 struct Inspection {
   FileInfo file;
   std::string producer;
-  GraphCollection collection;      // of a trace, or of a model without the method to trace
+  GraphCollection collection;      // of a trace, or just described when the model lacks the method
   std::vector<ModuleSizes> sizes;  // by module of the collection
   TensorTotal constants_total;
-  std::vector<MethodInfo> methods;                       // of the root
-  std::optional<std::size_t> method;                     // among them: the one that is traced
-  std::vector<std::vector<std::string>> module_methods;  // by module of the collection: names
+  std::vector<MethodInfo> methods;                       // methods of the root
+  std::optional<std::size_t> method;                     // index in `methods` of the traced one
+  std::vector<std::vector<std::string>> module_methods;  // names, by module of the collection
   std::vector<ConstantInfo> constants;
-  std::optional<std::int64_t> max_depth;  // of the table of modules
-  std::vector<CompiledModel> compiled;    // that stand in the archive, too
+  std::optional<std::int64_t> max_depth;  // limit for the table of modules
+  std::vector<CompiledModel> compiled;    // compiled models in the same archive
 };
 
-// What a trace with its description tells of the model; `method` was asked for.
+// Makes the data from a trace with its description; `method` is the requested method.
 Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& method);
 
 void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);
 
-// Of any file, a model or not: the first line, and the document, whose further fields `write_more` writes.
+// For any file, a model or not: returns the first line; writes the JSON document, whose further fields
+// `write_more` writes.
 std::string headline(const std::string& name, const FileInfo& file);
 void write_file_json(
     const std::string& name, const FileInfo& info, std::ostream& out,

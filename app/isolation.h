@@ -1,4 +1,4 @@
-// A process of its own for whatever touches the content of a model.
+// Runs everything that touches the content of a model in a sandboxed child process.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ class App;
 
 namespace fxtrace::cli {
 
-// The options of every command that reads a model.  add_to() fills it while CLI11 parses, so it must stay
-// where it is until then.
+// The options of every command that reads a model.  CLI11 writes into this object after add_to(), so it must
+// not be moved before parsing ends.
 class IsolationArguments {
  public:
   void add_to(CLI::App& app);
 
   bool isolates() const { return !off_; }
-  std::uint64_t memory() const { return megabytes_ << 20; }  // bytes; 0: as much as there is
-  std::uint64_t seconds() const { return seconds_; }         // of processor time; 0: any
-  // A process that waits uses no processor time; one that is not alone gets less of it.
+  std::uint64_t memory() const { return megabytes_ << 20; }  // bytes; 0: no limit
+  std::uint64_t seconds() const { return seconds_; }         // of processor time; 0: no limit
+  // The wall-clock limit, as a waiting process uses no processor time; generous, as the machine may be
+  // shared.
   std::uint64_t seconds_by_the_clock() const { return seconds_ * 10; }
 
  private:
@@ -35,13 +36,14 @@ class IsolationArguments {
   std::uint64_t seconds_ = 300;
 };
 
-// What the work says of itself, inside.
+// Receives the progress of the work inside the child.
 class Isolated : public Stages {
  public:
-  // `process_ends`: when this does, so that nobody needs the memory.
+  // `process_ends` says that the process ends after the work, so that memory need not be freed.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
 
-  // To the end of this, or of the process: taking a large graph apart takes as long as making it.
+  // Keeps an object to the end of this, or of the process: destroying a large graph takes as long as building
+  // it.
   template <class T>
   T& keep(T value) {
     auto kept = std::make_unique<T>(std::move(value));
@@ -57,18 +59,18 @@ class Isolated : public Stages {
 };
 
 using Work = std::function<int(Isolated&)>;
-// `engine`: what runs models, for who asks for it; see open_libraries().
+// `engine` runs the model; see open_libraries().
 using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 
 // Loads options.op_libraries (see open_libraries()), then runs work(), which writes its product to `output`,
-// and gives back its exit code.  Where the console belongs to a process of its own (see cli.h), that is in a
-// child which can do nothing but read `input`, write the product and say what it has to say on stderr: from
-// before the first byte is read, it opens nothing.  The product is seen only when the child has ended well.
-// Throws Error(kInput) when it did not: for a signal, more memory or more time than allowed.
-// `also_open`: other descriptors that the work reads.
+// and returns its exit code.  If the console owns the process (see Console::owns_process()), work() runs in a
+// child that can only read `input`, write the product and write to stderr: before the first byte is read, it
+// loses the right to open files.  The product becomes visible only after the child has succeeded.  Throws
+// Error(kInput) when the child fails: by a signal, or beyond the limits of memory or time.
+// `also_open` are further descriptors that work() reads.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work, std::vector<int> also_open = {});
-// The same, and the child may run the model with LibTorch.
+// Does the same with a child that may run the model with LibTorch.
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
                              Console& console, TraceOptions& options, const std::vector<int>& also_open,
                              const RunningWork& work);

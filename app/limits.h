@@ -1,4 +1,4 @@
-// Limits on what this process may use.
+// Resource limits of this process.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace fxtrace::cli {
 
-// At most what it was.  `room`: how much more than the limit it takes until nothing helps any more.
+// Lowers the soft limit to `value`, and the hard limit to `room` more; never raises either.
 inline void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0) return;

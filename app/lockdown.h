@@ -1,4 +1,4 @@
-// What takes rights away from this process, for good and for all of its threads to come.
+// Takes rights away from this process, irrevocably and for all of its future threads.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 namespace fxtrace::cli {
 
 enum class Lockdown {
-  kRunProgram,  // as kReadFiles, but this process can become a program, which has no more rights
-  kReadFiles,   // files can be opened for reading and mapped as code, as loading a library does
-  kRunModel,    // nothing can be opened any more; code can be made in memory, as LibTorch's operators do
-  kCompute      // nor that
+  kRunProgram,  // as kReadFiles, but may execute a program, which has the same restrictions
+  kReadFiles,   // may open files for reading and map them as code, as loading a library does
+  kRunModel,    // may not open anything; may generate code in memory, as LibTorch's operators do
+  kCompute      // may do neither
 };
 
-// In all of them nothing is written but to descriptors that are open; no process is made, no other one traced
-// or signalled, no program run but as said, and there is no network.  No capabilities are left but, where
-// files are read, that to read all of them.  Only a program that is run can make threads, and memory that is
-// shared or grows by itself, which no limit counts; a process that has threads already must not call this.
-// Later calls take more away, and give nothing back.  Gives back the parts that this kernel or container does
-// not have: "Landlock", "seccomp".
+// At every level, the process can write only to open descriptors, and cannot create processes, trace or
+// signal others, execute programs (except as above) or use the network.  It keeps no capabilities, except,
+// where files can be read, the one to read all files.  Only an executed program can create threads, and
+// memory that is shared or grows automatically, which no limit counts.  Must not be called by a process with
+// several threads.  Later calls can only take away more.  Returns the mechanisms that this kernel or
+// container lacks: "Landlock", "seccomp".
 std::vector<std::string> lock_down(Lockdown what);
 
 }  // namespace fxtrace::cli

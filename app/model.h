@@ -1,4 +1,4 @@
-// The model, or the collection, that a command was given.
+// Reads the model or collection that a command was given.
 #pragma once
 
 #include "app/console.h"
@@ -13,16 +13,15 @@
 namespace fxtrace::cli {
 
 // Traces a TorchScript archive or an exported program; warnings and notes go to the console.  model.file and
-// options_json are filled in.  Where the configuration is strict, throws Error(kUsage) for an option that did
-// nothing.  `isolated` keeps the result.
+// options_json are filled in.  If the configuration is strict, throws Error(kUsage) for an option without
+// effect.  `isolated` owns the result.
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const Wanted& wanted, Isolated& isolated, Console& console);
 
-// From the JSON that fxtrace trace wrote; what of it is left out is a warning on the console.  Throws
-// Error(kInput).
+// Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).
 GraphCollection read_collection_file(const InputFile& input, Console& console);
 
-// Who says on the console what it is told.
+// Returns a listener that writes to the console.
 Listener listener_of(Console& console);
 
 }  // namespace fxtrace::cli

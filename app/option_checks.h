@@ -1,4 +1,4 @@
-// Checks of option values, with messages for people.
+// Checks of option values, with messages for users.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace fxtrace::cli {
 
-// For CLI::Option::check(): the text of what is wrong, or nothing.
+// For CLI::Option::check(): returns an error text, or an empty one.
 inline std::function<std::string(const std::string&)> integer_from(std::int64_t least) {
   return [least](const std::string& text) -> std::string {
     std::int64_t value = 0;

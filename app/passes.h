@@ -1,4 +1,4 @@
-// Running graph passes, and telling what they did.
+// Runs graph passes and reports what they did.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ class App;
 
 namespace fxtrace::cli {
 
-// The option --list-passes, which ends the run.
+// Adds the option --list-passes, which ends the run.
 void add_list_of_passes(CLI::App& app);
 
-// In that order.  What they left as it was is told on the console.
+// Runs passes in order, and reports on the console what they left unchanged.
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console);
 
 }  // namespace fxtrace::cli

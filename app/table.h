@@ -1,4 +1,4 @@
-// Rows for people to read, in columns.
+// Tables in text.
 #pragma once
 
 #include <ostream>
@@ -9,8 +9,8 @@ namespace fxtrace::cli {
 
 using TableRow = std::vector<std::string>;
 
-// Columns with two spaces between; those in `right` are aligned to the right; one that is very wide does not
-// push the others away.  Text of files is made safe to print.
+// Writes columns separated by two spaces; those in `right` are right-aligned.  A single very wide cell does
+// not widen its column.  Unprintable characters are escaped.
 void write_table(std::ostream& out, std::vector<TableRow> rows, const std::vector<bool>& right);
 
 }  // namespace fxtrace::cli

@@ -14,21 +14,22 @@ class Option;
 
 namespace fxtrace::cli {
 
-// What the command line said; add_to() fills it while CLI11 parses, so it must stay where it is until then.
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
 class TraceArguments {
  public:
   void add_to(CLI::App& app);
-  // Without those of graph passes.
+  // Adds all options but those of graph passes.
   void add_without_passes_to(CLI::App& app);
-  // The options of graph passes alone.
+  // Adds only the options of graph passes.
   void add_passes_to(CLI::App& app);
 
-  // The configuration file, if any, with the command line on top.  Throws Error(kUsage).
+  // Returns the configuration file, if any, overridden by the command line.  Throws Error(kUsage).
   Config resolve() const;
 
-  // Whether the command line has any.
+  // Returns whether the command line has any of these options.
   bool any() const { return config_file_ || !given_.empty(); }
-  // Likewise, but those of graph passes.
+  // Returns the same without options of graph passes.
   bool any_but_passes() const;
 
  private:

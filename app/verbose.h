@@ -9,12 +9,13 @@ class App;
 
 namespace fxtrace::cli {
 
-// add_to() fills it while CLI11 parses, so it must stay where it is until then.
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
 class VerboseArgument {
  public:
   void add_to(CLI::App& app);
-  void add_timings_to(CLI::App& app);  // of commands that trace and write
-  // From now on the log goes to the console.
+  void add_timings_to(CLI::App& app);  // for commands that trace and write
+  // Directs the log to the console.
   void set_up_log(Console& console) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a command is to the command line.
+// A command of the command line.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace fxtrace::cli {
 
 struct Command {
   CLI::App* app = nullptr;
-  // Runs the command with what was parsed; returns the exit code or throws Error.
+  // Runs the command with the parsed options; returns the exit code or throws Error.
   std::function<int(Console&)> run;
 };
 

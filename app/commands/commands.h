@@ -5,17 +5,17 @@
 
 namespace fxtrace::cli {
 
-// A model in, a collection of graphs out.
+// Traces a model and writes the collection of graphs.
 Command make_trace_command(CLI::App& parent);
-// A model or a collection in, a picture out, or the collection in another format.
+// Renders a model or a collection as a picture, or in another format.
 Command make_render_command(CLI::App& parent);
-// What a model is and what it costs, on one screen.
+// Shows structure and costs of a model on one screen.
 Command make_summary_command(CLI::App& parent);
-// What a file is, and the modules of a model with what a trace does to them.
+// Shows the kind of a file, and the modules of a model with the trace's treatment of them.
 Command make_inspect_command(CLI::App& parent);
-// What differs between two models.
+// Tells what differs between two models.
 Command make_diff_command(CLI::App& parent);
-// Does the graph compute what the model computes.
+// Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& parent);
 
 }  // namespace fxtrace::cli

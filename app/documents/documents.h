@@ -1,4 +1,4 @@
-// What an installation's share/ says of the program: manual pages, and completions of shells.
+// Generates documents for an installation's share/ folder: manual pages and shell completions.
 #pragma once
 
 #include <ostream>
@@ -8,13 +8,12 @@
 
 namespace fxtrace::cli {
 
-// A command's page for the section 1, in the macros of man(7).  The page of fxtrace itself says what all
-// commands share.
+// Writes a command's page for section 1, with the macros of man(7).  The page of fxtrace itself describes
+// what all commands share.
 void write_man_page(const CommandText& command, const std::string& version, std::ostream& out);
 
-// What shells complete: commands, options, the values of those that have a list of them, and files.  Each is
-// a whole script.  `program` is fxtrace itself, with its commands, of which `fxtrace MODEL` alone means
-// `summary`.
+// Write completion scripts for commands, options, listed values of options, and files.  `program` is fxtrace
+// itself with its commands; `fxtrace MODEL` alone means `summary`.
 void write_bash_completion(const CommandText& program, std::ostream& out);
 void write_zsh_completion(const CommandText& program, std::ostream& out);
 void write_fish_completion(const CommandText& program, std::ostream& out);

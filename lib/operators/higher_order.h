@@ -1,4 +1,4 @@
-// Operators that run subgraphs: torch.ops.higher_order.
+// Higher-order operators, which run subgraphs: torch.ops.higher_order.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace fxtrace {
 
 enum class SubgraphRuns : std::uint8_t {
   kUnknown,
-  kOnce,      // as if it stood there: no_grad, autocast, checkpoint
-  kOneOf,     // cond: one of several subgraphs
+  kOnce,      // once, as if inlined: no_grad, autocast, checkpoint
+  kOneOf,     // one of several subgraphs: cond
   kRepeated,  // while_loop, scan, map: any number of times, with the operands of the last list the same in
               // each
 };
 
-// kUnknown for what is no higher-order operator too.
+// Returns how the target runs its subgraphs; kUnknown also for targets that are not higher-order operators.
 SubgraphRuns subgraph_runs(const TargetParts& target);
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// Operators and functions of Python whose result is known from what is known of their arguments, without a
-// tensor being computed.
+// Operators and Python functions whose result follows from known facts about their arguments, without
+// computing a tensor.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@ namespace fxtrace {
 
 enum class KnownNumber : std::uint8_t {
   kNone,
-  kRank,    // number of dimensions of the tensor
+  kRank,    // rank of the tensor
   kLength,  // size of its first dimension
-  kSize,    // of the dimension that the second argument names
-  kCount,   // of its elements
-  kItem,    // of the list or tuple, by the second argument
-  kInt,     // the argument as such a number, and so below; also of a tensor that kOfNumber made
+  kSize,    // size of the dimension that the second argument names
+  kCount,   // number of its elements
+  kItem,    // item of the list or tuple, by the second argument
+  kInt,     // the argument converted to int, as for the next ones; also a tensor made by kOfNumber
   kFloat,
   kBool,
-  kOfNumber,  // the number as a tensor
+  kOfNumber,  // a tensor made from the number
 };
 
-// By the target of a node.
+// Returns the kind for a node's target.
 KnownNumber known_number_of(std::string_view target);
 
 }  // namespace fxtrace

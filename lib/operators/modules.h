@@ -1,5 +1,4 @@
-// What the modules of torch.nn do to what they are given, as far as a call of one tells: the traits of
-// leaves.
+// Traits of torch.nn modules, for calls of leaves.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +10,25 @@ namespace fxtrace {
 using ModuleTraits = std::uint32_t;
 
 namespace module_traits {
-inline constexpr ModuleTraits kKnown = 1U << 0;          // it does what these traits say, and no more
-inline constexpr ModuleTraits kInPlaceOption = 1U << 1;  // writes its first input if its `inplace` is True
-inline constexpr ModuleTraits kMayBeArgument = 1U << 2;  // results may share memory with inputs
+inline constexpr ModuleTraits kKnown = 1U << 0;          // has no effects but those of its traits
+inline constexpr ModuleTraits kInPlaceOption = 1U << 1;  // writes to its first input if its `inplace` is True
+inline constexpr ModuleTraits kMayBeArgument = 1U << 2;  // results may alias inputs
 inline constexpr ModuleTraits kRandom = 1U << 3;         // draws random numbers
 inline constexpr ModuleTraits kRandomInTraining = 1U << 4;
-inline constexpr ModuleTraits kWritesOwn = 1U << 5;  // its parameters or buffers
+inline constexpr ModuleTraits kWritesOwn = 1U << 5;  // writes to its parameters or buffers
 inline constexpr ModuleTraits kWritesOwnInTraining = 1U << 6;
-inline constexpr ModuleTraits kIdentity = 1U
-                                          << 7;  // where it draws nothing and writes nothing, gives its input
-inline constexpr ModuleTraits kAnyRank = 1U << 8;  // its input may have any dimensions more in front
-// Its input is [N, C, ...] with so many dimensions more, or the same without N; each row is by itself.
+inline constexpr ModuleTraits kIdentity = 1U << 7;  // otherwise returns its input
+inline constexpr ModuleTraits kAnyRank = 1U << 8;   // accepts any leading dimensions
+// The input is [N, C, ...] with so many spatial dimensions, or the same without N; rows are independent.
 inline constexpr ModuleTraits kRows1d = 1U << 9;
 inline constexpr ModuleTraits kRows2d = 1U << 10;
 inline constexpr ModuleTraits kRows3d = 1U << 11;
 }  // namespace module_traits
 
-// Of "torch.nn.modules.activation.ReLU"; none for other types.
+// Returns the traits of a type such as "torch.nn.modules.activation.ReLU"; none for other types.
 ModuleTraits traits_of_module(std::string_view type);
 
-// How many kRows1d, kRows2d and kRows3d tell of; 0 for other modules.
+// Returns the number of spatial dimensions by kRows1d, kRows2d and kRows3d; 0 for other modules.
 std::size_t spatial_dimensions(ModuleTraits traits);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Schemas of operators as PyTorch writes them (aten/src/ATen/native/README.md), read from their text:
+// Parses schemas of operators in PyTorch's syntax (aten/src/ATen/native/README.md):
 //   (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
 #pragma once
 
@@ -10,25 +10,25 @@
 
 namespace fxtrace {
 
-// "(a)", "(a! -> *)": names of the memory that a value may stand in, before and after the call.
+// An alias annotation, "(a)" or "(a! -> *)": the alias sets of a value before and after the call.
 struct AliasSet {
-  std::vector<std::string> before, after;  // "*": any; `after` is `before` where nothing else is written
+  std::vector<std::string> before, after;  // "*": any; `after` equals `before` unless given
   bool writes = false;
 };
 
 struct SchemaType {
-  // "Tensor", "int", "SymInt", "Scalar", a class's qualified name, a variable such as "t"; or what is made of
-  // `parts`: "List", "Optional", "Tuple", "Dict", "Future", "Await", "RRef".
+  // "Tensor", "int", "SymInt", "Scalar", the qualified name of a class, a type variable such as "t"; or a
+  // constructor applied to `parts`: "List", "Optional", "Tuple", "Dict", "Future", "Await", "RRef".
   std::string name;
   std::vector<SchemaType> parts;
   std::optional<AliasSet> alias;
-  std::optional<std::int64_t> length;  // int[2]: a list for which one number may stand
+  std::optional<std::int64_t> length;  // 2 for int[2], a list that one number may stand for
 
   bool is_list() const { return name == "List"; }
   bool is_optional() const { return name == "Optional"; }
-  bool is_variable() const;             // "t", "tVal": any type
-  const SchemaType& required() const;   // of "int?" the "int"; of others themselves
-  const SchemaType& innermost() const;  // of "Tensor?[]" the "Tensor"
+  bool is_variable() const;             // a type variable: "t", "tVal"
+  const SchemaType& required() const;   // "int" for "int?"; other types as they are
+  const SchemaType& innermost() const;  // "Tensor" for "Tensor?[]"
 };
 
 struct SchemaArgument {
@@ -37,20 +37,20 @@ struct SchemaArgument {
   std::optional<std::string> default_value;  // as written: "1", "None", "[1, 1]", "\"mean\""
   bool keyword_only = false;
 
-  // Its own memory or that of its elements is written.
+  // Returns whether the argument's memory, or that of its elements, is written.
   bool is_written() const;
 };
 
 struct Schema {
   std::vector<SchemaArgument> arguments;
   std::vector<SchemaType> results;
-  bool is_variadic = false;           // more arguments than these may follow
-  bool has_variadic_results = false;  // nothing is said of the results
+  bool is_variadic = false;           // accepts further arguments
+  bool has_variadic_results = false;  // results are unspecified
 
-  bool writes() const;  // any argument
+  bool writes() const;  // whether any argument is written
 };
 
-// Throws Error(kInput) that says what is wrong in the text, and where.
+// Throws Error(kInput), which says what is wrong and where.
 Schema parse_schema(std::string_view signature);
 
 }  // namespace fxtrace

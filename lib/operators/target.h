@@ -1,4 +1,4 @@
-// What a call_function node calls, taken apart: "aten.add.Tensor", "operator.add", "higher_order.cond".
+// Parses targets of call_function nodes: "aten.add.Tensor", "operator.add", "higher_order.cond".
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ struct Operator;
 
 enum class TargetKind : std::uint8_t {
   kOperator,     // of torch.ops: namespace, name and overload
-  kHigherOrder,  // of torch.ops.higher_order: it runs subgraphs
+  kHigherOrder,  // of torch.ops.higher_order, which runs subgraphs
   kPython        // a function by its qualified name: "builtins.getattr", "torch.nn.functional.relu"
 };
 
-// Views into the text.  A target of exactly three parts is an operator unless the first is torch, operator,
-// builtins, math or higher_order.
+// The parts of a target, as views into its text.  A target of exactly three parts is an operator unless the
+// first is torch, operator, builtins, math or higher_order.
 struct TargetParts {
   TargetKind kind = TargetKind::kPython;
   std::string_view space;     // "aten", "operator", "torch.nn.functional"; empty when there is no dot
   std::string_view name;      // "add_", "cond", "relu"
-  std::string_view overload;  // of operators: "Tensor", "default"
+  std::string_view overload;  // for operators: "Tensor", "default"
 };
 TargetParts parse_target(std::string_view text);
 
-// Of a function by its qualified name, whatever parse_target() would take it for: "pkg.ops.nms" is nms of
-// pkg.ops.
+// Returns the parts of a function's qualified name, even if parse_target() would take it for an operator:
+// "pkg.ops.nms" is nms of pkg.ops.
 TargetParts function_parts(std::string_view qualified_name);
-// Whether a target of this text is never a function of the model's own: it is an operator that is known, or
-// begins as those of Python and of torch.ops.higher_order do.
+// Returns whether the text can never be the target of a function of the model's own: it is a known operator,
+// or begins like targets of Python or torch.ops.higher_order.
 bool is_reserved_target(std::string_view text);
 
-// A target's text with its row in the table of operators.
+// A target with its row in the table of operators.
 class Target {
  public:
   Target() = default;
@@ -42,8 +42,8 @@ class Target {
 
   const std::string& text() const { return text_; }
   TargetParts parts() const { return parse_target(text_); }
-  const Operator* find_operator() const { return operator_; }  // null: nothing is known of it
-  // The operator's name when it is one of ATen's: "add_".
+  const Operator* find_operator() const { return operator_; }  // null when unknown
+  // Returns the name of an ATen operator: "add_"; empty for others.
   std::string_view aten_name() const;
 
   friend bool operator==(const Target& target, std::string_view text) { return target.text_ == text; }

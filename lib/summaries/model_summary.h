@@ -39,9 +39,8 @@ struct SummaryRow {
   std::size_t end = 0;              // end index, in the list of rows, of its submodules
   std::string type;                 // qualified; empty: unknown
   ModuleStatus status = ModuleStatus::kUnvisited;
-  std::optional<std::string>
-      alias_of;            // for a later name of a shared module: the first, whose row has the numbers
-  std::int64_t calls = 0;  // calls of each module
+  std::optional<std::string> alias_of;  // of a later name of a shared module: its first, with all numbers
+  std::int64_t calls = 0;               // calls of each module
   std::optional<std::vector<Meta>> outputs;  // output tensors of the first call
   TensorCount own_parameters, parameters;    // as torch counts: tied ones once within a module
   TensorCount own_buffers, buffers;

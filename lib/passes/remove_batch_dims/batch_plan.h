@@ -41,7 +41,7 @@ struct Batched {
 
 class BatchPlan {
  public:
-  // `caller` is a node whose scope new calls get when they stand next to leaves.
+  // New calls around a leaf get the scope of the node `caller`.
   BatchPlan(const Graph& graph, NodeId caller) : graph_(graph), caller_(caller) {}
 
   // --- levels ---
