@@ -72,6 +72,8 @@ std::string operator_of_python(std::string_view target) {
     for_each_row([&](std::string_view name, const OperatorFacts& facts) {
       const std::string whole =
           (name.find("::") == std::string_view::npos ? "aten::" : "") + std::string(name);
+      const auto has_side_effect = [](const Operator& op) { return has_trait(&op, traits::kSideEffect); };
+      if (std::ranges::any_of(overloads(whole), has_side_effect)) return;
       for (const std::string_view python : {facts.on_values, facts.python}) {
         if (python.empty()) continue;
         const auto rank = [&](std::string_view op) {

@@ -30,7 +30,7 @@ struct PythonTarget {
 PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema);
 
 // The inverse: returns "aten::add" for "operator.add".  Of several operators, the one of the same name, else
-// the first in byte order; empty when there is none.
+// the first in byte order; empty when there is none, or only one with side effects (torch.save).
 std::string operator_of_python(std::string_view target);
 
 }  // namespace fxtrace

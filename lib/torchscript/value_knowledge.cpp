@@ -106,7 +106,7 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
   if (node->outputs().size() != 1) return false;
   if (context_.shapes && answer_dict(node, schema, values)) return true;
   Values changed;
-  const Values& now = as_they_are(values, changed);
+  const Values& now = as_they_are(values, changed) ? changed : values;
   if (makes_tensor(schema) || (!context_.shapes && !asks_size_of_constant(node, values))) return false;
   if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, now);
   const Evaluated evaluated = evaluate_plain(schema, now, context_.dimensions);
@@ -159,7 +159,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   std::vector<AbstractValue> results(node->outputs().size());
   if (!context_.shapes || results.empty()) return results;
   Values changed;
-  const Values& values = as_they_are(given, changed);
+  const Values& values = as_they_are(given, changed) ? changed : given;
   const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
     // Packed parameters are objects.
     return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
@@ -207,6 +207,7 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
     // Of the model's own tensors only shapes are known.
     if (proxy == nullptr && !may_have_other_sizes) continue;
     const TensorNames::Known target = shared_known(values[i]);
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): change_known() writes it
     const AbstractValue before = *target;
     AbstractValue after = same ? results[0] : AbstractValue{};
     if (auto* info = std::get_if<TensorInfo>(&after.value); info != nullptr && !may_have_other_sizes) {
@@ -346,8 +347,9 @@ void Knowledge::note_choice(const Value& result, const Values& of) {
   for (const TensorNames::Known& other : all) link(known, other);
 }
 
-// Where a tensor of the model has another shape by now, a value of that shape stands for it.
-const Values& Knowledge::as_they_are(const Values& values, Values& changed) const {
+// Returns whether a tensor of the model among the values has another shape by now: then `changed` gets the
+// values, with one of that shape in its place.
+bool Knowledge::as_they_are(const Values& values, Values& changed) const {
   const auto find = [&](const Value& value) {
     return value.is_tensor() ? context_.names.find(value.to_tensor()) : nullptr;
   };
@@ -363,7 +365,7 @@ const Values& Knowledge::as_they_are(const Values& values, Values& changed) cons
            (value.is_list() &&
             std::ranges::any_of(value.items(), [&](const Value& item) { return find(item) != nullptr; }));
   };
-  if (!context_.names.has_changed() || std::ranges::none_of(values, is_concerned)) return values;
+  if (!context_.names.has_changed() || std::ranges::none_of(values, is_concerned)) return false;
   for (const Value& value : values) {
     if (!value.is_list()) {
       changed.push_back(stand_in(value));
@@ -373,7 +375,7 @@ const Values& Knowledge::as_they_are(const Values& values, Values& changed) cons
     for (const Value& item : value.items()) items.push_back(stand_in(item));
     changed.push_back(make_list(value.to_list().element_type, std::move(items)));
   }
-  return changed;
+  return true;
 }
 
 // What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.

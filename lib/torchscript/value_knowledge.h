@@ -65,7 +65,7 @@ class Knowledge {
   void add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth = 0);
   void link(const TensorNames::Known& one, const TensorNames::Known& other);
   void share(const Value& argument, const Value& result);
-  const Values& as_they_are(const Values& values, Values& changed) const;
+  bool as_they_are(const Values& values, Values& changed) const;
   void change_arguments(const IrNode* node, const FunctionSchema& schema, const Values& values,
                         const std::vector<AbstractValue>& results);
   void change_known(const TensorNames::Known& target, AbstractValue known);

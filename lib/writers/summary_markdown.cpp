@@ -12,8 +12,6 @@ namespace {
 
 namespace words = summary_words;
 using words::Style;
-constexpr auto code = markdown_code;
-constexpr auto sentence = markdown_sentence;
 
 void write_row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|";
@@ -26,8 +24,8 @@ void write_ports(const char* title, const std::vector<words::Line>& ports, std::
   out << "- " << title << ":";
   for (const auto& [name, text] : ports) {
     out << (&name == &ports.front().first ? " " : ", ");
-    if (!name.empty()) out << code(name) << " ";
-    out << code(text);
+    if (!name.empty()) out << markdown_code(name) << " ";
+    out << markdown_code(text);
   }
   out << "\n";
 }
@@ -35,10 +33,11 @@ void write_ports(const char* title, const std::vector<words::Line>& ports, std::
 }  // namespace
 
 void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
-  out << code(words::headline(summary)) << "\n\n";
+  out << markdown_code(words::headline(summary)) << "\n\n";
   write_ports("Inputs", words::inputs(summary), out);
   write_ports("Outputs", words::outputs(summary), out);
-  for (const auto& [label, text] : words::totals(summary)) out << "- " << label << ": " << code(text) << "\n";
+  for (const auto& [label, text] : words::totals(summary))
+    out << "- " << label << ": " << markdown_code(text) << "\n";
   out << "\n";
 
   const bool has_shapes = summary.has_shapes();
@@ -47,7 +46,7 @@ void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
   std::vector<std::string> header{"Module", "Type"};
   std::vector<std::string> rule{"---", "---"};
   if (has_shapes) {
-    header.push_back(dtype.empty() ? "Output" : "Output (" + code(dtype) + ")");
+    header.push_back(dtype.empty() ? "Output" : "Output (" + markdown_code(dtype) + ")");
     rule.emplace_back("---");
   }
   for (const char* title : {"Params", "Bytes", "MACs"}) {
@@ -58,21 +57,21 @@ void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
   write_row(out, header);
   write_row(out, rule);
   for (const SummaryRow& row : summary.rows) {
-    std::vector<std::string> cells{row.path.empty() ? "(root)" : code(words::name(row, true)),
-                                   code(words::type(row))};
-    if (has_shapes) cells.push_back(code(words::outputs(row, dtype)));
+    std::vector<std::string> cells{row.path.empty() ? "(root)" : markdown_code(words::name(row, true)),
+                                   markdown_code(words::type(row))};
+    if (has_shapes) cells.push_back(markdown_code(words::outputs(row, dtype)));
     cells.push_back(words::parameters(row, Style::kExact));
     cells.push_back(words::parameter_bytes(row));
     if (has_costs) {
       const bool is_number = !row.macs || row.macs->is_number();
       const std::string macs = words::macs(row, Style::kExact);
-      cells.push_back(is_number ? macs : code(macs));
+      cells.push_back(is_number ? macs : markdown_code(macs));
     }
     write_row(out, cells);
   }
   const auto notes = words::notes(summary);
   if (!notes.empty()) out << "\n";
-  for (const std::string& note : notes) out << "- " << sentence(note) << "\n";
+  for (const std::string& note : notes) out << "- " << markdown_sentence(note) << "\n";
 }
 
 }  // namespace fxtrace

@@ -104,6 +104,16 @@ TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
   });
 }
 
+TEST_CASE("functions of Python are operators again", "[operators]") {
+  CHECK(operator_of_python("operator.add") == "aten::add");
+  CHECK(operator_of_python("operator.iadd") == "aten::add_");  // and aten::extend
+  CHECK(operator_of_python("builtins.list") == "aten::list");  // and aten::copy, aten::keys
+  CHECK(operator_of_python("builtins.int") == "aten::Int");
+  CHECK(operator_of_python("builtins.abs") == "prim::abs");
+  CHECK(operator_of_python("torch.save").empty());  // it writes a file
+  CHECK(operator_of_python("torch.sin").empty());
+}
+
 TEST_CASE("targets and rows name each other", "[operators]") {
   CHECK(row("aten.add.Tensor").name == "aten::add.Tensor");
   CHECK(row("aten.relu.default").target() == "aten.relu.default");
