@@ -5,11 +5,11 @@
 #include <complex>
 #include <type_traits>
 
-#include "compare/hashing.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "shapes/scalar_type.h"
+#include "support/hashing.h"
 
 namespace fxtrace {
 namespace {
@@ -60,14 +60,14 @@ ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, con
     argument_ends_.push_back(arguments_.size());
     Hashes hashes;
     hashes.module = text_hash(names.module(node.scope->module_path));
-    hashes.scope = combined(hashes.module, static_cast<std::uint64_t>(node.scope->call));
+    hashes.scope = mix(hashes.module, static_cast<std::uint64_t>(node.scope->call));
     hashes.operation = static_cast<std::uint64_t>(node.op);
-    hashes.label = combined(hashes.operation, target_hash(node, names));
+    hashes.label = mix(hashes.operation, target_hash(node, names));
     if (node.op == Opcode::kCallFunction) {
       std::string_view name = target_parts(node).name;
       name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
       name.remove_suffix(name.size() - std::min(name.find_last_not_of('_') + 1, name.size()));
-      hashes.operation = combined(hashes.operation, text_hash(name));
+      hashes.operation = mix(hashes.operation, text_hash(name));
     } else if (node.op != Opcode::kPlaceholder && node.op != Opcode::kOutput) {
       hashes.operation = hashes.label;
     }
@@ -75,7 +75,7 @@ ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, con
       const NamedArgument& argument = arguments_[k];
       const std::uint64_t slot =
           argument.name.empty() ? scramble(argument.position) : text_hash(argument.name);
-      hashes.label = combined(hashes.label, combined(slot, add_value(*argument.value, slot)));
+      hashes.label = mix(hashes.label, mix(slot, add_value(*argument.value, slot)));
     }
     feed_ends_.push_back(feeds_.size());
     hashes_.push_back(hashes);
@@ -117,9 +117,8 @@ void ComparedGraph::add_arguments(const Node& node, const Schema* schema) {
 std::uint64_t ComparedGraph::add_value(const Argument& value, std::uint64_t slot) {
   const std::uint64_t kind = scramble(value.value.index() + 1);
   const auto all = [&](const std::vector<Argument>& items) {
-    std::uint64_t hash = combined(kind, items.size());
-    for (std::size_t i = 0; i < items.size(); ++i)
-      hash = combined(hash, add_value(items[i], combined(slot, i)));
+    std::uint64_t hash = mix(kind, items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) hash = mix(hash, add_value(items[i], mix(slot, i)));
     return hash;
   };
   const auto real = [](double number) { return std::bit_cast<std::uint64_t>(number); };
@@ -130,41 +129,41 @@ std::uint64_t ComparedGraph::add_value(const Argument& value, std::uint64_t slot
           feeds_.push_back({slot, place_of_[held.index]});
           return kind;
         } else if constexpr (std::is_same_v<Held, bool> || std::is_same_v<Held, std::int64_t>) {
-          return combined(kind, static_cast<std::uint64_t>(held));
+          return mix(kind, static_cast<std::uint64_t>(held));
         } else if constexpr (std::is_same_v<Held, double>) {
-          return combined(kind, real(held));
+          return mix(kind, real(held));
         } else if constexpr (std::is_same_v<Held, std::complex<double>>) {
-          return combined(combined(kind, real(held.real())), real(held.imag()));
+          return mix(mix(kind, real(held.real())), real(held.imag()));
         } else if constexpr (std::is_same_v<Held, std::string>) {
-          return combined(kind, text_hash(held));
+          return mix(kind, text_hash(held));
         } else if constexpr (std::is_same_v<Held, Argument::List> || std::is_same_v<Held, Argument::Tuple>) {
           return all(held.items);
         } else if constexpr (std::is_same_v<Held, Argument::Slice>) {
           return all(held.parts);
         } else if constexpr (std::is_same_v<Held, Argument::Dict>) {
-          std::uint64_t hash = combined(kind, held.items.size());
+          std::uint64_t hash = mix(kind, held.items.size());
           std::uint64_t place = slot;
           for (const auto& [key, item] : held.items) {
             place = scramble(place + 1);
-            hash = combined(hash, add_value(key, place));
-            hash = combined(hash, add_value(item, scramble(place)));
+            hash = mix(hash, add_value(key, place));
+            hash = mix(hash, add_value(item, scramble(place)));
           }
           return hash;
         } else if constexpr (std::is_same_v<Held, Argument::None> ||
                              std::is_same_v<Held, Argument::GraphRef>) {
           return kind;
         } else {
-          return combined(kind, text_hash(held.name));
+          return mix(kind, text_hash(held.name));
         }
       },
       value.value);
 }
 
 std::uint64_t ComparedGraph::constant_hash(const Constant& constant) {
-  std::uint64_t hash = combined(text_hash(constant.dtype), text_hash(constant.object_type));
-  for (const auto size : constant.shape) hash = combined(hash, static_cast<std::uint64_t>(size));
-  if (!constant.data) return combined(hash, text_hash(constant.record));
-  for (const Argument& element : *constant.data) hash = combined(hash, add_value(element, 0));
+  std::uint64_t hash = mix(text_hash(constant.dtype), text_hash(constant.object_type));
+  for (const auto size : constant.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
+  if (!constant.data) return mix(hash, text_hash(constant.record));
+  for (const Argument& element : *constant.data) hash = mix(hash, add_value(element, 0));
   return hash;
 }
 
@@ -173,12 +172,12 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
     case Opcode::kOutput:
       return 0;
     case Opcode::kCallModule:
-      return combined(text_hash(names.module(node.target)), text_hash(*node.method));
+      return mix(text_hash(names.module(node.target)), text_hash(*node.method));
     case Opcode::kGetAttr:
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));
     default:
-      return combined(text_hash(*node.target), node.model_function ? 1 : 0);
+      return mix(text_hash(*node.target), node.model_function ? 1 : 0);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "compare/hashing.h"
+#include "support/hashing.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -57,18 +57,18 @@ std::vector<ModulePairs::Structure> ModulePairs::find_structures(const ModuleTre
     const QualifiedName name(parameter.name);
     const std::size_t module = tree.find(name.parent());
     if (module == ModuleTree::kNone) continue;
-    std::uint64_t hash = combined(text_hash(name.last()), text_hash(parameter.dtype));
-    hash = combined(hash, static_cast<std::uint64_t>(parameter.kind));
-    for (const auto size : parameter.shape) hash = combined(hash, static_cast<std::uint64_t>(size));
-    structures[module].hash = combined(structures[module].hash, hash);
-    structures[module].loose = combined(structures[module].loose, text_hash(name.last()));
+    std::uint64_t hash = mix(text_hash(name.last()), text_hash(parameter.dtype));
+    hash = mix(hash, static_cast<std::uint64_t>(parameter.kind));
+    for (const auto size : parameter.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
+    structures[module].hash = mix(structures[module].hash, hash);
+    structures[module].loose = mix(structures[module].loose, text_hash(name.last()));
     structures[module].has_parameters = true;
   }
   for (auto i = tree.by_length.rbegin(); i != tree.by_length.rend(); ++i) {
     for (const std::size_t child : tree.children[*i]) {
       const std::uint64_t name = text_hash(QualifiedName(tree[child].path).last());
-      structures[*i].hash = combined(structures[*i].hash, combined(name, structures[child].hash));
-      structures[*i].loose = combined(structures[*i].loose, combined(name, structures[child].loose));
+      structures[*i].hash = mix(structures[*i].hash, mix(name, structures[child].hash));
+      structures[*i].loose = mix(structures[*i].loose, mix(name, structures[child].loose));
       structures[*i].has_parameters = structures[*i].has_parameters || structures[child].has_parameters;
     }
   }
@@ -110,7 +110,7 @@ bool ModulePairs::join_equal(bool is_outermost) {
     return !is_outermost || parent == ModuleTree::kNone || others[parent] != ModuleTree::kNone;
   };
   const auto key = [&](const Structure& structure, std::string_view parent_before) {
-    return structure.has_parameters ? structure.hash : combined(structure.hash, text_hash(parent_before));
+    return structure.has_parameters ? structure.hash : mix(structure.hash, text_hash(parent_before));
   };
   for (const std::size_t i : before_.by_length) {
     if (is_candidate(before_, in_after_, i))

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compare/hashing.h"
+#include "support/hashing.h"
 
 namespace fxtrace {
 namespace {
@@ -88,8 +88,8 @@ NodePairs::Keys NodePairs::keys(F&& key) const {
 
 NodePairs::Keys NodePairs::with(const Keys& where, const Keys& what) const {
   Keys keys = what;
-  for (Place i = 0; i < before_.size(); ++i) keys.before[i] = combined(where.before[i], what.before[i]);
-  for (Place i = 0; i < after_.size(); ++i) keys.after[i] = combined(where.after[i], what.after[i]);
+  for (Place i = 0; i < before_.size(); ++i) keys.before[i] = mix(where.before[i], what.before[i]);
+  for (Place i = 0; i < after_.size(); ++i) keys.after[i] = mix(where.after[i], what.after[i]);
   return keys;
 }
 
@@ -98,8 +98,7 @@ NodePairs::Keys NodePairs::behind(const Keys& labels) const {
   Keys keys = labels;
   const auto add = [](const ComparedGraph& graph, std::vector<std::uint64_t>& hashes) {
     for (Place i = 0; i < graph.size(); ++i) {
-      for (const auto& feed : graph.feeds(i))
-        hashes[i] = combined(hashes[i], combined(feed.slot, hashes[feed.node]));
+      for (const auto& feed : graph.feeds(i)) hashes[i] = mix(hashes[i], mix(feed.slot, hashes[feed.node]));
     }
   };
   add(before_, keys.before);
@@ -113,8 +112,8 @@ NodePairs::Keys NodePairs::ahead(const Keys& labels) const {
   const auto add = [](const ComparedGraph& graph, std::vector<std::uint64_t>& hashes) {
     for (Place i = graph.size(); i-- > 0;) {
       std::uint64_t sum = 0;
-      for (const auto& user : graph.users(i)) sum += combined(user.slot, hashes[user.node]);
-      hashes[i] = combined(hashes[i], sum);
+      for (const auto& user : graph.users(i)) sum += mix(user.slot, hashes[user.node]);
+      hashes[i] = mix(hashes[i], sum);
     }
   };
   add(before_, keys.before);
@@ -129,9 +128,9 @@ NodePairs::Keys NodePairs::near(const Keys& labels) const {
                       std::vector<std::uint64_t>& hashes) {
     for (Place i = 0; i < graph.size(); ++i) {
       std::uint64_t sum = 0;
-      for (const auto& feed : graph.feeds(i)) sum += combined(feed.slot, from[feed.node]);
-      for (const auto& user : graph.users(i)) sum += scramble(combined(user.slot, from[user.node]));
-      hashes[i] = combined(hashes[i], sum);
+      for (const auto& feed : graph.feeds(i)) sum += mix(feed.slot, from[feed.node]);
+      for (const auto& user : graph.users(i)) sum += scramble(mix(user.slot, from[user.node]));
+      hashes[i] = mix(hashes[i], sum);
     }
   };
   add(before_, labels.before, keys.before);
@@ -269,7 +268,7 @@ void NodePairs::spread_from(Place before, Place after, const Keys& labels) {
                         const std::vector<std::uint64_t>& label) {
     std::vector<Key> keys;
     for (const auto& [slot, node] : around) {
-      if (others[node] == kNoPlace) keys.emplace_back(combined(slot, label[node]), node);
+      if (others[node] == kNoPlace) keys.emplace_back(mix(slot, label[node]), node);
     }
     return keys;
   };
@@ -315,7 +314,7 @@ void NodePairs::join_replaced() {
       }
       if (user == kNoPlace || (feed == kNoPlace && !graph.feeds(i).empty())) continue;
       const std::uint64_t kind = node.op == Opcode::kGetAttr ? 1 : 2;
-      keys.emplace_back(combined(combined(graph.scope(i), kind), combined(feed, user)), i);
+      keys.emplace_back(mix(mix(graph.scope(i), kind), mix(feed, user)), i);
     }
   };
   collect(before_, in_after_, true, a);

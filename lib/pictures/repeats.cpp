@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/hashing.h"
+
 namespace fxtrace {
 namespace {
 
@@ -22,20 +24,6 @@ constexpr std::string_view kTakesPart[] = {
     "aten.eq.Scalar",  "aten.select_scatter.default", "aten.slice_scatter.default"};
 // Operations in a row that are worth a box.
 constexpr std::size_t kMinPart = 4;
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  // The finalizer of MurmurHash3 (Austin Appleby, public domain) over the sum.
-  std::uint64_t h = (hash * 0x9E37'79B9'7F4A'7C15) + value + 1;
-  h ^= h >> 33;
-  h *= 0xFF51'AFD7'ED55'8CCD;
-  h ^= h >> 33;
-  h *= 0xC4CE'B9FE'1A85'EC53;
-  h ^= h >> 33;
-  return h;
-}
-std::uint64_t mix(std::uint64_t hash, std::string_view text) {
-  return mix(hash, std::hash<std::string_view>()(text));
-}
 
 bool is_port(const Outline::Item& item) {
   return item.kind == Kind::kNode &&

@@ -10,7 +10,7 @@
 
 #include "graph/collection_summary.h"
 #include "support/error.h"
-#include "support/json_emitter.h"
+#include "writers/json_parts.h"
 
 namespace fxtrace {
 namespace {
@@ -21,18 +21,8 @@ class Writer {
 
   void document(const GraphCollection& collection) {
     json_.document([&] {
-      json_.field("format", "fxtrace.graph_collection");
-      json_.field("version", 1);
-      json_.key("producer").object([&] {
-        json_.field("name", "fxtrace");
-        json_.field("version", FXTRACE_VERSION);
-      });
-      json_.key("model").object([&] {
-        json_.field("file", collection.model.file);
-        json_.field("kind", collection.model.kind);
-        json_.text_or_null("type", collection.model.type);
-        json_.field("method", collection.model.method);
-      });
+      write_format(json_, "fxtrace.graph_collection", 1);
+      json_.key("model").object([&] { write_model_fields(json_, collection.model); });
       json_.key("options").raw(collection.options_json);
       summary(collection);
       json_.key("modules").list_lines(collection.modules,
@@ -83,7 +73,7 @@ class Writer {
         json_.field("message", module.failure->message);
         json_.field("module", module.failure->module);
         json_.text_or_null("op", module.failure->op);
-        source(module.failure->source);
+        write_source(json_, module.failure->source);
       });
     });
   }
@@ -102,17 +92,6 @@ class Writer {
       }
       if (parameter.device) json_.field("device", *parameter.device);
       json_.field("alias_of", parameter.alias_of);
-    });
-  }
-
-  void source(const std::optional<SourceLocation>& source) {
-    json_.key("source");
-    if (!source) return json_.null();
-    json_.object([&] {
-      json_.field("file", source->file);
-      json_.field("line", source->line > 0 ? std::optional(source->line) : std::nullopt);
-      json_.field("function", source->function);
-      json_.field("text", source->text);
     });
   }
 
@@ -137,7 +116,7 @@ class Writer {
       json_.key("guards").list_lines(graph.guards, [&](const Guard& guard) {
         json_.object([&] {
           json_.field("expr", guard.expr.text());
-          source(guard.source);
+          write_source(json_, guard.source);
         });
       });
       if (graph.signature) signature(graph.graph, *graph.signature);
@@ -276,7 +255,7 @@ class Writer {
         json_.field("call", node.scope->call);
       });
       meta(node);
-      source(node.source);
+      write_source(json_, node.source);
       if (!node.method->empty()) json_.field("method", *node.method);
       if (node.model_function) json_.field("model_function", true);
       if (node.model_function && node.is_recorded) json_.field("recorded", true);

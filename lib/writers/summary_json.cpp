@@ -1,6 +1,6 @@
 #include "writers/summary_json.h"
 
-#include "support/json_emitter.h"
+#include "writers/json_parts.h"
 
 namespace fxtrace {
 namespace {
@@ -11,17 +11,9 @@ class Writer {
 
   void document(const ModelSummary& summary) {
     json_.document([&] {
-      json_.field("format", "fxtrace.summary");
-      json_.field("version", 1);
-      json_.key("producer").object([&] {
-        json_.field("name", "fxtrace");
-        json_.field("version", FXTRACE_VERSION);
-      });
+      write_format(json_, "fxtrace.summary", 1);
       json_.key("model").object([&] {
-        json_.field("file", summary.model.file);
-        json_.field("kind", summary.model.kind);
-        json_.text_or_null("type", summary.model.type);
-        json_.field("method", summary.model.method);
+        write_model_fields(json_, summary.model);
         json_.text_or_null("written_by", summary.producer);
       });
       ports("inputs", summary.inputs);
@@ -47,14 +39,6 @@ class Writer {
         json_.field("type", port.meta.type);
         shape_and_dtype(port.meta);
       });
-    });
-  }
-
-  void total(const char* key, const TensorTotal& total) {
-    json_.key(key).object([&] {
-      json_.field("tensors", total.tensors);
-      json_.field("elements", total.elements);
-      json_.field("bytes", total.bytes);
     });
   }
 
@@ -95,9 +79,9 @@ class Writer {
 
   void totals(const ModelSummary& summary) {
     json_.field("modules", summary.modules);
-    total("parameters", summary.parameters);
-    total("buffers", summary.buffers);
-    total("constants", summary.constants);
+    write_total(json_, "parameters", summary.parameters);
+    write_total(json_, "buffers", summary.buffers);
+    write_total(json_, "constants", summary.constants);
     json_.field("dtypes", summary.dtypes);
     auto devices = summary.parameters.devices;
     devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());

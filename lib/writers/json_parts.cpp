@@ -1,0 +1,40 @@
+#include "writers/json_parts.h"
+
+namespace fxtrace {
+
+void write_format(JsonEmitter& json, std::string_view format, int version) {
+  json.field("format", format);
+  json.field("version", version);
+  json.key("producer").object([&] {
+    json.field("name", "fxtrace");
+    json.field("version", FXTRACE_VERSION);
+  });
+}
+
+void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model) {
+  json.field("file", model.file);
+  json.field("kind", model.kind);
+  json.text_or_null("type", model.type);
+  json.field("method", model.method);
+}
+
+void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total) {
+  json.key(name).object([&] {
+    json.field("tensors", total.tensors);
+    json.field("elements", total.elements);
+    json.field("bytes", total.bytes);
+  });
+}
+
+void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source) {
+  json.key("source");
+  if (!source) return json.null();
+  json.object([&] {
+    json.field("file", source->file);
+    json.field("line", source->line > 0 ? std::optional(source->line) : std::nullopt);
+    json.field("function", source->function);
+    json.field("text", source->text);
+  });
+}
+
+}  // namespace fxtrace

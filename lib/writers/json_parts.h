@@ -1,0 +1,21 @@
+// Parts that several JSON documents have.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "graph/graph_collection.h"
+#include "summaries/parameter_sizes.h"
+#include "support/json_emitter.h"
+
+namespace fxtrace {
+
+// Writes the first fields of a document: its format, the version of that, and what wrote it.
+void write_format(JsonEmitter& json, std::string_view format, int version);
+// Writes the fields that say which model it is, into the object that is open.
+void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model);
+void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total);
+// Writes the field "source"; null when nothing is known.
+void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source);
+
+}  // namespace fxtrace
